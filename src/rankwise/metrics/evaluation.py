@@ -1,7 +1,4 @@
-"""Evaluate scores against relevance labels: :func:`evaluate`, its result, and a scorer.
-
-Rows to evaluate: from arrays, judged rows or runs, with ties in a known order.
-"""
+"""Evaluate scores against relevance labels: :func:`evaluate`, its result, and a scorer."""
 
 from __future__ import annotations
 
@@ -10,7 +7,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -47,11 +44,16 @@ from rankwise.runtime.frames import convert_to_array, convert_to_values
 from rankwise.runtime.messages import callers_level, join_lines
 from rankwise.typing import Float64Array
 
+DEFAULT_MEASURES = ("nDCG@10",)
+# With a machine judge every query counts, so that each has a human and a machine value.
+DEFAULT_MEASURE = "nDCG(empty=0)@10"
 # Labels are real numbers if one of the first _READ is not whole. Scores look like grades if all of
 # them are whole and each value occurs in at least _PER_GRADE rows on average.
 _READ, _PER_GRADE = 256, 2
-
-DEFAULT_MEASURES = ("nDCG@10",)
+# Values of the same rows in another order, but for rounding.
+_SAME = 1e-12
+# doc_ids, retrieved, judged and pooled, as evaluate takes them
+Columns: TypeAlias = dict[str, Any]
 
 
 @refuses_both_ways(
@@ -172,11 +174,12 @@ def evaluate(
     >>> round(evaluate(y, predicted, None, "MAE", classes=["poor", "fair", "good"])["MAE"], 4)
     0.3333
     """
-    arguments = Given(y, scores, qid, measures, doc_ids, retrieved, judged, pooled)
-    arguments = arguments._replace(ignore_identical_ids=ignore_identical_ids)
+    columns = {"doc_ids": doc_ids, "retrieved": retrieved, "judged": judged, "pooled": pooled}
+    arguments = (y, scores, qid, measures, columns, ignore_identical_ids)
     if judge is not None:
-        return _evaluate_with_judge(arguments, judge, preset)
-    y, scores, qid, measures, doc_ids, retrieved, judged, pooled, _ = unpack_rows(arguments)
+        return _evaluate_with_machine(*arguments, judge, preset)
+    y, scores, qid, measures, columns = _unpack_rows(*arguments)
+    doc_ids, retrieved = columns["doc_ids"], columns["retrieved"]
     given = list_specs(measures)
     parsed = {spec if isinstance(spec, str) else str(spec): parse(spec, preset) for spec in given}
     labels, values = convert_to_values(y), convert_to_values(scores)
@@ -196,7 +199,7 @@ def evaluate(
             f"y and scores must have the same length, got {len(y)} and {len(scores)}. "
             "Pass one label and one score per row."
         )
-    known, chosen = _judgement_masks(judged, pooled, len(y))
+    known, chosen = _judgement_masks(columns["judged"], columns["pooled"], len(y))
     if known is not None:
         y = _grade_unjudged(y, known, parsed)
     if retrieved is not None:
@@ -206,9 +209,10 @@ def evaluate(
     groups = QueryGroups.from_qid(qid, len(y))
     rows = ScoredRows(y, scores, groups, retrieved is not None, known, chosen)
     if doc_ids is None:
-        refuse_ties_without_ids(parsed, rows, preset)
+        _refuse_ties_without_ids(parsed, rows, preset)
     per_query = _values_per_query(parsed, rows, doc_ids)
-    warn_of_ties(_select_left_to_preset(parsed, preset), per_query, rows)
+    if preset is not None:
+        _warn_of_ties(parsed, per_query, rows)
     warn_of_undefined(parsed, per_query, y)
     # A run that retrieves only relevant documents is a good one, unless grades say otherwise.
     is_table = retrieved is None or (bool(np.all(retrieved)) and y.min() < y.max())
@@ -219,49 +223,81 @@ def evaluate(
     return EvaluationResult(means, per_query, groups.ids, parsed, unjudged)
 
 
-def _evaluate_with_judge(given: Given, machine: Any, preset: str | None) -> EvaluationResult:
+def _unpack_rows(
+    y: Any, scores: Any, qid: Any, measures: Any, columns: Columns, ignore_identical_ids: bool
+) -> tuple[Any, Any, Any, Any, Columns]:
+    """Replace objects that carry several of the arguments by their columns.
 
-    run, human, measures = unpack_run(given)
-    specs = [DEFAULT_MEASURE] if measures is DEFAULT_MEASURES else list_specs(measures)
-    return evaluate_with_machine(run, human, machine, specs, preset)
+    Positional arguments move up: a run comes with its queries, so the measures follow. An argument
+    that is missing, is passed twice or has changed places with another raises an error.
+    """
+    if isinstance(y, JudgedRun):
+        measures = _moved_measures(measures, scores if qid is None else qid)
+        _refuse_extra(columns, "a judged run")
+        if ignore_identical_ids:
+            raise TypeError("a judged run is joined: pass ignore_identical_ids=True to judge.")
+        if note := describe_identical_ids(y):
+            warnings.warn(f"{note}.", UserWarning, stacklevel=callers_level())
+        return y.y, y.scores, y.qid, measures, {name: getattr(y, name) for name in columns}
+    is_judged = isinstance(y, RankingData) and not isinstance(scores, Qrels | RankingData)
+    if isinstance(y, Qrels) or isinstance(scores, Run) or (is_judged and _is_run(scores, y)):
+        raise ValueError("pass the run first, then its judgements: evaluate(run, qrels, measures).")
+    if _is_run(y, scores):
+        if scores is None:
+            raise TypeError("a run needs judgements: evaluate(run, qrels, measures).")
+        _refuse_extra(columns, "a run")
+        rows = judge(run=y, qrels=scores, ignore_identical_ids=ignore_identical_ids)
+        if not (rows.judged & rows.retrieved).any():
+            raise ValueError(
+                "the run and the judgements have no document of a query in common, or none with a "
+                "grade of at least 0. Check that both use the same query and document ids, and "
+                "that neither is empty."
+            )
+        return _unpack_rows(rows, None, qid, measures, columns, False)
+    if ignore_identical_ids:
+        raise TypeError("ignore_identical_ids needs a run: evaluate(run, qrels, measures).")
+    if isinstance(y, RankingData):
+        if scores is None:
+            raise TypeError("scores are missing: evaluate(data, scores, measures).")
+        own = {"doc_ids": y.doc_ids, "judged": y.judged}
+        columns = {n: own.get(n) if column is None else column for n, column in columns.items()}
+        return y.y, scores, y.groups, _moved_measures(measures, qid), columns
+    if scores is None:
+        raise TypeError("scores are missing: evaluate(y, scores, qid, measures).")
+    return y, scores, qid, measures, columns
 
 
-def _values_per_query(
-    measures: dict[str, Measure], rows: ScoredRows, doc_ids: ArrayLike | None
-) -> dict[str, Float64Array]:
-    """Values of every measure, of rows in the order that its rule for ties expects."""
-    found = {}
-    for by_id in (False, True):
-        chosen = {s: m for s, m in measures.items() if by_id == (tie_rule(m) == "docid")}
-        if chosen:
-            ordered = rows.by_id(doc_ids) if by_id and doc_ids is not None else rows
-            found |= dict(zip(chosen, ordered.values(chosen.values()), strict=True))
-    return {spec: found[spec] for spec in measures}
+def _is_run(y: Any, judgements: Any) -> bool:
+    """Whether the first argument is a run, rather than one label per row."""
+    if isinstance(y, Run | str | Path | Mapping):
+        return True
+    if isinstance(y, list):
+        return bool(y) and (isinstance(y[0], Run | Path | Mapping) or is_frame(y[0]))
+    whole = isinstance(judgements, Qrels | str | Path | Mapping | RankingData)
+    return is_frame(y) and (whole or len(getattr(y, "columns", [])) > 1)
 
 
-def _measure_unjudged(
-    measures: dict[str, Measure], rows: ScoredRows, doc_ids: ArrayLike | None
-) -> dict[str, float]:
-    """Mean share of unjudged rows among those that each measure reads as not relevant."""
-    if rows.judged is None:
-        return {}
-    from rankwise.metrics.measures.relevance import find_unjudged_share  # loads numba
+def _moved_measures(measures: Any, moved: Any) -> Any:
+    """Measures, which may stand in the place of an argument that the data replace."""
+    if moved is None:
+        return measures
+    several = [moved] if isinstance(moved, str | Measure) else moved
+    if not isinstance(several, list | tuple) or not all(
+        isinstance(measure, str | Measure) for measure in several
+    ):
+        raise TypeError(
+            f"the first argument has its own query ids, got {type(moved).__name__} beside it. Pass "
+            "the measures next."
+        )
+    if measures is not DEFAULT_MEASURES:
+        raise TypeError("measures are passed twice. The first argument has its own query ids.")
+    return moved
 
-    beside = {spec: find_unjudged_share(measure) for spec, measure in measures.items()}
-    known: dict[str, Measure] = {spec: m for spec, m in beside.items() if m is not None}
-    values = _values_per_query(known, rows, doc_ids)
-    return {spec: measure.aggregate(values[spec]) for spec, measure in known.items()}
 
-
-def _select_left_to_preset(measures: dict[str, Measure], preset: str | None) -> dict[str, Measure]:
-    """Measures whose rule for ties comes from the preset, rather than from the caller."""
-    if preset is None:
-        return {}
-    return {
-        spec: measure
-        for spec, measure in measures.items()
-        if tie_rule(measure) == "stable" and tie_rule(parse(spec)) != "stable"
-    }
+def _refuse_extra(columns: Columns, what: str) -> None:
+    for name, column in columns.items():
+        if column is not None:
+            raise TypeError(f"{what} has its own {name}. Leave out {name}.")
 
 
 def _class_numbers(
@@ -381,9 +417,8 @@ def _mask(name: str, values: ArrayLike, n_samples: int) -> NDArray[np.bool_]:
     return mask
 
 
-def _column(name: str, values: Any) -> NDArray[Any]:
+def _column(name: str, array: NDArray[Any]) -> NDArray[Any]:
     """One real number per row; shape (n, 1) is accepted as (n,)."""
-    array = convert_to_values(values)
     if array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]
     if array.ndim != 1:
@@ -396,395 +431,6 @@ def _column(name: str, values: Any) -> NDArray[Any]:
             "Convert text and dates to numbers first."
         )
     return array
-
-
-@dataclass(frozen=True, eq=False)
-class MeanValues(Mapping[str, float]):
-    """Mapping from spec strings to means; base class of the results of evaluations."""
-
-    means: dict[str, float]
-
-    def __getitem__(self, spec: str) -> float:
-        if spec not in self.means:
-            raise KeyError(f"{spec!r} was not evaluated; evaluated: {list(self.means)}")
-        return self.means[spec]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.means)
-
-    def __len__(self) -> int:
-        return len(self.means)
-
-
-@dataclass(frozen=True, eq=False)
-class EvaluationResult(MeanValues):
-    """Means by measure, with the value of every query.
-
-    Attributes
-    ----------
-    means : dict of str to float
-        Keyed by the spec strings exactly as they were given; also ``result[spec]``.
-    per_query : dict of str to ndarray of shape (n_queries,)
-        Values per query; NaN if the query does not count by the measure's convention.
-    qids : ndarray of shape (n_queries,)
-        Query ids in order of first appearance.
-    measures : dict of str to Measure
-        Measure with its full convention for each string.
-    unjudged : dict of str to float
-        Share of unjudged rows among those that a measure reads and takes as not relevant, mean over
-        queries. Empty if it is not known which rows are judged, without measures that do so.
-    powered : dict of str to PoweredMean
-        With ``judge``: the estimates whose means these are, with intervals, the correlation of the
-        judges and the bias of the machine; ``per_query`` then holds the values by human
-        judgements, of the queries that both judged.
-    n_left_out : int
-        With ``judge``: number of queries that only people judged, which do not count.
-    """
-
-    per_query: dict[str, Float64Array] = field(repr=False)
-    qids: NDArray[Any] = field(repr=False)
-    measures: dict[str, Measure] = field(repr=False)
-    unjudged: dict[str, float] = field(default_factory=dict, repr=False)
-    powered: dict[str, PoweredMean] = field(default_factory=dict, repr=False)
-    n_left_out: int = 0
-
-    def __repr__(self) -> str:
-        if self.powered:
-            return self._show_powered()
-        width = max([len(spec) for spec in self.means], default=0)
-        lines = [f"EvaluationResult of {_queries(len(self.qids))}"]
-        for spec, mean in self.means.items():
-            skipped = int(np.isnan(self.per_query[spec]).sum())
-            note = f"  (without {_queries(skipped)})" if skipped else ""
-            if skipped and skipped == len(self.qids):
-                note = f"  (no query counts, since {why_undefined(self.measures[spec])})"
-            if self.unjudged.get(spec):
-                note += f"  ({self.unjudged[spec]:.1%} unjudged)"
-            full = str(self.measures[spec])
-            lines.append(f"  {spec:<{width}}  {mean:.4f}  {'' if full == spec else full}{note}")
-        return join_lines(line.rstrip() for line in lines)
-
-    def _show_powered(self) -> str:
-
-        first = next(iter(self.powered.values()))
-        lines = [
-            f"EvaluationResult of {_queries(first.n_human)} with human and machine judgements, "
-            f"{first.n_machine} with those of the machine only",
-            *show_estimates(self.powered),
-        ]
-        if self.n_left_out:
-            lines.append(f"{_queries(self.n_left_out)} without machine judgements do not count")
-        return join_lines(lines)
-
-
-def _queries(n: int) -> str:
-    return f"{n} {'query' if n == 1 else 'queries'}"
-
-
-# Every query counts, so that each has a human and a machine value.
-DEFAULT_MEASURE = "nDCG(empty=0)@10"
-_COLUMNS = (
-    "",
-    "estimate",
-    "interval",
-    "humans alone",
-    "machine",
-    "r",
-    "weight",
-    "bias",
-    "p (bias)",
-)
-
-
-@dataclass(frozen=True, eq=False)
-class TwoJudges:
-    """Judgements of people and of a machine."""
-
-    both_human: Qrels  # of the queries that both judged, as ``both_machine``
-    both_machine: Qrels
-    machine_only: Qrels  # of the further queries of the machine
-    n_left_out: int  # number of queries that only people judged
-
-    @classmethod
-    def read(cls, human: Any, machine: Any) -> TwoJudges:
-        """Read both judgements, in any form that ``read_judgements`` takes.
-
-        ValueError is raised if they share fewer than three queries.
-        """
-        by_human, by_machine = read_judgements(human), read_judgements(machine)
-        asked = np.unique(by_human.qid)
-        both = np.intersect1d(asked, by_machine.qid)
-        if len(both) < 3:
-            raise ValueError(
-                f"human and machine must share at least 3 judged queries, got {len(both)}. Let the "
-                "machine judge the queries with human judgements, too."
-            )
-        is_shared = np.isin(by_machine.qid, both)
-        return cls(
-            _only(by_human, np.isin(by_human.qid, both)),
-            _only(by_machine, is_shared),
-            _only(by_machine, ~is_shared),
-            len(asked) - len(both),
-        )
-
-    def measure(self, run: Run, specs: Sequence[str | Measure], preset: str | None) -> JudgedValues:
-        """Values of a run per query."""
-        parts = (self.both_human, self.both_machine, self.machine_only)
-        qids, *values = zip(*(_values(run, qrels, specs, preset) for qrels in parts), strict=True)
-        by_spec = {str(spec): list(found) for spec, found in zip(specs, values, strict=True)}
-        return JudgedValues(qids[0], by_spec)
-
-
-@dataclass(frozen=True, eq=False)
-class JudgedValues:
-    """Values of a run per query."""
-
-    qids: NDArray[Any]  # (n,), queries that both judged
-    # By measure: human and machine values of these queries, machine values of the others
-    values: dict[str, list[Float64Array]]
-
-
-def evaluate_with_machine(
-    run: Run, human: Any, machine: Any, specs: Sequence[str | Measure], preset: str | None
-) -> EvaluationResult:
-    """Prediction-powered means of one run; see :func:`rankwise.metrics.evaluate`."""
-    judges = TwoJudges.read(human, machine)
-    found = judges.measure(run, specs, preset)
-    powered = {spec: estimate_mean(spec, values) for spec, values in found.values.items()}
-    return EvaluationResult(
-        {spec: estimate.mean for spec, estimate in powered.items()},
-        {spec: values[0] for spec, values in found.values.items()},
-        found.qids,
-        {str(spec): parse(spec, preset) for spec in specs},
-        powered=powered,
-        n_left_out=judges.n_left_out,
-    )
-
-
-def estimate_mean(
-    spec: str, values: Sequence[Float64Array], confidence: float = 0.95
-) -> PoweredMean:
-    """Mean, or mean difference, from human, machine and further machine values.
-
-    Errors name the measure.
-    """
-    human, machine, machine_only = values
-    try:
-        return prediction_powered_mean(human, machine, machine_only, confidence=confidence)
-    except ValueError as error:
-        raise ValueError(f"{spec}: {error}") from error
-
-
-def show_estimates(rows: Mapping[str, PoweredMean]) -> list[str]:
-    """Aligned lines of a table of estimates by name, after a header."""
-    cells = [_COLUMNS, *(_row(name, found) for name, found in rows.items())]
-    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-    return [
-        "  ".join(
-            cell.ljust(width) if number == 0 else cell.rjust(width)
-            for number, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ).rstrip()
-        for row in cells
-    ]
-
-
-def _values(
-    run: Run, qrels: Qrels, specs: Sequence[str | Measure], preset: str | None
-) -> tuple[NDArray[Any], ...]:
-    """Queries in ascending order, and the values of every measure."""
-    if not len(qrels):
-        return (np.empty(0), *(np.empty(0) for _ in specs))
-    result = evaluate(judge(run, qrels, all_queries=True), specs, preset=preset)
-    order = np.argsort(result.qids)
-    return (result.qids[order], *(result.per_query[str(spec)][order] for spec in specs))
-
-
-def _only(qrels: Qrels, kept: NDArray[np.bool_]) -> Qrels:
-    return Qrels(qrels.qid[kept], qrels.doc_ids[kept], qrels.relevance[kept])
-
-
-def _row(name: str, found: PoweredMean) -> tuple[str, ...]:
-    return (
-        name,
-        f"{found.mean:.4f}",
-        f"{found.low:.4f} to {found.high:.4f}",
-        f"{found.human_low:.4f} to {found.human_high:.4f}",
-        f"{found.machine_mean:.4f}",
-        f"{found.correlation:.2f}",
-        f"{found.weight:.2f}",
-        f"{found.bias:+.4f}",
-        f"{found.bias_p:.3f}" if found.bias_p >= 0.001 else "< 0.001",
-    )
-
-
-class MeasureScorer(BaseEstimator):
-    """Scorer of one measure, by its full spec; it requests the ``qid``."""
-
-    # scikit-learn derives the requests from the signature of a method called score.
-    __metadata_request__score: ClassVar[dict[str, Any]] = {"qid": True, "estimator": UNUSED}
-
-    def __init__(self, measure: str) -> None:
-        self.measure = measure
-
-    def score(
-        self,
-        estimator: Any,
-        X: Any,
-        y: ArrayLike,
-        *,
-        qid: ArrayLike | QueryGroups | None = None,
-    ) -> float:
-        """Mean of the measure over the queries, negated if smaller is better."""
-        measure = parse(self.measure)
-        ids = qid.row_ids() if isinstance(qid, QueryGroups) else qid
-        if not measure.reads_labels:
-            n_samples = X.shape[0] if hasattr(X, "shape") else len(X)
-            warn_of_one_query(innermost(estimator), f"The scorer of {measure}", qid, n_samples)
-        read = measure.read(predictions(estimator, X, ids))
-        value = evaluate(grades_of(estimator, y), read, qid, [self.measure])[self.measure]
-        return value if measure.greater_is_better else -value
-
-    __call__ = score
-
-
-def make_scorer(measure: str | Measure = "nDCG@10", *, preset: str | None = None) -> MeasureScorer:
-    """Make a scorer for ``GridSearchCV``, ``cross_validate`` and similar tools.
-
-    Parameters
-    ----------
-    measure : str or Measure
-        Measure to compute.
-    preset : str, optional
-        See :func:`rankwise.metrics.evaluate`.
-
-    Returns
-    -------
-    scorer
-        ``scorer(estimator, X, y, qid=qid)``; the value is negated if smaller is better. For an
-        ordinal estimator, even as the last step of a pipeline, measures of rankings use
-        ``rank_score`` and measures of predicted ranks (MAE, Kappa) use ``predict``. Numeric classes
-        are used as they are, as in :func:`rankwise.evaluate`; named classes become ranks from 0.
-        The scorer requests ``qid``: with scikit-learn's metadata routing enabled, it receives the
-        ``qid`` passed to ``fit`` of a search.
-
-    Examples
-    --------
-    >>> make_scorer("MAE")
-    MeasureScorer(measure="MAE(empty='skip')")
-    """
-    return MeasureScorer(str(parse(measure, preset)))
-
-
-class Given(NamedTuple):
-    """Arguments of ``evaluate`` for rows."""
-
-    y: Any
-    scores: Any
-    qid: Any
-    measures: Any
-    doc_ids: Any
-    retrieved: Any
-    judged: Any
-    pooled: Any = None
-    ignore_identical_ids: bool = False
-
-
-def unpack_rows(given: Given) -> Given:
-    """Replace objects that carry several of the arguments by their columns.
-
-    Positional arguments move up: a run comes with its queries, so the measures follow. An argument
-    that is missing, is passed twice or has changed places with another raises an error.
-    """
-    y, scores = given.y, given.scores
-    if isinstance(y, JudgedRun):
-        measures = _measures(given, scores if given.qid is None else given.qid)
-        _refuse_extra(given, "a judged run")
-        if given.ignore_identical_ids:
-            raise TypeError("a judged run is joined: pass ignore_identical_ids=True to judge.")
-        if note := describe_identical_ids(y):
-            warnings.warn(f"{note}.", UserWarning, stacklevel=callers_level())
-        return Given(y.y, y.scores, y.qid, measures, y.doc_ids, y.retrieved, y.judged, y.pooled)
-    is_judged = isinstance(y, RankingData) and not isinstance(scores, Qrels | RankingData)
-    if isinstance(y, Qrels) or isinstance(scores, Run) or (is_judged and _is_run(scores, y)):
-        raise ValueError("pass the run first, then its judgements: evaluate(run, qrels, measures).")
-    if _is_run(y, scores):
-        if scores is None:
-            raise TypeError("a run needs judgements: evaluate(run, qrels, measures).")
-        _refuse_extra(given, "a run")
-        rows = judge(run=y, qrels=scores, ignore_identical_ids=given.ignore_identical_ids)
-        if not (rows.judged & rows.retrieved).any():
-            raise ValueError(
-                "the run and the judgements have no document of a query in common, or none with a "
-                "grade of at least 0. Check that both use the same query and document ids, and "
-                "that neither is empty."
-            )
-        return unpack_rows(given._replace(y=rows, scores=None, ignore_identical_ids=False))
-    if given.ignore_identical_ids:
-        raise TypeError("ignore_identical_ids needs a run: evaluate(run, qrels, measures).")
-    if isinstance(y, RankingData):
-        if scores is None:
-            raise TypeError("scores are missing: evaluate(data, scores, measures).")
-        measures = _measures(given, given.qid)
-        doc_ids = y.doc_ids if given.doc_ids is None else given.doc_ids
-        judged = y.judged if given.judged is None else given.judged
-        return given._replace(
-            y=y.y, qid=y.groups, measures=measures, doc_ids=doc_ids, judged=judged
-        )
-    if scores is None:
-        raise TypeError("scores are missing: evaluate(y, scores, qid, measures).")
-    return given
-
-
-def unpack_run(given: Given) -> tuple[Run, Any, Any]:
-    """A run, its human judgements and the measures, for an evaluation with a machine judge.
-
-    TypeError is raised if the arguments are rows, or one is passed twice.
-    """
-    if isinstance(given.y, Qrels) or given.scores is None or not _is_run(given.y, given.scores):
-        raise TypeError(
-            "judge needs a run and human judgements: evaluate(run, human, measures, judge=machine)."
-        )
-    _refuse_extra(given, "a run")
-    run = as_run(given.y)
-    run = drop_identical_ids(run) if given.ignore_identical_ids else run
-    return run, given.scores, _measures(given, given.qid)
-
-
-def _is_run(y: Any, judgements: Any) -> bool:
-    """Whether the first argument is a run, rather than one label per row."""
-    if isinstance(y, Run | str | Path | Mapping):
-        return True
-    if isinstance(y, list):
-        return bool(y) and (isinstance(y[0], Run | Path | Mapping) or is_frame(y[0]))
-    whole = isinstance(judgements, Qrels | str | Path | Mapping | RankingData)
-    return is_frame(y) and (whole or len(getattr(y, "columns", [])) > 1)
-
-
-def _measures(given: Given, moved: Any) -> Any:
-    """Measures, which may stand in the place of an argument that the data replace."""
-    if moved is None:
-        return given.measures
-    several = [moved] if isinstance(moved, str | Measure) else moved
-    if not isinstance(several, list | tuple) or not all(
-        isinstance(measure, str | Measure) for measure in several
-    ):
-        raise TypeError(
-            f"the first argument has its own query ids, got {type(moved).__name__} beside it. Pass "
-            "the measures next."
-        )
-    if given.measures is not DEFAULT_MEASURES:
-        raise TypeError("measures are passed twice. The first argument has its own query ids.")
-    return moved
-
-
-def _refuse_extra(given: Given, what: str) -> None:
-    for name in ("doc_ids", "retrieved", "judged", "pooled"):
-        if getattr(given, name) is not None:
-            raise TypeError(f"{what} has its own {name}. Leave out {name}.")
-
-
-# Values of the same rows in another order, but for rounding.
-_SAME = 1e-12
 
 
 class TiedScoresWarning(UserWarning):
@@ -863,7 +509,7 @@ def tie_rule(measure: Measure) -> str | None:
     return rule if measure.reads_from_top and isinstance(rule, str) else None
 
 
-def refuse_ties_without_ids(
+def _refuse_ties_without_ids(
     measures: Mapping[str, Measure], rows: ScoredRows, preset: str | None
 ) -> None:
     """Raise ValueError if a measure breaks ties by id, and their order could change its value."""
@@ -877,46 +523,317 @@ def refuse_ties_without_ids(
             raise ValueError(
                 f"measure {spec!r} breaks ties by document id"
                 f"{'' if preset is None else f' (preset={preset!r})'}, and the order of rows with "
-                f"equal scores decides {_share_of_queries(n_decided, rows)}: its mean is between "
-                f"{measure.aggregate(low):.4f} and {measure.aggregate(high):.4f}. Pass doc_ids, or "
-                f"write {measure.name}(ties=mean) for the mean over all orders."
+                f"equal scores decides {n_decided} of {_queries(rows.groups.n_queries)}: its mean "
+                f"is between {measure.aggregate(low):.4f} and {measure.aggregate(high):.4f}. Pass "
+                f"doc_ids, or write {measure.name}(ties=mean) for the mean over all orders."
             )
 
 
-def order_by_row_decides(
+def _warn_of_ties(
     measures: Mapping[str, Measure], per_query: Mapping[str, Float64Array], rows: ScoredRows
-) -> dict[str, str]:
-    """For each measure with ``ties='stable'`` whose value the order of the rows decides, a note.
+) -> None:
+    """Warn of measures whose preset ranks ties by row, where the order of the rows decides.
 
-    A value that equals the mean over all orders, by chance or not, needs none.
+    A value that equals the mean over all orders, by chance or not, needs no warning, and neither
+    does a rule for ties that the caller wrote.
     """
-    by_row = {spec: measure for spec, measure in measures.items() if tie_rule(measure) == "stable"}
+    by_row = {
+        spec: measure
+        for spec, measure in measures.items()
+        if tie_rule(measure) == "stable" and tie_rule(parse(spec)) != "stable"
+    }
     if not by_row or not rows.have_ties:
-        return {}
+        return
     averages = rows.values([replace(measure, **{"ties": "mean"}) for measure in by_row.values()])
-    notes = {}
     for (spec, measure), average in zip(by_row.items(), averages, strict=True):
         if not (np.abs(average - per_query[spec]) > _SAME).any():
             continue
         low, high = rows.bounds(measure)
-        notes[spec] = (
+        n_decided = int((high - low > _SAME).sum())
+        warnings.warn(
             f"{spec}: rows with equal scores rank in the order of the rows (ties='stable'), which "
-            f"decides {_share_of_queries(int((high - low > _SAME).sum()), rows)}: the mean is "
+            f"decides {n_decided} of {_queries(rows.groups.n_queries)}: the mean is "
             f"{measure.aggregate(per_query[spec]):.4f}, and between {measure.aggregate(low):.4f} "
             f"and {measure.aggregate(high):.4f} in other orders. Write {measure.name}(ties=mean) "
-            "for the mean over all orders."
+            "for the mean over all orders.",
+            TiedScoresWarning,
+            stacklevel=callers_level(),
         )
-    return notes
 
 
-def warn_of_ties(
-    measures: Mapping[str, Measure], per_query: Mapping[str, Float64Array], rows: ScoredRows
-) -> None:
-    """Warn of every measure whose value the order of the rows decides."""
-    for note in order_by_row_decides(measures, per_query, rows).values():
-        warnings.warn(note, TiedScoresWarning, stacklevel=callers_level())
+def _values_per_query(
+    measures: dict[str, Measure], rows: ScoredRows, doc_ids: ArrayLike | None
+) -> dict[str, Float64Array]:
+    """Values of every measure, of rows in the order that its rule for ties expects."""
+    found = {}
+    for by_id in (False, True):
+        chosen = {s: m for s, m in measures.items() if by_id == (tie_rule(m) == "docid")}
+        if chosen:
+            ordered = rows.by_id(doc_ids) if by_id and doc_ids is not None else rows
+            found |= dict(zip(chosen, ordered.values(chosen.values()), strict=True))
+    return {spec: found[spec] for spec in measures}
 
 
-def _share_of_queries(n: int, rows: ScoredRows) -> str:
-    total = rows.groups.n_queries
-    return f"{n} of {total} {'query' if total == 1 else 'queries'}"
+def _measure_unjudged(
+    measures: dict[str, Measure], rows: ScoredRows, doc_ids: ArrayLike | None
+) -> dict[str, float]:
+    """Mean share of unjudged rows among those that each measure reads as not relevant."""
+    if rows.judged is None:
+        return {}
+    from rankwise.metrics.measures.relevance import find_unjudged_share  # loads numba
+
+    beside = {spec: find_unjudged_share(measure) for spec, measure in measures.items()}
+    known: dict[str, Measure] = {spec: m for spec, m in beside.items() if m is not None}
+    values = _values_per_query(known, rows, doc_ids)
+    return {spec: measure.aggregate(values[spec]) for spec, measure in known.items()}
+
+
+@dataclass(frozen=True, eq=False)
+class MeanValues(Mapping[str, float]):
+    """Mapping from spec strings to means; base class of the results of evaluations."""
+
+    means: dict[str, float]
+
+    def __getitem__(self, spec: str) -> float:
+        if spec not in self.means:
+            raise KeyError(f"{spec!r} was not evaluated; evaluated: {list(self.means)}")
+        return self.means[spec]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.means)
+
+    def __len__(self) -> int:
+        return len(self.means)
+
+
+@dataclass(frozen=True, eq=False)
+class EvaluationResult(MeanValues):
+    """Means by measure, with the value of every query.
+
+    Attributes
+    ----------
+    means : dict of str to float
+        Keyed by the spec strings exactly as they were given; also ``result[spec]``.
+    per_query : dict of str to ndarray of shape (n_queries,)
+        Values per query; NaN if the query does not count by the measure's convention.
+    qids : ndarray of shape (n_queries,)
+        Query ids in order of first appearance.
+    measures : dict of str to Measure
+        Measure with its full convention for each string.
+    unjudged : dict of str to float
+        Share of unjudged rows among those that a measure reads and takes as not relevant, mean over
+        queries. Empty if it is not known which rows are judged, without measures that do so.
+    powered : dict of str to PoweredMean
+        With ``judge``: the estimates whose means these are, with intervals, the correlation of the
+        judges and the bias of the machine; ``per_query`` then holds the values by human
+        judgements, of the queries that both judged.
+    n_left_out : int
+        With ``judge``: number of queries that only people judged, which do not count.
+    """
+
+    per_query: dict[str, Float64Array] = field(repr=False)
+    qids: NDArray[Any] = field(repr=False)
+    measures: dict[str, Measure] = field(repr=False)
+    unjudged: dict[str, float] = field(default_factory=dict, repr=False)
+    powered: dict[str, PoweredMean] = field(default_factory=dict, repr=False)
+    n_left_out: int = 0
+
+    def __repr__(self) -> str:
+        if self.powered:
+            first = next(iter(self.powered.values()))
+            lines = [
+                f"EvaluationResult of {_queries(first.n_human)} with human and machine judgements, "
+                f"{first.n_machine} with those of the machine only",
+                *show_estimates(self.powered),
+            ]
+            if self.n_left_out:
+                lines.append(f"{_queries(self.n_left_out)} without machine judgements do not count")
+            return join_lines(lines)
+        width = max([len(spec) for spec in self.means], default=0)
+        lines = [f"EvaluationResult of {_queries(len(self.qids))}"]
+        for spec, mean in self.means.items():
+            skipped = int(np.isnan(self.per_query[spec]).sum())
+            note = f"  (without {_queries(skipped)})" if skipped else ""
+            if skipped and skipped == len(self.qids):
+                note = f"  (no query counts, since {why_undefined(self.measures[spec])})"
+            if self.unjudged.get(spec):
+                note += f"  ({self.unjudged[spec]:.1%} unjudged)"
+            full = str(self.measures[spec])
+            lines.append(f"  {spec:<{width}}  {mean:.4f}  {'' if full == spec else full}{note}")
+        return join_lines(line.rstrip() for line in lines)
+
+
+def _queries(n: int) -> str:
+    return f"{n} {'query' if n == 1 else 'queries'}"
+
+
+def _evaluate_with_machine(
+    y: Any,
+    human: Any,
+    qid: Any,
+    measures: Any,
+    columns: Columns,
+    ignore_identical_ids: bool,
+    machine: Any,
+    preset: str | None,
+) -> EvaluationResult:
+    """Prediction-powered means of one run; the arguments are those of :func:`_unpack_rows`."""
+    if isinstance(y, Qrels) or human is None or not _is_run(y, human):
+        raise TypeError(
+            "judge needs a run and human judgements: evaluate(run, human, measures, judge=machine)."
+        )
+    _refuse_extra(columns, "a run")
+    run = drop_identical_ids(as_run(y)) if ignore_identical_ids else as_run(y)
+    measures = _moved_measures(measures, qid)
+    specs = [DEFAULT_MEASURE] if measures is DEFAULT_MEASURES else list_specs(measures)
+    by_measure, qids, n_left_out = values_by_both_judges({"": run}, human, machine, specs, preset)
+    values = {spec: by_run[""] for spec, by_run in by_measure.items()}
+    powered = {spec: estimate_mean(spec, found) for spec, found in values.items()}
+    return EvaluationResult(
+        {spec: estimate.mean for spec, estimate in powered.items()},
+        {spec: found[0] for spec, found in values.items()},
+        qids,
+        {str(spec): parse(spec, preset) for spec in specs},
+        powered=powered,
+        n_left_out=n_left_out,
+    )
+
+
+def values_by_both_judges(
+    runs: Mapping[str, Run],
+    human: Any,
+    machine: Any,
+    specs: Sequence[str | Measure],
+    preset: str | None,
+) -> tuple[dict[str, dict[str, list[Float64Array]]], NDArray[Any], int]:
+    """Values per query by human and by machine judgements, in any form of ``read_judgements``.
+
+    Returns, by measure and run, human and machine values of the queries that both judged and
+    machine values of the others; the queries that both judged; and the number of queries that only
+    people judged. ValueError is raised if both judged fewer than three queries.
+    """
+    by_human, by_machine = read_judgements(human), read_judgements(machine)
+    asked = np.unique(by_human.qid)
+    both = np.intersect1d(asked, by_machine.qid)
+    if len(both) < 3:
+        raise ValueError(
+            f"human and machine must share at least 3 judged queries, got {len(both)}. Let the "
+            "machine judge the queries with human judgements, too."
+        )
+    is_shared = np.isin(by_machine.qid, both)
+    values = {str(spec): {name: [np.empty(0)] * 3 for name in runs} for spec in specs}
+    qids = both
+    for part, (qrels, kept) in enumerate(
+        ((by_human, np.isin(by_human.qid, both)), (by_machine, is_shared), (by_machine, ~is_shared))
+    ):
+        if not kept.any():
+            continue
+        judgements = Qrels(qrels.qid[kept], qrels.doc_ids[kept], qrels.relevance[kept])
+        for name, run in runs.items():
+            result = evaluate(judge(run, judgements, all_queries=True), specs, preset=preset)
+            order = np.argsort(result.qids)
+            qids = result.qids[order] if part == 0 else qids
+            for spec, by_run in values.items():
+                by_run[name][part] = result.per_query[spec][order]
+    return values, qids, len(asked) - len(both)
+
+
+def estimate_mean(
+    spec: str, values: Sequence[Float64Array], confidence: float = 0.95
+) -> PoweredMean:
+    """Mean, or mean difference, from human, machine and further machine values.
+
+    Errors name the measure.
+    """
+    human, machine, machine_only = values
+    try:
+        return prediction_powered_mean(human, machine, machine_only, confidence=confidence)
+    except ValueError as error:
+        raise ValueError(f"{spec}: {error}") from error
+
+
+def show_estimates(rows: Mapping[str, PoweredMean]) -> list[str]:
+    """Aligned lines of a table of estimates by name, after a header."""
+    cells: list[tuple[str, ...]] = [
+        ("", "estimate", "interval", "humans alone", "machine", "r", "weight", "bias", "p (bias)")
+    ]
+    for name, found in rows.items():
+        cells.append(
+            (
+                name,
+                f"{found.mean:.4f}",
+                f"{found.low:.4f} to {found.high:.4f}",
+                f"{found.human_low:.4f} to {found.human_high:.4f}",
+                f"{found.machine_mean:.4f}",
+                f"{found.correlation:.2f}",
+                f"{found.weight:.2f}",
+                f"{found.bias:+.4f}",
+                f"{found.bias_p:.3f}" if found.bias_p >= 0.001 else "< 0.001",
+            )
+        )
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    return [
+        "  ".join(
+            cell.ljust(width) if number == 0 else cell.rjust(width)
+            for number, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in cells
+    ]
+
+
+class MeasureScorer(BaseEstimator):
+    """Scorer of one measure, by its full spec; it requests the ``qid``."""
+
+    # scikit-learn derives the requests from the signature of a method called score.
+    __metadata_request__score: ClassVar[dict[str, Any]] = {"qid": True, "estimator": UNUSED}
+
+    def __init__(self, measure: str) -> None:
+        self.measure = measure
+
+    def score(
+        self,
+        estimator: Any,
+        X: Any,
+        y: ArrayLike,
+        *,
+        qid: ArrayLike | QueryGroups | None = None,
+    ) -> float:
+        """Mean of the measure over the queries, negated if smaller is better."""
+        measure = parse(self.measure)
+        ids = qid.row_ids() if isinstance(qid, QueryGroups) else qid
+        if not measure.reads_labels:
+            n_samples = X.shape[0] if hasattr(X, "shape") else len(X)
+            warn_of_one_query(innermost(estimator), f"The scorer of {measure}", qid, n_samples)
+        read = measure.read(predictions(estimator, X, ids))
+        value = evaluate(grades_of(estimator, y), read, qid, [self.measure])[self.measure]
+        return value if measure.greater_is_better else -value
+
+    __call__ = score
+
+
+def make_scorer(measure: str | Measure = "nDCG@10", *, preset: str | None = None) -> MeasureScorer:
+    """Make a scorer for ``GridSearchCV``, ``cross_validate`` and similar tools.
+
+    Parameters
+    ----------
+    measure : str or Measure
+        Measure to compute.
+    preset : str, optional
+        See :func:`rankwise.metrics.evaluate`.
+
+    Returns
+    -------
+    scorer
+        ``scorer(estimator, X, y, qid=qid)``; the value is negated if smaller is better. For an
+        ordinal estimator, even as the last step of a pipeline, measures of rankings use
+        ``rank_score`` and measures of predicted ranks (MAE, Kappa) use ``predict``. Numeric classes
+        are used as they are, as in :func:`rankwise.evaluate`; named classes become ranks from 0.
+        The scorer requests ``qid``: with scikit-learn's metadata routing enabled, it receives the
+        ``qid`` passed to ``fit`` of a search.
+
+    Examples
+    --------
+    >>> make_scorer("MAE")
+    MeasureScorer(measure="MAE(empty='skip')")
+    """
+    return MeasureScorer(str(parse(measure, preset)))

@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted
 
 from rankwise.explain.games import (
     MOST_ENUMERATED,
@@ -37,7 +36,9 @@ from rankwise.explain.table_rows import (
 from rankwise.groups import QueryGroups
 from rankwise.prediction import scores_of
 from rankwise.runtime.messages import join_lines
-from rankwise.typing import ArrayLike, Float64Array, FloatArray
+from rankwise.typing import ArrayLike, Float64Array
+
+SHOWN = 10  # contributions or rows in a text
 
 
 def explain_pair(
@@ -91,7 +92,6 @@ def explain_pair(
     Trees: O(nodes), or O(nodes D) path-dependent for D features on the longest path.
     Additive models: d + 1 mixed rows; sampled contributions: ``2 n_orders (d + 1)``.
     """
-    check_is_fitted(ranker)
     check_scores(ranker)
     a, b = convert_to_table(xa), convert_to_table(xb)
     _check_one_row("xa", a, getattr(ranker, "n_features_in_", a.shape[1]))
@@ -99,30 +99,24 @@ def explain_pair(
     with convert_to_arrays(ranker, a, b) as tables:
         row_a, row_b = (*row_values(a, tables[0]), *row_values(b, tables[1]))
         both = join(*tables)
-        scores = scores_of(ranker, both)
-        values, error = _share_difference(
-            ranker, both, feature_perturbation, n_orders, random_state
-        )
+        scores, error = scores_of(ranker, both), None
+        trees = tree_games(ranker)
+        check_game(feature_perturbation, trees is not None or is_additive(ranker))
+        if trees is None:
+            random = check_random_state(random_state)
+            rows = row_values(both)
+            values, error = contributions(ranker, both, rows, 0, 1, n_orders, random)
+        else:
+            games, encode = trees
+            encoded = encode(both)
+            if feature_perturbation == "tree_path_dependent":
+                of_a, of_b = games.path_dependent(encoded)
+                values = of_a - of_b
+            else:
+                bounds = np.array([[0, 1, 0, 1]])
+                values = games.interventional(encoded[:1], encoded[1:], bounds)[0]
     names = names_of(ranker, a)
     return PairExplanation(names, values, float(scores[0]), float(scores[1]), row_a, row_b, error)
-
-
-def _share_difference(
-    ranker: Any, both: Any, feature_perturbation: str, n_orders: int, random_state: Any
-) -> tuple[Float64Array, Float64Array | None]:
-    """Contributions to the difference of the two rows of a table, and their standard errors."""
-    trees, additive = tree_games(ranker), is_additive(ranker)
-    check_game(feature_perturbation, additive or trees is not None)
-    if trees is None:
-        random = check_random_state(random_state)
-        return contributions(ranker, both, row_values(both), 0, 1, n_orders, random)
-    games, encode = trees
-    encoded = encode(both)
-    if feature_perturbation == "tree_path_dependent":
-        of_a, of_b = games.path_dependent(encoded)
-        return of_a - of_b, None
-    bounds = np.array([[0, 1, 0, 1]])
-    return games.interventional(encoded[:1], encoded[1:], bounds)[0], None
 
 
 def contributions(
@@ -139,7 +133,11 @@ def contributions(
     ``rows`` are the :func:`row_values` of the table; errors are None if the values are exact.
     """
     d = table.shape[1]
-    differing = np.flatnonzero([not _equal(x, y) for x, y in zip(rows[a], rows[b], strict=True)])
+    # Missing values are equal to each other.
+    equal = [
+        x is y or bool(x == y) or (x != x and y != y) for x, y in zip(rows[a], rows[b], strict=True)
+    ]
+    differing = np.flatnonzero(np.logical_not(equal))
 
     def score(sets: Any) -> Float64Array:
         sources = np.full((len(sets), d), b, dtype=np.int64)
@@ -164,11 +162,6 @@ def _check_one_row(name: str, table: Any, n_features: int) -> None:
             f"{name} must be one row of n_features={n_features} values, got shape {table.shape}. "
             "Pass X[i], or X[i:i + 1]."
         )
-
-
-def _equal(x: Any, y: Any) -> bool:
-    """Whether two values are equal; missing values are equal to each other."""
-    return x is y or bool(x == y) or (x != x and y != y)
 
 
 def explain_ranking(
@@ -220,7 +213,6 @@ def explain_ranking(
     per row, plus the pairs of distinct sets of passing features per leaf. For additive models,
     values are exact, from d n_samples mixed rows. Other models need ``n_samples n_others`` pairs.
     """
-    check_is_fitted(ranker)
     check_scores(ranker)
     table = convert_to_table(X)
     groups = QueryGroups.from_qid(qid, table.shape[0])
@@ -247,7 +239,13 @@ def _share_scores(
     check_game(feature_perturbation, additive or trees is not None)
     if trees is not None:
         games, encode = trees
-        return _explain_trees(games, encode(table), groups, feature_perturbation), True
+        encoded = encode(table)
+        if feature_perturbation == "tree_path_dependent":
+            return less_query_means(games.path_dependent(encoded), groups), True
+        starts, ends = groups.indptr[:-1], groups.indptr[1:]
+        encoded = groups.sort(encoded)
+        bounds = np.stack([starts, ends, starts, ends], axis=1)
+        return groups.unsort(games.interventional(encoded, encoded, bounds)), True
     if additive:
         return less_query_means(additive_parts(ranker, table), groups), True
     random = check_random_state(random_state)
@@ -266,17 +264,6 @@ def _share_scores(
             values[row] = np.mean([part for part, _ in parts], axis=0)
             exact = exact and all(error is None for _, error in parts)
     return values, exact
-
-
-def _explain_trees(
-    games: TreeGames, rows: FloatArray, groups: QueryGroups, feature_perturbation: str
-) -> Float64Array:
-    if feature_perturbation == "tree_path_dependent":
-        return less_query_means(games.path_dependent(rows), groups)
-    starts, ends = groups.indptr[:-1], groups.indptr[1:]
-    rows = groups.sort(rows)
-    bounds = np.stack([starts, ends, starts, ends], axis=1)
-    return groups.unsort(games.interventional(rows, rows, bounds))
 
 
 def less_query_means(values: Float64Array, groups: QueryGroups) -> Float64Array:
@@ -368,7 +355,6 @@ def explain_scores(
     >>> explain_scores(tree, X[2:3], background=X).values
     array([[0.3, 0.5]])
     """
-    check_is_fitted(ranker)
     check_scores(ranker)
     if feature_perturbation == "auto":
         is_path_dependent = background is None
@@ -433,9 +419,6 @@ def _explain_against(
             values[row] = np.mean([part for part, _ in pairs], axis=0)
             exact = exact and all(error is None for _, error in pairs)
     return values, expected, exact
-
-
-SHOWN = 10
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,11 +5,10 @@ a preset. Values are Python literals. Quotes around words may be omitted, which 
 trailing ``-`` after the name or cut-off means ``empty=0``, XGBoost's notation for counting queries
 without relevant rows as 0. ``-Name`` and ``1 - Name`` turn a loss so that larger is better.
 
-What other programs call measures, and what they mean by them: presets, and trec_eval's names.
-
-Each entry lists only the differences from the library's own defaults. A measure that the program
-lacks keeps the program's order of ties, if it has one, and our defaults otherwise. The presets are
-verified by running the programs themselves: see ``tests/metrics/test_peers_*.py``.
+Presets are what other programs mean by the names of measures: each lists only the differences from
+the library's own defaults. A measure that the program lacks keeps the program's order of ties, if
+it has one, and our defaults otherwise. The presets are verified by running the programs themselves:
+see ``tests/metrics/test_peers_*.py``.
 """
 
 from __future__ import annotations
@@ -85,7 +84,9 @@ def parse(
             "Write for example 'nDCG@10' or \"P(rel=2)@5\"."
         )
     cls = measure_class(match["name"], also)
-    params = _preset_params(cls.name, preset)
+    if preset is not None and preset not in PRESETS:
+        raise ValueError(f"unknown preset {preset!r}. Choose one of {sorted(PRESETS)}.")
+    params = {} if preset is None else dict(PRESETS[preset].get(cls.name, {}))
     allowed = {field.name for field in fields(cls)}
     for key, value in _written_params(spec, match["params"]):
         key, value = _PARAM_ALIASES.get((key, value), (key, value))
@@ -140,14 +141,6 @@ def measure_class(name: str, also: Mapping[str, str] | None = None) -> type[Meas
     return getattr(import_module(module), cls)
 
 
-def _preset_params(name: str, preset: str | None) -> dict[str, Any]:
-    if preset is None:
-        return {}
-    if preset not in PRESETS:
-        raise ValueError(f"unknown preset {preset!r}. Choose one of {sorted(PRESETS)}.")
-    return dict(PRESETS[preset].get(name, {}))
-
-
 def _written_params(spec: str, text: str | None) -> list[tuple[str, Any]]:
     """Key-value pairs between the parentheses."""
     if not text or not text.strip():
@@ -156,7 +149,15 @@ def _written_params(spec: str, text: str | None) -> list[tuple[str, Any]]:
         call = ast.parse(f"f({text})", mode="eval").body
         if not isinstance(call, ast.Call) or call.args:
             raise SyntaxError("only key=value is allowed")
-        pairs = [(_key(keyword), _value(keyword.value)) for keyword in call.keywords]
+        pairs: list[tuple[str, Any]] = []
+        for keyword in call.keywords:
+            if keyword.arg is None:
+                raise SyntaxError("only key=value is allowed")
+            node = keyword.value
+            value = node.id if isinstance(node, ast.Name) else ast.literal_eval(node)
+            value = tuple(value) if isinstance(value, list) else value
+            hash(value)  # a frozen measure accepts no sets or dicts
+            pairs.append((keyword.arg, value))
         if len({key for key, _ in pairs}) < len(pairs):
             raise SyntaxError("a parameter is repeated")
     except (SyntaxError, ValueError, TypeError) as error:
@@ -165,22 +166,6 @@ def _written_params(spec: str, text: str | None) -> list[tuple[str, Any]]:
             "Write key=value, separated by commas, with numbers, words or tuples as values."
         ) from None
     return pairs
-
-
-def _key(keyword: ast.keyword) -> str:
-    if keyword.arg is None:
-        raise SyntaxError("only key=value is allowed")
-    return keyword.arg
-
-
-def _value(node: ast.expr) -> Any:
-    if isinstance(node, ast.Name):
-        return node.id
-    value = ast.literal_eval(node)
-    if isinstance(value, list):
-        value = tuple(value)
-    hash(value)  # a frozen measure accepts no sets or dicts
-    return value
 
 
 Params = dict[str, Any]

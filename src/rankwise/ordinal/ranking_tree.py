@@ -5,8 +5,6 @@ The gain of a split is ``I(T) - I(T_L) - I(T_R)``, with the rank impurity
 (2).
 
 Composition: columns x rank impurity x grower, then pruning and a leaf rule.
-
-Base of the ranking tree and the ranking forest: columns, growth limits and leaf rules.
 """
 
 from __future__ import annotations
@@ -193,7 +191,14 @@ class TreeRanker(CategoricalInput, OrdinalRanker):
     def _prepare(self, data: FitData) -> SortedColumns | BinnedColumns:
         """Sorted or binned columns for growing trees."""
         n_categories = self.columns_.n_categories(self.n_features_in_)
-        method = self._method(data, int(n_categories.max(initial=0)))
+        method = self.method
+        if method == "auto":
+            n_rows = float(len(data.y))
+            if data.sample_weight is not None and not (data.sample_weight % 1).any():
+                n_rows = data.sample_weight.sum()  # number of rows after repetition
+            are_few = int(n_categories.max(initial=0)) <= MOST_BINS
+            is_large = n_rows * data.X.shape[1] >= BINNED_FROM and are_few
+            method = "histogram" if is_large else "exact"
         if method == "histogram":
             check_category_numbers(n_categories, getattr(self, "feature_names_in_", None))
         return prepare(
@@ -211,15 +216,6 @@ class TreeRanker(CategoricalInput, OrdinalRanker):
     @property
     def _most_categories(self) -> int | None:
         return MOST_BINS if self.method == "histogram" else None
-
-    def _method(self, data: FitData, most_categories: int) -> Literal["exact", "histogram"]:
-        if self.method != "auto":
-            return self.method
-        n_rows = float(len(data.y))
-        if data.sample_weight is not None and not (data.sample_weight % 1).any():
-            n_rows = data.sample_weight.sum()  # number of rows after repetition
-        is_large = n_rows * data.X.shape[1] >= BINNED_FROM and most_categories <= MOST_BINS
-        return "histogram" if is_large else "exact"
 
     def _grow(
         self,
@@ -590,7 +586,10 @@ class RankingTree(TreeRanker):
         return "val" if has_validation else "cv", np.unique(grid).tolist()
 
     def _grow_to_depth(self, data: FitData, max_depth: int | None) -> Tree:
-        data = sort_fractional_rows(data)
+        weight = data.sample_weight
+        if weight is not None and (weight % 1).any():
+            # Sorted by content, so that sums do not depend on the order of the rows
+            data = take_rows(data, np.lexsort((weight, row_hashes(data.X, data.y))))
         return self._grow(self._prepare(data), data, max_depth, data.sample_weight)
 
     def _trees(self, data: FitData, depths: list[int]) -> list[Tree]:
@@ -650,11 +649,3 @@ def importances(tree: Tree, n_features: int) -> Float64Array:
     inner = ~tree.is_leaf
     gains = np.bincount(tree.feature[inner], weights=tree.gain[inner], minlength=n_features)
     return gains / (gains.sum() or 1.0)
-
-
-def sort_fractional_rows(data: FitData) -> FitData:
-    """Rows sorted by content if weights are fractional, so sums do not depend on their order."""
-    weight = data.sample_weight
-    if weight is None or not (weight % 1).any():
-        return data
-    return take_rows(data, np.lexsort((weight, row_hashes(data.X, data.y))))

@@ -1,8 +1,13 @@
-"""Principal axes of the labels (PLST), and those that the features predict (CPLST).
+"""Principal axes of the labels (PLST), those that the features predict (CPLST), and many such fits.
 
-Principal label space transformation (PLST) [1]_: regression on principal axes of the labels.
+Principal label space transformation [1]_ regresses on principal axes of the labels, its conditional
+variant [2]_ on predictable axes.
 
-Conditional principal label space transformation (CPLST) [2]_: predictable axes of the labels.
+Ridge regression on linear codes of the labels needs only ``Z'WZ``, ``Z'WY`` and ``Y'WY``, with
+``Z = [1 X]``. For a subset of the rows, these are the sums over all rows minus the sums over the
+held-out rows: twenty splits that hold out a tenth cost two more passes than one fit. With the
+eigenvectors of ``Z'Z``, every further penalty costs two small products. A PLST with fewer axes is
+the prefix of one with more.
 
 References
 ----------
@@ -10,14 +15,6 @@ References
    Computation 24 (2012).
 .. [2] Chen & Lin, "Feature-aware label space dimension reduction for multi-label classification",
    NIPS 25 (2012).
-
-Efficient fits on many subsets of the same rows, and for many penalties and sizes.
-
-Ridge regression on linear codes of the labels needs only ``Z'WZ``, ``Z'WY`` and ``Y'WY``, with
-``Z = [1 X]``. For a subset of the rows, these are the sums over all rows minus the sums over the
-held-out rows: twenty splits that hold out a tenth cost two more passes than one fit. With the
-eigenvectors of ``Z'Z``, every further penalty costs two small products. A PLST with fewer axes is
-the prefix of one with more.
 """
 
 from __future__ import annotations

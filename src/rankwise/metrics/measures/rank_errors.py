@@ -4,8 +4,7 @@ Scores are read as predicted labels, which ordinal rankers return. With query id
 averaged within each query first. Without query ids, all rows form one query, so all rows have the
 same weight.
 
-Weighted kappa: agreement of predicted ranks with the labels beyond chance.
-
+Weighted kappa is the agreement of predicted ranks with the labels beyond chance,
 ``1 - Σ_i d(y_i, f_i) / ((1/m) Σ_ij d(y_i, f_j))`` with the distance d = [y ≠ f], ``|y - f|`` or
 ``(y - f)²`` (Cohen 1968, Psychological Bulletin 70:213-220). The denominators are computed from
 sorted rows and moments instead of the table of all pairs of classes: O(m log m) for any number of

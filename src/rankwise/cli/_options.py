@@ -45,7 +45,7 @@ def complete_measures(incomplete: str) -> list[str]:
 
 def complete_presets(incomplete: str) -> list[str]:
     """Names of presets."""
-    from rankwise.metrics.names import PRESETS
+    from rankwise.metrics.spec import PRESETS
 
     return [name for name in PRESETS if name.startswith(incomplete)]
 

@@ -28,7 +28,7 @@ from rankwise.cli import (
     search,
     warm_up,
 )
-from rankwise.cli._console import DEBUG_FLAG, USAGE, OneLineGroup, echo
+from rankwise.cli._console import DEBUG_FLAG, USAGE, OneLineGroup, OptionCommand, echo
 
 app = typer.Typer(
     cls=OneLineGroup,
@@ -63,7 +63,8 @@ _COMMANDS = {
 for _name, _command in _COMMANDS.items():
     # A paragraph is one line: typer keeps the line ends of docstrings on narrow terminals.
     _paragraphs = cleandoc(_command.__doc__ or "").split("\n\n")
-    app.command(_name, help="\n\n".join(" ".join(text.split()) for text in _paragraphs))(_command)
+    _help = "\n\n".join(" ".join(text.split()) for text in _paragraphs)
+    app.command(_name, cls=OptionCommand, help=_help)(_command)
 app.add_typer(clicks.app, name="clicks")
 
 

@@ -17,6 +17,7 @@ from rankwise.datasets.readers.judged_run import find_missed_documents
 from rankwise.datasets.readers.trec import Qrels
 from rankwise.fusion.rules import RANK_CONSTANT
 from rankwise.fusion.run_pool import RunPool, check_judged, convert_to_pool, normalize
+from rankwise.runtime.messages import check_choice
 from rankwise.typing import Float64Array
 
 ALL_FEATURES = ("score", "rank", "reciprocal_rank", "min-max", "z", "missing")
@@ -85,8 +86,7 @@ def fusion_table(
     pool = convert_to_pool(runs, systems)
     chosen = check_features(features)
     RANK_CONSTANT.check("k", k)
-    if unjudged not in ("zero", "ignore"):
-        raise ValueError(f"unjudged must be 'zero' or 'ignore', got {unjudged!r}.")
+    check_choice("unjudged", unjudged, ("zero", "ignore"))
     X, grades = feature_matrix(pool, chosen, k), np.zeros(len(pool))
     names = [f"{feature}({system})" for feature in chosen for system in pool.systems]
     if qrels is None:

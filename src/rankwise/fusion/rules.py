@@ -31,13 +31,13 @@ from numpy.typing import NDArray
 from rankwise.checks.constant_scores import ConstantScoresWarning
 from rankwise.datasets.readers.trec import Run
 from rankwise.fusion.run_pool import (
+    NORMALIZATIONS,
     RunPool,
-    check_normalization,
     convert_to_pool,
     normalize,
     sum_systems,
 )
-from rankwise.runtime.messages import callers_level
+from rankwise.runtime.messages import callers_level, check_choice
 from rankwise.typing import ArrayLike, Float64Array
 
 
@@ -148,10 +148,9 @@ def fuse(
     {'d1': 0.0164, 'd2': 0.0325, 'd3': 0.0161}
     """
     pool = convert_to_pool(runs, systems)
-    if rule not in RULES:
-        raise ValueError(f"rule must be one of {', '.join(map(repr, RULES))}, got {rule!r}.")
+    check_choice("rule", rule, RULES)
     chosen = RULES[rule]
-    check_normalization("normalization", normalization)
+    check_choice("normalization", normalization, NORMALIZATIONS)
     values = normalize(pool, normalization)
     weight = _weights(rule, weights, len(pool.systems))
     settings = _settings(rule, chosen, parameters)

@@ -305,9 +305,7 @@ def test_files_that_are_no_systems_are_named(tmp_path):
     (tmp_path / "a.run").write_text("q Q0 d 1 0.5 t\n")
     with pytest.raises(FileNotFoundError, match=r"'no.run' is not a file. Name scores, a TREC run"):
         read_systems(["no.run"])
-    with pytest.raises(
-        ValueError, match="systems must have different names, but two"
-    ):
+    with pytest.raises(ValueError, match="systems must have different names, but two"):
         read_systems([tmp_path / "a.run", "a=column:1"])
     with pytest.raises(ValueError, match="systems must name at least one system, got none"):
         read_systems([])

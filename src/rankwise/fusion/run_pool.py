@@ -429,10 +429,6 @@ def _borda(pool: RunPool) -> Float64Array:
     return np.where(pool.ranks > 0, 1.0 - (pool.ranks - 1) / n_documents, missing)
 
 
-def _none(pool: RunPool) -> Float64Array:
-    return pool.scores.copy()
-
-
 NORMALIZATIONS: dict[str, Callable[[RunPool], Float64Array]] = {
     "min-max": _min_max,
     "max": _max,
@@ -440,7 +436,7 @@ NORMALIZATIONS: dict[str, Callable[[RunPool], Float64Array]] = {
     "z": _z,
     "rank": _rank,
     "borda": _borda,
-    "none": _none,
+    "none": lambda pool: pool.scores.copy(),
 }
 
 

@@ -40,7 +40,7 @@ from rankwise.rankers.adapters.booster_library import (
     library_matrix,
 )
 from rankwise.runtime.finite import FiniteResults
-from rankwise.runtime.frames import materialise
+from rankwise.runtime.frames import Table
 from rankwise.runtime.messages import did_you_mean
 from rankwise.runtime.threads import available_threads
 from rankwise.structure.state_rules import Bytes, Number, Plain, Rule, Sometimes, floats, require
@@ -151,16 +151,15 @@ class BoostedRanker(CategoricalInput, Ranker):
         position: ArrayLike | None = None,
     ) -> Self:
         self._check_parameters()
-        X = materialise(X)
+        table = Table.of(X)
         start, columns = self._start(init_model)
-        self.columns_ = ColumnTable.of(X, self.categorical_features, sample_weight)
+        self.columns_ = ColumnTable.of(table, self.categorical_features, sample_weight)
         if columns is not None:
-            shape = getattr(X, "shape", ())
+            shape = getattr(table.rows, "shape", ())
             if len(shape) == 2:  # first, because the message about categories is less specific
-                self._check_start(init_model, shape[1], getattr(X, "columns", None))
+                self._check_start(init_model, shape[1], getattr(table.rows, "columns", None))
             self.columns_ = self.columns_.continue_codes(columns)
-        rows = self.columns_.encode(X)
-        data = check_fit(self, rows, y, qid, sample_weight, allow_nan=True)
+        data = check_fit(self, self.columns_.encode(table), y, qid, sample_weight, allow_nan=True)
         self._check_start(init_model, self.n_features_in_, getattr(self, "feature_names_in_", None))
         positions = None if position is None else check_positions(position, data)
         X_val, y_val, qid_val = validation

@@ -20,7 +20,7 @@ from rankwise.metrics.default import GRADED
 from rankwise.rankers.adapters.catboost_model import catboost_model
 from rankwise.rankers.adapters.lightgbm_model import lightgbm_model
 from rankwise.rankers.adapters.xgboost_model import read_ubjson, xgboost_model
-from rankwise.rankers.boosting.tree_scores import TreeScores
+from rankwise.rankers.boosting.lambdamart import TreeScores
 from rankwise.runtime.files import temporary_folder
 from rankwise.structure.model_check import check_model
 from rankwise.structure.state_rules import Rule, StructureError, Word, require

@@ -19,11 +19,12 @@ import numpy as np
 
 from rankwise.checks.parameter_constraints import FRACTION, NOT_NEGATIVE, Interval, StrOptions
 from rankwise.groups import FitData
-from rankwise.rankers.adapters.boosted_ranker import BoostedRanker, library_names
-from rankwise.rankers.adapters.booster_library import (
+from rankwise.rankers.adapters.boosted_ranker import (
+    BoostedRanker,
     BoosterInput,
     ValidationMonitor,
     check_query_weights,
+    library_names,
 )
 from rankwise.rankers.adapters.catboost_model import (
     CATBOOST_MAX_DEPTH,

@@ -18,11 +18,13 @@ import numpy as np
 
 from rankwise.checks.parameter_constraints import FRACTION, NOT_NEGATIVE, StrOptions, minimum
 from rankwise.groups import FitData
-from rankwise.rankers.adapters.boosted_ranker import BoostedRanker, PositionFit, library_names
-from rankwise.rankers.adapters.booster_library import (
+from rankwise.rankers.adapters.boosted_ranker import (
+    BoostedRanker,
     BoosterInput,
+    PositionFit,
     TrainingRows,
     check_query_weights,
+    library_names,
 )
 from rankwise.rankers.adapters.xgboost_model import (
     XGBOOST_OBJECTIVES,

@@ -65,7 +65,7 @@ class TreeGrower:
     ) -> None:
         self._binned, self._rules, self._n_threads = binned, rules, n_threads
         self._weight, self._shares = weight, shares
-        n_features, n, codes = binned.n_features, binned.n_rows, binned.all_codes()
+        n_features, n, codes = binned.n_features, binned.n_rows, binned.codes
         n_in_all = n if shares is None else int(shares.sum(np.array([n]))[0])
         # A leaf has at least one row; two leaves are the least that histograms are made for.
         most = min(rules.max_leaf_nodes, max(2, n_in_all))

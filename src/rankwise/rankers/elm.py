@@ -27,7 +27,7 @@ from rankwise.checks.parameter_constraints import DEFAULT_MAX_BYTES, Interval, S
 from rankwise.checks.rows import check_fit, check_validation
 from rankwise.equation import Equation
 from rankwise.features.kernels import warn_of_ignored_gamma
-from rankwise.features.random_nodes import (
+from rankwise.features.random_features import (
     ACTIVATIONS,
     WEIGHT_LAWS,
     Activation,

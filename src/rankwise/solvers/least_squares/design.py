@@ -21,7 +21,7 @@ import numpy as np
 
 from rankwise.features.kernels import SLICE_ROWS, Kernel, KernelColumns
 from rankwise.features.nystroem import NystroemMap
-from rankwise.features.random_nodes import NodeMap, sum_outputs
+from rankwise.features.random_features import NodeMap, sum_outputs
 from rankwise.features.score_expansions import (
     LandmarkExpansion,
     LinearExpansion,

@@ -42,7 +42,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from rankwise.features.random_nodes import NodeMap
+from rankwise.features.random_features import NodeMap
 from rankwise.groups import QueryGroups
 from rankwise.kernels.complex_folds import add_squared_solutions, fold_products, shrinkages
 from rankwise.runtime.threads import thread_imap

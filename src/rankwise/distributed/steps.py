@@ -33,7 +33,15 @@ import numpy as np
 from sklearn.base import clone
 
 from rankwise.equation import Equation, publish
-from rankwise.groups import FitData, QueryGroups
+from rankwise.groups import (
+    FitData,
+    QueryGroups,
+    QueryNumbers,
+    RowStream,
+    join_ids,
+    kind_of_ids,
+    same_kind_of_ids,
+)
 from rankwise.losses.squared_loss import Problem, RowPart, SquaredLoss
 from rankwise.metrics.default import GRADES, TARGETS
 from rankwise.metrics.measure import Measure
@@ -49,15 +57,9 @@ from rankwise.solvers.least_squares.path_selection import (
     part_scores,
     solve_folds,
 )
-from rankwise.streams.checked_stream import (
-    CheckedStream,
-    kind_of_ids,
-    labels_of,
-    match_columns,
-    same_kind_of_ids,
-)
-from rankwise.streams.cutter import Cutter, QueryNumbers, join_ids
-from rankwise.streams.row_stream import RowStream, stream
+from rankwise.streams.checked_stream import CheckedStream, labels_of, match_columns
+from rankwise.streams.cutter import Cutter
+from rankwise.streams.row_stream import stream
 from rankwise.tuning.folds import DEFAULT_FOLDS, RunningMean, measure_per_query
 from rankwise.tuning.penalty_search import PenaltySearch, is_searched
 from rankwise.typing import Float64Array, Int64Array, join_rows

@@ -36,7 +36,7 @@ from rankwise.features.random_features import (
     draw_nodes,
 )
 from rankwise.features.score_expansions import NodeExpansion
-from rankwise.groups import FitData
+from rankwise.groups import FitData, RowStream
 from rankwise.losses.score_loss import QUERY_WEIGHTS, QueryWeight
 from rankwise.losses.squared_loss import GRAPHS, Problem, SquaredLoss
 from rankwise.rankers.basis_expansion import BasisExpansionRanker
@@ -68,8 +68,6 @@ from rankwise.solvers.least_squares.stabilised import (
     fit_stabilised,
     fit_streamed,
 )
-from rankwise.streams.checked_stream import StreamData
-from rankwise.streams.row_stream import RowStream
 from rankwise.structure.state_rules import Instance, Plain, Rule, Sometimes, floats, forget
 from rankwise.tuning.folds import content_folds, deal_queries, row_splits
 from rankwise.tuning.penalty_search import Penalty, search_way
@@ -614,8 +612,8 @@ class ELMRank(BasisExpansionRanker):
         seed = int(random_state.randint(2**31 - 1))
         with single_threaded_blas():
             fit = self._fit_way(way, data, vali, maps, complex_penalties(lam, C), seed)
-        if isinstance(data, StreamData):
-            self._set_score_name(data.checked.typical_labels)
+        if data.stream is not None:
+            self._set_score_name(data.stream.typical_labels)
         chosen = np.zeros(self.n_draws, dtype=np.int64)
         shape = (self.n_draws, len(lam), len(C))
         if fit.errors is not None:
@@ -636,8 +634,8 @@ class ELMRank(BasisExpansionRanker):
         penalty: Float64Array,
         seed: int,
     ) -> StabilisedFit:
-        if isinstance(data, StreamData):
-            every = data.checked.all_rows(self.n_nodes)
+        if data.stream is not None:
+            every = data.stream.all_rows(self.n_nodes)
             if every is None:
                 return self._fit_stream(way, data, vali, maps, penalty, seed)
             data = every
@@ -657,13 +655,13 @@ class ELMRank(BasisExpansionRanker):
     def _fit_stream(
         self,
         way: str,
-        data: StreamData,
+        data: FitData,
         vali: FitData | None,
         maps: Sequence[NodeMap],
         penalty: Float64Array,
         seed: int,
     ) -> StabilisedFit:
-        stream, n_folds, folds = data.checked, 1, None
+        stream, n_folds, folds = data.stream, 1, None
         n_rows = stream.n_known
         if way == "cv":
             n_folds = int(self.cv or DEFAULT_FOLDS)

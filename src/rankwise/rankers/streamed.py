@@ -21,7 +21,7 @@ import numpy as np
 from rankwise.checks.column_sizes import ColumnLimit
 from rankwise.checks.rows import check_names, check_target, check_weight
 from rankwise.equation import Equation
-from rankwise.groups import FitData, QueryGroups
+from rankwise.groups import Chunk, FitData, QueryGroups, RowStream, plain_id
 from rankwise.losses.squared_loss import Problem, SquaredLoss
 from rankwise.metrics import EvaluationResult, UndefinedMeasureWarning, evaluate, parse
 from rankwise.metrics.default import (
@@ -43,9 +43,8 @@ from rankwise.solvers.least_squares.path_selection import (
     measure_validation,
     solve_folds,
 )
-from rankwise.streams.checked_stream import CheckedStream, StreamData, group_rows
-from rankwise.streams.cutter import Cutter, Folds, plain_id
-from rankwise.streams.row_stream import Chunk, RowStream
+from rankwise.streams.checked_stream import CheckedStream, group_rows
+from rankwise.streams.cutter import Cutter, Folds
 from rankwise.tuning.folds import DEFAULT_FOLDS, deal_queries
 from rankwise.tuning.penalty_search import Penalties, PenaltySearch
 from rankwise.typing import Float64Array, Int64Array
@@ -126,7 +125,7 @@ def read_head(
     stream = CheckedStream(estimator, rows, column_limit=column_limit)
     data = stream.head(gram.CHUNK_ROWS)
     n_columns = data.X.shape[1] + 1
-    if isinstance(data, StreamData) and len(data.y) < n_columns:
+    if data.stream is not None and len(data.y) < n_columns:
         data = stream.head(n_columns)
     return data
 
@@ -135,14 +134,14 @@ def read_head(
 class StreamPath:
     """Path of a squared loss on the rows of a stream, computed from sums over its chunks."""
 
-    rows: StreamData
+    rows: FitData  # the first ones of the stream
     design: Design
     loss: SquaredLoss
     penalties: Penalties
 
     def solve(self) -> PathFit:
         """Solutions for every penalty, in one pass."""
-        stream, problem = self.rows.checked, self.loss.on(self.rows)
+        stream, problem = self.rows.stream, self.loss.on(self.rows)
         draws = _draw_grams(stream.chunks(), self.design, problem, 1, None, stream.n_known)
         grams = [total(folds) for folds in draws]
         return fit_from_grams(grams, self.design, self.penalties, problem.intercept)
@@ -155,7 +154,7 @@ class StreamPath:
     def cross_validate(self, measure: Measure, cv: int | None) -> tuple[PathFit, Float64Array]:
         """Solutions on all rows, evaluated by cross-validation over queries, in three passes."""
         n_folds = int(cv or DEFAULT_FOLDS)
-        stream, design, problem = self.rows.checked, self.design, self.loss.on(self.rows)
+        stream, design, problem = self.rows.stream, self.design, self.loss.on(self.rows)
         folds, n_samples = stream_folds(stream, n_folds)
         draws = _draw_grams(stream.chunks(), design, problem, n_folds, folds, n_samples)
         fit, held = solve_folds(draws, n_folds, design, self.penalties, problem.intercept)

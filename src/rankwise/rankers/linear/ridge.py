@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from typing import Any, ClassVar, Literal, Self
 
 from rankwise.equation import Equation, fit_equation
+from rankwise.groups import RowStream
 from rankwise.losses.squared_loss import SquaredLoss
 from rankwise.rankers.basis_expansion import LINEAR_STRUCTURE, BasisExpansionRanker
 from rankwise.rankers.closed_form import (
@@ -23,7 +24,6 @@ from rankwise.rankers.closed_form import (
     PartialFit,
     build_closed_form,
 )
-from rankwise.streams.row_stream import RowStream
 from rankwise.structure.state_rules import Rule
 from rankwise.typing import ArrayLike, FrameLike
 

@@ -42,10 +42,11 @@ from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
+from rankwise.groups import plain_id
 from rankwise.losses.squared_loss import Problem, RowPart, count_ordered_pairs, query_factor
 from rankwise.runtime.threads import thread_imap
 from rankwise.streams.checked_stream import group_rows
-from rankwise.streams.cutter import Cutter, plain_id
+from rankwise.streams.cutter import Cutter
 from rankwise.structure.state_rules import (
     Dictionary,
     Instance,

@@ -399,15 +399,11 @@ def _noting_ids(chunks: Iterator[FitData], ids: list[np.ndarray[Any, Any]]) -> I
 def _sums(
     job: Plan, chunks: Iterator[FitData], n_threads: int | None
 ) -> tuple[list[list[Any]], tuple[Any, ...]]:
-    cutter = Cutter(
-        job.problem,
-        job.folds,
-        chunk_rows=gram.CHUNK_ROWS,
-        giant_rows=gram.GIANT_ROWS,
-        edges=(True, True),
-    )
     maps = [(phi, job.problem.query_weight) for phi in job.design.maps]
-    of_maps = gram.accumulate(cutter.cut(chunks), maps, job.n_folds, n_rows=0, n_threads=n_threads)
+    of_maps = gram.accumulate_chunks(
+        chunks, job.problem, maps, job.n_folds, job.folds,
+        n_rows=0, n_threads=n_threads, edges=(True, True),
+    )  # fmt: skip
     edges = [
         GramEdge(query, fold, [sums.edges[place][2] for sums in of_maps])
         for place, (query, fold, _) in enumerate(of_maps[0].edges)

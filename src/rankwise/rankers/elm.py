@@ -62,11 +62,12 @@ from rankwise.solvers.least_squares.stabilised import (
     LAM_GRID,
     StabilisedFit,
     complex_penalties,
-    fit_query_folds,
     fit_row_folds,
-    fit_splits,
     fit_stabilised,
     fit_streamed,
+    sum_query_folds,
+    sum_rows,
+    sum_splits,
 )
 from rankwise.structure.state_rules import Instance, Plain, Rule, Sometimes, floats, forget
 from rankwise.tuning.folds import content_folds, deal_queries, row_splits
@@ -640,17 +641,18 @@ class ELMRank(BasisExpansionRanker):
                 return self._fit_stream(way, data, vali, maps, penalty, seed)
             data = every
         problem = self._problem(data)
-        if way == "fixed":
-            return fit_stabilised(problem, maps, penalty)
-        if way == "val":
-            assert vali is not None
-            return fit_stabilised(problem, maps, penalty, self._problem(vali))
-        if not (self.cv is None or isinstance(self.cv, Integral)):
-            return fit_splits(problem, maps, penalty, row_splits(self.cv, data))
-        n_folds = int(self.cv or DEFAULT_FOLDS)
-        if data.groups.n_queries >= n_folds:
-            return fit_query_folds(problem, maps, penalty, deal_queries(data.groups, n_folds, seed))
-        return fit_row_folds(problem, maps, penalty, content_folds(data.X, data.y, n_folds, seed))
+        if way != "cv":
+            criterion = self._problem(vali) if way == "val" and vali is not None else None
+            statistics = partial(sum_rows, problem, criterion)
+        elif not (self.cv is None or isinstance(self.cv, Integral)):
+            statistics = partial(sum_splits, problem, row_splits(self.cv, data))
+        elif data.groups.n_queries >= (n_folds := int(self.cv or DEFAULT_FOLDS)):
+            folds = deal_queries(data.groups, n_folds, seed)
+            statistics = partial(sum_query_folds, problem, folds)
+        else:
+            folds = content_folds(data.X, data.y, n_folds, seed)
+            return fit_row_folds(problem, maps, penalty, folds)
+        return fit_stabilised(problem, maps, penalty, statistics)
 
     def _fit_stream(
         self,

@@ -35,7 +35,7 @@ from rankwise.metrics.spec import list_specs
 from rankwise.row_order import LeastRows
 from rankwise.solvers.least_squares import gram, path_selection
 from rankwise.solvers.least_squares.design import Design
-from rankwise.solvers.least_squares.gram import BlockMap, Gram, accumulate, is_precise, total
+from rankwise.solvers.least_squares.gram import BlockMap, Gram, accumulate_chunks, is_precise, total
 from rankwise.solvers.least_squares.path_selection import (
     PathFit,
     fit_from_grams,
@@ -178,9 +178,8 @@ def stream_grams(
     ``problems`` are those on the first rows. All have the same pair graph; only the graph and the
     query weights are used. ``n_rows`` is the number of all rows, if it is known.
     """
-    cutter = Cutter(problems[0], folds, chunk_rows=gram.CHUNK_ROWS, giant_rows=gram.GIANT_ROWS)
     columns = [(phi, problem.query_weight) for problem in problems for phi in maps]
-    sums = accumulate(cutter.cut(chunks), columns, n_folds, n_rows=n_rows)
+    sums = accumulate_chunks(chunks, problems[0], columns, n_folds, folds, n_rows=n_rows)
     grams = [of_map.folds for of_map in sums]
     return [grams[lo : lo + len(maps)] for lo in range(0, len(grams), len(maps))]
 

@@ -141,6 +141,7 @@ CASES = [
     ("prank", whole("kernel", lambda _: "rbf"), r"PRank: kernel must stay as it was"),
     ("voted_prank", whole("survival_", lambda a: a[:-1]), r"survival_ must have shape"),
     ("poly_ordinal_svm products", entry("terms_.factors", (0, 0), 9), r"factors must .* below"),
+    ("poly_ordinal_svm products", entry("terms_.factors", (0, 0), -1), r"factors must list the"),
     ("list_net", whole("weights_", lambda w: [*w[:-1], w[-1][None]]), r"weights_ must have shapes"),
     ("boltz_rank", entry("selected_features_", 0, 9), r"selected_features_ must .* below"),
     # Labels.

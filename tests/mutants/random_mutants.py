@@ -12,7 +12,7 @@ which each place holds what was there and what shall be tried, collects the test
    tests beyond 60 s in all are left out.
 
 Expressions that run at import are changed in the file, in a process of their own, and judged by
-those of the first run. Kernels, which hold one expression only, have processes of their own as
+all tests. Kernels, which hold one expression only, have processes of their own as
 well, and so has every mutant where threads run after the imports. The copy keeps its compiled
 kernels (``.numba-cache-mutants``). Most packages take a minute.
 
@@ -482,8 +482,6 @@ class _Forks:
     ) -> tuple[list[str], float]:
         """Tests that reach a place, then the other cases of their functions, and their seconds."""
         first, total = _fastest_first(list(reached), seconds)
-        if len(reached) == len(seconds):
-            return first, total
         of_function = {_function(test): seconds[test] for test in reached}
         others = {
             test: took

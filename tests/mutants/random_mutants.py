@@ -5,8 +5,8 @@ where an operator, a constant or a choice can change. One process imports a copy
 which each place holds what was there and what shall be tried, collects the tests, and forks:
 
 1. one run of the tests as they are, of up to four cases of each function and 1 s, in which each
-   place notes the test that reaches it, also from another process. If a place is not reached, the
-   other cases run as well;
+   place notes the test that reaches it, also from another process. If a place is not reached,
+   some other cases run as well;
 2. one run for each mutant, of the tests that reached its place, the fastest cases of each function
    first, then of the other cases of these functions, up to the first failure. Of each of the two,
    tests beyond 60 s in all are left out.
@@ -450,20 +450,18 @@ class _Forks:
         # A fork has no threads but the one that called it; Polars may have started its own.
         may_fork = len(os.listdir("/proc/self/task")) == 1
 
-        def run(tests: Iterable[str], most: float) -> None:
+        def run(tests: Iterable[str], limit: float) -> None:
             items = [by_name[test] for test in tests]
             if may_fork:
-                forked(lambda: run_items(items, stop=False, most=most), LONGEST)
+                forked(lambda: run_items(items, stop=False, most=MOST_OF_FUNCTION), limit)
             else:
-                run_items(items, stop=False, most=most)
+                run_items(items, stop=False, most=MOST_OF_FUNCTION)
 
-        run(
-            (test for cases in self.functions.values() for test in _spread(cases)), MOST_OF_FUNCTION
-        )
+        run((test for cases in self.functions.values() for test in _spread(cases)), LONGEST)
         seconds, reached = self._read()
         if not all(reached[place] for place, m in enumerate(self.mutants) if not m.at_import):
             ran = seconds.keys() | self.failed
-            run([test for test in by_name if test not in ran], math.inf)
+            run([test for test in by_name if test not in ran], MOST_SECONDS / 4)
             seconds, reached = self._read()
         verdicts = []
         for place, mutant in enumerate(self.mutants):

@@ -4,7 +4,7 @@
 where an operator, a constant or a choice can change. One process imports a copy of the library in
 which each place holds what was there and what shall be tried, collects the tests, and forks:
 
-1. one run of the tests as they are, of up to four cases of each function and 1 s, in which each
+1. one run of the tests as they are, of up to three cases of each function and 0.7 s, in which each
    place notes the test that reaches it, also from another process. If a place is not reached,
    some other cases run as well;
 2. one run for each mutant, of the tests that reached its place, the fastest cases of each function
@@ -60,8 +60,8 @@ COLUMNS = [
     *("package", "seed", "path", "line", "before", "after"),
     *("verdict", "reason", "tests", "commit"),
 ]
-FIRST_TESTS, MOST_CASES = 25, 4
-MOST_SECONDS, MOST_OF_FUNCTION = 60.0, 1.0  # of CPU time
+FIRST_TESTS, MOST_CASES = 25, 3
+MOST_SECONDS, MOST_OF_FUNCTION = 60.0, 0.7  # of CPU time
 IMPORTED = ("numpy", "scipy.sparse.linalg", "scipy.stats", "sklearn.utils", "pandas", "numba")
 NOT_REACHED = "no test reaches it"
 SHORTEST, LONGEST = 30.0, 1200.0  # seconds after which a run is taken to hang

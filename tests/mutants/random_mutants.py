@@ -381,7 +381,7 @@ def forked(work: Callable[[], int], seconds: float) -> int:
             sys.stdout.flush()
             sys.stderr.flush()
             os._exit(status)
-    limit = time.monotonic() + 3 * SHORTEST + 15 * seconds
+    limit = time.monotonic() + SHORTEST + 15 * seconds
     while (ended := os.waitpid(worker, os.WNOHANG)) == (0, 0):
         time.sleep(0.02)
         if time.monotonic() > limit:  # what never ends is noticed

@@ -143,7 +143,8 @@ def convert_to_queries(queries: Any) -> dict[str, str]:
     if isinstance(queries, str):
         _check_no_file(queries)
         queries = [queries]
-    is_column = isinstance(queries, Iterator | np.ndarray) or _is_series(queries)
+    series = nw.from_native(queries, allow_series=True, pass_through=True)
+    is_column = isinstance(queries, Iterator | np.ndarray) or isinstance(series, nw.Series)
     if is_column and not _is_labelled(queries):
         queries = list(queries)
     if isinstance(queries, list | tuple) and any(isinstance(query, str) for query in queries):
@@ -189,11 +190,6 @@ def _is_labelled(texts: Any) -> bool:
     if not nw.dependencies.is_pandas_like_series(texts):
         return False
     return texts.index.name is not None or any(isinstance(label, str) for label in texts.index)
-
-
-def _is_series(values: Any) -> bool:
-    """Whether an object is a single column of pandas, Polars or Arrow."""
-    return isinstance(nw.from_native(values, allow_series=True, pass_through=True), nw.Series)
 
 
 def _check_no_file(text: str) -> None:

@@ -20,14 +20,13 @@ from rankwise.persistence import dump_bytes, load_bytes
 from rankwise.rankers.linear.rank_svm import RankSVM
 from rankwise.runtime.array_folder import HEADER
 from rankwise.runtime.finite import restore_on_error
-from rankwise.runtime.messages import callers_level
+from rankwise.runtime.messages import callers_level, check_choice
 from rankwise.structure.state_rules import require, violation
 from rankwise.text.collections import read_judgements
 from rankwise.text.documents import convert_to_queries
-from rankwise.text.index_folder import read_index, write_index
 from rankwise.text.models import MODELS, check_count
 from rankwise.text.query_document_features import QueryDocumentFeatures
-from rankwise.text.text_index import TextIndex
+from rankwise.text.text_index import TextIndex, read_index, write_index
 from rankwise.typing import Float64Array
 
 _FEATURE_PARAMETERS = ("k1", "b", "mu", "lam", "delta", "near")
@@ -259,8 +258,7 @@ class TextRanker(BaseEstimator):
         UserWarning
             If judged queries retrieve no document and therefore have no rows.
         """
-        if self.unjudged not in UNJUDGED:
-            raise ValueError(f"unjudged must be one of {UNJUDGED}, got {self.unjudged!r}.")
+        check_choice("unjudged", self.unjudged, UNJUDGED)
         check_count("n_candidates", self.n_candidates)
         qrels = read_judgements(qrels)
         wanted = set(qrels.qid.tolist())
@@ -314,7 +312,7 @@ class TextRanker(BaseEstimator):
         facts |= {"unjudged": self.unjudged, "feature_names": self.feature_names_}
         numbers = {name: np.asarray(getattr(self._pairs, name)) for name in _FEATURE_PARAMETERS}
         facts["features"] = {name: number.item() for name, number in numbers.items()}
-        write_index(folder, self.index._stored((facts, dump_bytes(self.estimator_))))
+        write_index(folder, self.index, (facts, dump_bytes(self.estimator_)))
         return folder
 
     @classmethod
@@ -344,14 +342,13 @@ class TextRanker(BaseEstimator):
             If the features differ from those of ``fit``.
         """
         folder = Path(folder)
-        stored = read_index(folder)
-        index = TextIndex._from_stored(stored, folder, analyzer)
-        if stored.ranker is None:
+        index, stored = read_index(folder, analyzer)
+        if stored is None:
             raise FileNotFoundError(
                 f"{folder} has no ranker, only an index. Write one: TextRanker.save, or rankwise "
                 "fit --text."
             )
-        facts, model = stored.ranker
+        facts, model = stored
         _check_settings(facts, f"{folder / HEADER}: ranker")
         names, parameters = facts.pop("feature_names"), facts.pop("features")
         try:

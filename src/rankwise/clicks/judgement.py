@@ -26,8 +26,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankwise.checks.exact_values import id_texts, warn_of_missing_words
-from rankwise.clicks.click_model import examination_of
+from rankwise.clicks.click_model import ClickModel, examination_of
 from rankwise.clicks.log import Cells, ClickLog, count_cells
+from rankwise.clicks.model_fits import WEAK_PRIOR
 from rankwise.clicks.shrinkage import (
     MOST_PAIRS,
     BetaPosterior,
@@ -441,7 +442,12 @@ def _fit_posterior(
         )  # fmt: skip
     if method == "ips":
         return _ips(log, cells, n, propensities, shrinkage, notes)
-    return _by_model(log, method, notes)
+    # A prior fitted to all pairs predicts clicks better, but moves rare pairs above mediocre ones.
+    model = ClickModel(method, prior=WEAK_PRIOR).fit(log)  # type: ignore[arg-type]
+    notes += model.notes_
+    estimate, se = model.attractiveness_, model.attractiveness_se_
+    # The prior of the model has moved the estimates already.
+    return NormalPosterior(estimate, se, *fit_normal(estimate, se), 0.0)
 
 
 def _conjugate(
@@ -548,19 +554,6 @@ def _ips(
     return WeightedClicksPosterior(
         value, se, mu, *_strengths(fitted, shrinkage), exposure, strength
     )
-
-
-def _by_model(log: ClickLog, method: str, notes: list[str]) -> NormalPosterior:
-    from rankwise.clicks.click_model import ClickModel
-    from rankwise.clicks.model_fits import WEAK_PRIOR
-
-    # A prior fitted to all pairs predicts clicks better, but moves rare pairs above mediocre ones.
-    model = ClickModel(method, prior=WEAK_PRIOR).fit(log)  # type: ignore[arg-type]
-    notes += model.notes_
-    se = model.attractiveness_se_
-    mu, fitted = fit_normal(model.attractiveness_, se)
-    # The prior of the model has moved the estimates already.
-    return NormalPosterior(model.attractiveness_, se, mu, fitted, 0.0)
 
 
 # Columns of a table with one row per judgement, from attributes of Judgements.

@@ -256,13 +256,18 @@ def _find_wins(orders: Orders, *, unlisted_last: bool) -> tuple[Int64Array, Int6
     winners = [before, after[tied]]
     losers = [after, before[tied]]
     if unlisted_last:
-        m = len(orders.items)
-        there = np.zeros((len(orders), m), dtype=bool)
-        there[orders.order, orders.item] = True
-        order, missing = np.nonzero(~there)
+        order, missing = _find_unlisted(orders)
         winners.append(orders.item[orders.indptr[1:] - 1][order])
         losers.append(missing)
     return np.concatenate(winners), np.concatenate(losers)
+
+
+def _find_unlisted(orders: Orders) -> tuple[Int64Array, Int64Array]:
+    """Orders, and the items that each of them lacks."""
+    there = np.zeros((len(orders), len(orders.items)), dtype=bool)
+    there[orders.order, orders.item] = True
+    order, item = np.nonzero(~there)
+    return order, item
 
 
 # Entries of a block of second derivatives of a few sets.
@@ -309,7 +314,10 @@ class ChoiceLikelihood:
         order, item, stage = orders.order, orders.item, orders.stage
         n_stages = np.maximum.reduceat(stage, orders.indptr[:-1]) + 1
         if unlisted_last:
-            order, item, stage = _append_unlisted(order, item, stage, n, m)
+            missing_order, missing = _find_unlisted(orders)
+            never = np.full(len(missing), int(stage.max()) + 1)  # a stage that is never reached
+            order, item = np.append(order, missing_order), np.append(item, missing)
+            stage = np.append(stage, never)
         by_item = np.lexsort((item, order))
         order, item, stage = order[by_item], item[by_item], stage[by_item]
         sets: list[tuple[Int64Array, Int64Array]] = []  # orders and members, for one size
@@ -515,21 +523,6 @@ def _leave_out(e: Float64Array, z: Float64Array, degree: int) -> Float64Array:
     for r in range(1, degree + 1):
         out[..., r] = e[..., r] - z * out[..., r - 1]
     return out
-
-
-def _append_unlisted(
-    order: Int64Array, item: Int64Array, stage: Int64Array, n: int, m: int
-) -> tuple[Int64Array, Int64Array, Int64Array]:
-    """Entries with those of the items that an order lacks, at a stage that is never reached."""
-    there = np.zeros((n, m), dtype=bool)
-    there[order, item] = True
-    missing_order, missing_item = np.nonzero(~there)
-    never = np.full(len(missing_order), int(stage.max()) + 1)
-    return (
-        np.concatenate([order, missing_order]),
-        np.concatenate([item, missing_item]),
-        np.concatenate([stage, never]),
-    )
 
 
 def _alternatives(

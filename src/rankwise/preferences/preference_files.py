@@ -233,8 +233,15 @@ def read_orders(
     (['x', 'y', 'y', 'z', 'x'], [0, 1, 0, 0, 1])
     """
     if isinstance(source, str | Path) and sep is None and suffix_of(Path(source)) not in TABLES:
-        given = {"order": order, "item": item, "rank": rank, "clusters": clusters}
-        _refuse_columns(source, given | {"sample_weight": sample_weight})
+        given: dict[str, Any] = {"order": order, "item": item, "rank": rank, "clusters": clusters}
+        given["sample_weight"] = sample_weight
+        named = [name for name, value in given.items() if value not in (None, False) and len(value)]
+        if named:
+            raise ValueError(
+                f"{source} has one order per line (a > b = c) and no columns, got "
+                f"{', '.join(named)}. Drop these, or pass a table with one row per order and item: "
+                f"a CSV, TSV or Parquet file, or {setting('sep')} for another suffix."
+            )
         lines = _read_lines(Path(source), max_decompressed_bytes)
         if is_preflib(Path(source)):
             return _read_preflib(Path(source), lines, weighted=sample_weight is not False)
@@ -272,17 +279,6 @@ def read_orders(
 def is_preflib(path: Path) -> bool:
     """Whether the name of a file is that of PrefLib's orders."""
     return suffix_of(path) in PREFLIB
-
-
-def _refuse_columns(path: str | Path, given: dict[str, Any]) -> None:
-    """Raise ValueError if columns are named for a file that has none."""
-    named = [name for name, value in given.items() if value not in (None, False) and len(value)]
-    if named:
-        raise ValueError(
-            f"{path} has one order per line (a > b = c) and no columns, got {', '.join(named)}. "
-            "Drop these, or pass a table with one row per order and item: a CSV, TSV or Parquet "
-            f"file, or {setting('sep')} for another suffix."
-        )
 
 
 def _read_lines(path: Path, max_decompressed_bytes: int) -> list[tuple[int, str]]:

@@ -91,21 +91,10 @@ def iterate_documents(
                         has_text = isinstance(value, str) and not value.isspace() and value != ""
                         other[str(name)] = other.get(str(name), 0) + has_text
             yield identifier, [_text(texts.get(name), identifier, name) for name in fields]
-    if n_documents:
-        _report_fields(fields, missing, other, n_documents, is_default, documents)
-    elif isinstance(documents, Path):
-        warnings.warn(f"{documents} has no documents.", UserWarning, stacklevel=callers_level())
-
-
-def _report_fields(
-    fields: tuple[str, ...],
-    missing: set[str],
-    other: Mapping[str, int],
-    n_documents: int,
-    is_default: bool,
-    documents: Any,
-) -> None:
-    """Raise or warn where the fields of the documents are not those that are read."""
+    if not n_documents:
+        if isinstance(documents, Path):
+            warnings.warn(f"{documents} has no documents.", UserWarning, stacklevel=callers_level())
+        return
     absent = " or ".join(repr(name) for name in fields if name in missing)
     start = f"{documents}: " if isinstance(documents, Path) else ""
     found = f"{start}no document has a field {absent}, they have {', '.join(map(repr, other))}"

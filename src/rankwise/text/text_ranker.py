@@ -280,7 +280,16 @@ class TextRanker(BaseEstimator):
         names = [*self._pairs.feature_names, "retrieval_score"]
         missed = find_missed_documents(qrels, run.qid, run.doc_ids)
         data = RankingData(X, y, run.qid, run.doc_ids, names, name="text", missed=missed)
-        kept = self._select_rows(data, judged)
+        if self.unjudged == "zero":
+            return data
+        kept = judged.copy()
+        if self.unjudged == "sample":
+            rng = check_random_state(self.random_state)
+            for query in range(data.n_queries):
+                rows = data.groups.rows([query])
+                others = rows[~judged[rows]]
+                n = min(len(others), int(judged[rows].sum()))
+                kept[rng.permutation(others)[:n]] = True
         return data if kept.all() else data.take(np.flatnonzero(kept))
 
     def recall(self, queries: Any, qrels: Any) -> float:
@@ -389,19 +398,6 @@ class TextRanker(BaseEstimator):
         X = self._pairs.compute(texts, run.qid, run.doc_ids)
         X = np.concatenate([X, run.scores[:, None]], axis=1)
         return QueryScaler("standard").fit_transform(X, qid=run.qid)
-
-    def _select_rows(self, data: RankingData, judged: Any) -> Any:
-        if self.unjudged == "zero":
-            return np.ones(len(data), dtype=bool)
-        kept = judged.copy()
-        if self.unjudged == "sample":
-            rng = check_random_state(self.random_state)
-            for query in range(data.n_queries):
-                rows = data.groups.rows([query])
-                others = rows[~judged[rows]]
-                n = min(len(others), int(judged[rows].sum()))
-                kept[rng.permutation(others)[:n]] = True
-        return kept
 
 
 def _check_settings(facts: dict[str, Any], where: str) -> None:

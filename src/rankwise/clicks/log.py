@@ -454,13 +454,8 @@ def _check_places(place: ArrayLike, first: int | None, problems: dict[str, int])
     bad = ~((values >= least) & (values <= MOST_PLACES))
     if values.dtype.kind == "f":
         bad |= values != np.floor(values)
-    if bad.any():
-        row = int(bad.argmax())
-        raise RowError(
-            f"place must be a whole number from {least} to {MOST_PLACES}, got {values[row]}",
-            row,
-            ". Pass the rank in the list.",
-        )
+    rule = f"a whole number from {least} to {MOST_PLACES}"
+    _refuse_first(bad, values, f"place must be {rule}", " Pass the rank in the list.")
     places = values.astype(np.int32)
     if first == 0 or (first is None and (places == 0).any()):
         problems["places_from_0"] = len(places)
@@ -472,13 +467,7 @@ def _check_clicks(click: ArrayLike) -> NDArray[np.bool_]:
     values = convert_to_values(click)
     _check_kind(values, "click")
     bad = ~((values == 0) | (values == 1))
-    if bad.any():
-        row = int(bad.argmax())
-        raise RowError(
-            f"click must be 0 or 1, got {values[row]}",
-            row,
-            ". Pass counts of equal rows as weight.",
-        )
+    _refuse_first(bad, values, "click must be 0 or 1", " Pass counts of equal rows as weight.")
     return values.astype(bool)
 
 
@@ -491,11 +480,16 @@ def _check_numbers(
     _check_kind(values, name)
     values = values.astype(np.float64)
     bad = ~(np.isfinite(values) & (values >= low) & (values <= high))
+    rule = ">= 0" if name == "weight" else "in (0, 1]" if high == 1.0 else "finite"
+    _refuse_first(bad, values, f"{name} must be {rule}")
+    return values
+
+
+def _refuse_first(bad: NDArray[np.bool_], values: NDArray[Any], rule: str, fix: str = "") -> None:
+    """Raise RowError for the first row that is bad, if there is one."""
     if bad.any():
         row = int(bad.argmax())
-        rule = ">= 0" if name == "weight" else "in (0, 1]" if high == 1.0 else "finite"
-        raise RowError(f"{name} must be {rule}, got {values[row]}", row, ".")
-    return values
+        raise RowError(f"{rule}, got {values[row]}", row, f".{fix}")
 
 
 def _check_kind(values: NDArray[Any], name: str) -> None:

@@ -179,23 +179,20 @@ def _make_log(columns: dict[str, Any], first_place: int | None) -> ClickLog:
         name: _number(columns.get(name), name)
         for name in ("place", "weight", "propensity", "list_propensity")
     }
+    credit = {
+        name.removeprefix(CREDIT): _number(column, name)
+        for name, column in columns.items()
+        if name.startswith(CREDIT)
+    }
+    ids: dict[str, Any] = {name: columns.get(name) for name in ("session", "user", "arm")}
     return ClickLog.from_columns(
         columns["query"],
         columns["doc"],
-        numbers["place"],
-        _click_values(columns["click"]),
-        session=columns.get("session"),
-        user=columns.get("user"),
-        weight=numbers["weight"],
+        click=_click_values(columns["click"]),
+        **numbers,
+        **ids,
         time=read_seconds(columns.get("time")),
-        propensity=numbers["propensity"],
-        list_propensity=numbers["list_propensity"],
-        arm=columns.get("arm"),
-        credit={
-            name.removeprefix(CREDIT): _number(column, name)
-            for name, column in columns.items()
-            if name.startswith(CREDIT)
-        },
+        credit=credit,
         first_place=first_place,
         problems=_count_texts(columns["query"], columns.get("text")),
     )

@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from rankwise.kernels.postings_search import search_postings
+from rankwise.kernels.text_search import search_postings
 from rankwise.runtime.messages import check_choice
 from rankwise.typing import Float64Array, Int64Array
 

@@ -130,7 +130,7 @@ def to_solr(
     model: dict[str, Any] = {"class": f"{_PACKAGE}.model.{kind}", "name": name}
     if store is not None:
         model["store"] = store
-    model["features"] = [{"name": names[j], **_norm(scaled, j)} for j in used]
+    model["features"] = [{"name": names[j], **_norm(scaled, j)} for j in used.tolist()]
     model["params"] = params
     size = len(json.dumps(model))
     if size > LARGEST_NODE and resource is None:

@@ -59,10 +59,7 @@ def content_folds(X: Matrix, y: Float64Array, n_folds: int, seed: int = _SEED) -
             f"cv={n_folds} needs at least as many distinct rows, got {len(distinct)} of "
             f"n_samples={len(y)}. Lower cv."
         )
-    fold = np.empty(len(distinct), dtype=np.int64)
-    fold[np.random.RandomState(seed).permutation(len(distinct))] = (
-        np.arange(len(distinct)) % n_folds
-    )
+    fold = np.argsort(np.random.RandomState(seed).permutation(len(distinct))) % n_folds
     return [np.flatnonzero(fold[codes] == number) for number in range(n_folds)]
 
 

@@ -49,7 +49,7 @@ from rankwise.rankers.ensemble.auto_search import (
     scale_columns,
     settings,
 )
-from rankwise.rankers.ensemble.members import DEFAULT_FOLDS, parts
+from rankwise.rankers.ensemble.members import parts
 from rankwise.row_order import canonical_order, merge_rows
 from rankwise.runtime.frames import drop_times
 from rankwise.runtime.messages import callers_level
@@ -66,6 +66,7 @@ from rankwise.structure.state_rules import (
     require,
 )
 from rankwise.trees.column_table import CategoricalInput, ColumnTable
+from rankwise.tuning import DEFAULT_FOLDS
 from rankwise.typing import (
     ArrayLike,
     Float64Array,

@@ -50,7 +50,7 @@ LEARNING = [
         "(np.abs(total) + 1.0)",
         "labels/cost_sensitive/test_csovo.py labels/cost_sensitive/test_cost_regression.py",
     ),
-    Mutation("labels/multi_label/subset_fits.py", "return total - label_statistics(",
+    Mutation("labels/multi_label/plst.py", "return total - label_statistics(",
              "return total + label_statistics(",
              "labels/multi_label/test_label_splits.py"),
     Mutation(

@@ -31,7 +31,7 @@ from rankwise.cli import (
     search,
     warm_up,
 )
-from rankwise.cli._console import DEBUG_FLAG, USAGE, OneLineGroup, UsageError, echo
+from rankwise.cli._console import DEBUG_FLAG, USAGE, OneLineGroup, OptionCommand, UsageError, echo
 
 _GROUP = "rankwise.commands"
 _ELSEWHERE = {"reproduce": "rankwise-papers"}  # commands of other packages that the pages name
@@ -67,7 +67,8 @@ class _CommandGroup(OneLineGroup):
 def _add_command(to: typer.Typer, name: str, command: Callable[..., Any]) -> None:
     # A paragraph is one line: typer keeps the line ends of docstrings on narrow terminals.
     paragraphs = cleandoc(command.__doc__ or "").split("\n\n")
-    to.command(name, help="\n\n".join(" ".join(text.split()) for text in paragraphs))(command)
+    shown = "\n\n".join(" ".join(text.split()) for text in paragraphs)
+    to.command(name, cls=OptionCommand, help=shown)(command)
 
 
 app = typer.Typer(

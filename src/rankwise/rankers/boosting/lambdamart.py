@@ -44,6 +44,7 @@ from rankwise.metrics.default import refuse_constant
 from rankwise.metrics.measure import Measure
 from rankwise.metrics.measures.ndcg import DCG, NDCG
 from rankwise.row_order import distinct_rows_of_queries
+from rankwise.runtime.frames import Table
 from rankwise.runtime.threads import threads_asked
 from rankwise.solvers.boosting.rounds import check_warm_start
 from rankwise.solvers.boosting.tree_boosting import (
@@ -587,9 +588,10 @@ class LambdaMART(TreeScores):
 
         earlier = EarlierTrees.of(self) if self.warm_start else EarlierTrees()
         forget(self)
-        columns = ColumnTable.of(X, self.categorical_features, sample_weight)
+        table = Table.of(X)
+        columns = ColumnTable.of(table, self.categorical_features, sample_weight)
         self.columns_ = earlier.continue_codes(columns)
-        data = check_fit(self, self.columns_.encode(X), y, qid, sample_weight, allow_nan=True)
+        data = check_fit(self, self.columns_.encode(table), y, qid, sample_weight, allow_nan=True)
         earlier.check(self.n_features_in_, self.n_estimators)
         X_val = None if X_val is None else self._encode(X_val)
         held_out = check_validation(self, data, X_val, y_val, qid_val, allow_nan=True)

@@ -51,7 +51,7 @@ from rankwise.rankers.ensemble.auto_search import (
 )
 from rankwise.rankers.ensemble.members import parts
 from rankwise.row_order import canonical_order, merge_rows
-from rankwise.runtime.frames import drop_times
+from rankwise.runtime.frames import Table
 from rankwise.runtime.messages import callers_level
 from rankwise.runtime.progress import TimeLimitError, TrialStart, announce_trial
 from rankwise.structure import state_rules as rules
@@ -297,12 +297,12 @@ class AutoRanker(CategoricalInput, Ranker):
         """
         self._validate_params()
         budget = TimeBudget(self.time_budget, CLOCKS[self.clock])
-        X = leave_out_times(X)
-        self.columns_ = ColumnTable.of(X, sample_weight=sample_weight)
-        given = check_fit(self, self.columns_.encode(X), y, qid, sample_weight, allow_nan=True)
+        table = leave_out_times(Table.of(X))
+        self.columns_ = ColumnTable.of(table, sample_weight=sample_weight)
+        given = check_fit(self, self.columns_.encode(table), y, qid, sample_weight, allow_nan=True)
         names = getattr(self, "feature_names_in_", None)
         self.columns_, given = limit_categories(self.columns_, given, names)
-        X_val = None if X_val is None else self._encode(drop_times(X_val)[0])
+        X_val = None if X_val is None else self._encode(Table.of(X_val).without_times()[0])
         validation = check_validation(self, given, X_val, y_val, qid_val, allow_nan=True)
         self._set_score_name(given.y)
         self.is_sparse_ = is_sparse(given.X) and given.X.shape[0] * given.X.shape[1] > _MOST_DENSE
@@ -321,7 +321,7 @@ class AutoRanker(CategoricalInput, Ranker):
     def predict(self, X: FrameLike) -> Float64Array:
         """Score of every row, shape (n_samples,), float64; higher ranks higher."""
         check_is_fitted(self)
-        X = self._dense(self._check_rows(drop_times(X)[0]))
+        X = self._dense(self._check_rows(Table.of(X).without_times()[0]))
         scaled, scores = scale_columns(X, self.center_, self.scale_), np.zeros(X.shape[0])
         indicators = self.indicators_ if self.columns_.nominal else [{}] * len(self.models_)
         for model, weight, level, categories in zip(

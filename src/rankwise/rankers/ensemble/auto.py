@@ -40,7 +40,6 @@ from rankwise.rankers.ensemble.auto_search import (
     TrialRows,
     add_indicators,
     bags,
-    best_trials,
     blend_families,
     fit_scaling,
     fold_rows,
@@ -428,15 +427,24 @@ class AutoRanker(CategoricalInput, Ranker):
             is_tree = trial.family == "trees" and self.columns_.nominal
             nominal = {"categorical_features": sorted(self.columns_.nominal)} if is_tree else {}
             yield trial.again(trial.name, **nominal)
-        yield from bags(best_trials(members), seed)
+        yield from bags(members, seed)
 
     def _tried(self, data: FitData, held: HeldOut, budget: TimeBudget) -> list[Member]:
         """Fitted trials, as many as ``time_budget`` and ``n_trials`` allow."""
         members: list[Member] = []
         self.skipped_: list[dict[str, Any]] = []
         error: ValueError | str = TOO_SHORT
+        total = N_TRIALS if self.n_trials is None else min(self.n_trials, N_TRIALS)
         for number, trial in enumerate(islice(self._trials(data, members), self.n_trials), 1):
-            announce(trial, number, self.n_trials, members, budget.left(), self.verbose)
+            best = max((member.value for member in members), default=None)
+            left = budget.left()
+            announce_trial(TrialStart(trial.name, number, total, best, left))
+            if self.verbose:
+                known = [f"trial {number} of {total} ({trial.name})"]
+                known += [] if best is None else [f"best {best:.4f}"]
+                known += [] if left is None else [f"{left:.0f} s left"]
+                sys.stderr.write(f"AutoRanker: {', '.join(known)}\n")
+                sys.stderr.flush()
             reason = TOO_SHORT
             if (fitting := budget.shorten(trial, held, members)) is not None:
                 try:
@@ -505,26 +513,6 @@ class AutoRanker(CategoricalInput, Ranker):
 
 Row = dict[str, Any]
 TOO_SHORT = "time_budget is too short"
-
-
-def announce(
-    trial: Trial,
-    number: int,
-    n_trials: int | None,
-    members: Sequence[Member],
-    seconds_left: float | None,
-    verbose: bool,
-) -> None:
-    """Tell that a trial starts after other ones: whoever listens, and stderr if ``verbose``."""
-    total = N_TRIALS if n_trials is None else min(n_trials, N_TRIALS)
-    best = max((member.value for member in members), default=None)
-    announce_trial(TrialStart(trial.name, number, total, best, seconds_left))
-    if verbose:
-        known = [f"trial {number} of {total} ({trial.name})"]
-        known += [] if best is None else [f"best {best:.4f}"]
-        known += [] if seconds_left is None else [f"{seconds_left:.0f} s left"]
-        sys.stderr.write(f"AutoRanker: {', '.join(known)}\n")
-        sys.stderr.flush()
 
 
 def report_text(

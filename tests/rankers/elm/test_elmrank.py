@@ -9,7 +9,7 @@ from sklearn.linear_model import Ridge
 from sklearn.model_selection import GroupKFold, KFold
 
 from rankwise import ELMRank, PairwiseELM, QueryGroups
-from rankwise.features.random_nodes import NodeMap, draw_nodes
+from rankwise.features.random_features import NodeMap, draw_nodes
 from rankwise.losses.score_loss import QUERY_WEIGHTS
 from rankwise.solvers.least_squares import stabilised
 from rankwise.solvers.least_squares.stabilised import C_GRID, LAM_GRID

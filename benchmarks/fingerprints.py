@@ -37,7 +37,11 @@ os.environ |= {"COLUMNS": "100", "TERMINAL_WIDTH": "100", "TERM": "dumb", "NO_CO
 from benchmarks import _fingerprint_results as results
 
 PACKAGES = ("rankwise", "rankwise_papers")
-PUBLIC_FILES = ("rankwise.metrics.significance", "rankwise.typing")  # beside the packages
+PUBLIC_FILES = (
+    "rankwise.experiments",
+    "rankwise.metrics.significance",
+    "rankwise.typing",
+)  # beside the packages
 LIBRARIES = ("numpy", "scipy", "numba", "scikit-learn", "lightgbm", "xgboost-cpu", "catboost")
 SAYS = re.compile(r"error|warn|refus|violat|fail|raise|wrong|damage|hint|did_you|missing", re.I)
 MOST_SHOWN = 60  # differences of a section

@@ -40,8 +40,8 @@ LEARNING = [
     ),
     Mutation(
         "kernels/ensemble_scores.py",
-        "if categories[middle] < value:",
-        "if categories[middle] <= value:",
+        "if categories[middle] < value:\n                    lo = middle + 1",
+        "if categories[middle] <= value:\n                    lo = middle + 1",
         "trees/test_tree.py trees/test_growth.py",
     ),
     Mutation(
@@ -171,8 +171,8 @@ LEARNING = [
     ),
     Mutation(
         "tuning.py",
-        "np.arange(len(distinct)) % n_folds",
-        "np.arange(len(distinct)) // n_folds % n_folds",
+        "permutation(len(distinct))) % n_folds",
+        "permutation(len(distinct))) // n_folds % n_folds",
         "tuning/test_folds.py",
     ),
     Mutation(

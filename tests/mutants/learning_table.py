@@ -88,7 +88,7 @@ LEARNING = [
         "rankers/boosting/test_mc_rank.py",
     ),
     Mutation(
-        "rankers/ensemble/blend.py",
+        "rankers/ensemble/blends_and_stacks.py",
         "(sizes + 1) / 2 - sizes * scaled",
         "(sizes + 1) / 2 + sizes * scaled",
         "rankers/ensemble/test_ensemble.py",

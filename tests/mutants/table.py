@@ -228,13 +228,13 @@ TABLE = [
         "selection/test_splits.py",
     ),
     Mutation(
-        "selection/cells/tuning.py",
+        "selection/cells/fold_tuning.py",
         "best[float(value)] > best[neighbour]",
         "best[float(value)] < best[neighbour]",
         "selection/test_edges.py",
     ),
     Mutation(
-        "selection/cells/tuning.py",
+        "selection/cells/fold_tuning.py",
         "score if select.greater_is_better else -score",
         "score",
         "selection/test_tuning.py",

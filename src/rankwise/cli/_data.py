@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 from rankwise.cli._console import UsageError, usage, waiting
 from rankwise.cli._files import (
     ANY_LAYOUT,
-    PACKED,
     LetorLayout,
     data_name,
     exists,
@@ -20,6 +19,7 @@ from rankwise.cli._files import (
     same_width,
 )
 from rankwise.cli._options import NO_COLUMNS, ColumnOptions, split_list
+from rankwise.runtime.files import COMPRESSIONS
 from rankwise.runtime.messages import did_you_mean
 
 if TYPE_CHECKING:
@@ -265,7 +265,7 @@ def _part_file(folder: Path, what: str) -> Path:
         f"{stem}{kind}{packed}"
         for kind in _PART_KINDS
         for stem in (what, f"{what}set")
-        for packed in ("", *PACKED)
+        for packed in ("", *COMPRESSIONS)
     ]
     for name in names:
         if (folder / name).exists():

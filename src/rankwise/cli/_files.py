@@ -15,13 +15,10 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from rankwise.checks.exact_values import RowError
 from rankwise.cli._console import JobError, UsageError
 from rankwise.cli._options import NO_COLUMNS, ColumnOptions
+from rankwise.runtime.files import COMPRESSIONS
 
 if TYPE_CHECKING:
     from rankwise.datasets import RankingData, RowSummary
-
-
-PACKED = (".gz", ".bz2", ".xz", ".zst")
-_TABLES = (".csv", ".tsv", ".tab", ".parquet", ".pq")
 
 
 class LetorLayout(NamedTuple):
@@ -195,7 +192,7 @@ def refuse_results(paths: Sequence[str]) -> None:
             try:
                 found = file_format(path)
                 if (
-                    found.kind in (FormatName.letor, FormatName.parquet)
+                    found.kind in (FormatName.letor, FormatName.stored)
                     or side_file(Path(path), SIZES)
                     or not names.issuperset(name.lower() for name in found.columns)
                 ):
@@ -212,8 +209,8 @@ def refuse_results(paths: Sequence[str]) -> None:
 
 def table_words(paths: Sequence[str], columns: ColumnOptions) -> dict[str, Any]:
     """Arguments of ``read_table``; tables with unknown suffixes get the separator of the header."""
-    from rankwise.datasets.readers.file_formats import file_format
-    from rankwise.datasets.readers.tables import TABLES, suffix_of
+    from rankwise.datasets.readers.file_formats import TABLES, file_format
+    from rankwise.datasets.readers.tables import suffix_of
 
     words = columns.words
     first = Path(expand_patterns(paths)[0])
@@ -280,7 +277,8 @@ def same_width(
 
 def is_table(path: str, columns: ColumnOptions = NO_COLUMNS) -> bool:
     """Whether a path names tables: a folder, --sep, a header line, or else the suffix."""
-    from rankwise.datasets.readers.file_formats import FormatName, file_format
+    from rankwise.datasets.readers.file_formats import TABLES, FormatName, file_format
+    from rankwise.datasets.readers.tables import suffix_of
 
     if columns.sep is not None or Path(path).is_dir():
         return True
@@ -289,15 +287,15 @@ def is_table(path: str, columns: ColumnOptions = NO_COLUMNS) -> bool:
         kind = file_format(name).kind
         # Columns that the user names need no usual names, by which a table is told.
         if kind is not FormatName.letor or not columns.options:
-            known = {FormatName.letor: False, FormatName.table: True, FormatName.parquet: True}
+            known = {FormatName.letor: False, FormatName.table: True, FormatName.stored: True}
             if kind in known:
                 return known[kind]
-    return unpack_archives(name.lower()).endswith(_TABLES)
+    return suffix_of(Path(name)) in TABLES
 
 
 def unpack_archives(name: str) -> str:
     """Name of a file without the suffix of a compression."""
-    return next((name.removesuffix(end) for end in PACKED if name.endswith(end)), name)
+    return next((name.removesuffix(end) for end in COMPRESSIONS if name.endswith(end)), name)
 
 
 def holds_tables(folder: str) -> bool:
@@ -352,10 +350,10 @@ def place_of_row(data: Sequence[str], columns: ColumnOptions, row: int) -> str |
         return None
     if not are_tables(data, columns):
         return _letor_line(expand_patterns(data), row)
-    from rankwise.datasets.readers.tables import is_parquet, table_files
+    from rankwise.datasets.readers.tables import is_stored, table_files
 
     paths = table_files(list(data), other=True)
-    find = _parquet_row if is_parquet(paths[0]) else _table_line
+    find = _stored_row if is_stored(paths[0]) else _table_line
     return find(paths, table_words(data, columns).get("sep"), row)
 
 
@@ -471,19 +469,19 @@ def _table_line(paths: Sequence[Path], sep: str | None, row: int) -> str | None:
         line = file.line_of(row)
         if line is not None:
             return f"{path}, line {line}"
-        name = next(filter(None, file.header()))
+        name = next(filter(None, file.header))
         row -= file.table({name: pa.string()}).num_rows
     return None
 
 
-def _parquet_row(paths: Sequence[Path], _: str | None, row: int) -> str | None:
-    from rankwise.datasets.readers.tables import open_parquet
+def _stored_row(paths: Sequence[Path], _: str | None, row: int) -> str | None:
+    from rankwise.datasets.readers.tables import open_stored
 
     for path in paths:
-        with open_parquet(path) as file:
-            if row < file.metadata.num_rows:
-                return f"{path}, row {row}"
-            row -= file.metadata.num_rows
+        n_rows = open_stored(path).num_rows
+        if row < n_rows:
+            return f"{path}, row {row}"
+        row -= n_rows
     return None
 
 

@@ -24,14 +24,13 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from rankwise.checks.exact_values import LARGEST_EXACT, RowError
-from rankwise.checks.text_categories import category_frame
+from rankwise.checks.text_categories import SAMPLE_ROWS, category_frame
 from rankwise.datasets.data import RankingData
 from rankwise.datasets.letor_text import doc_ids
 from rankwise.datasets.readers.delimited import (
     SIZES,
     DelimitedFile,
     FileColumns,
-    arrow_kinds,
     arrow_types,
     check_exact_cells,
     common_columns,
@@ -41,6 +40,7 @@ from rankwise.datasets.readers.delimited import (
     side_file,
     warn_of_unread,
 )
+from rankwise.datasets.readers.file_formats import TABLES
 from rankwise.datasets.readers.letor_parse import (
     BLOCK_BYTES,
     LetorOptions,
@@ -49,12 +49,12 @@ from rankwise.datasets.readers.letor_parse import (
     parse_lines,
 )
 from rankwise.datasets.readers.tables import (
-    TABLES,
+    ParquetTable,
     check_row_groups,
     delimiter_of,
-    is_parquet,
+    format_of_name,
+    is_stored,
     open_parquet,
-    sample_column,
     suffix_of,
     table_files,
     valid,
@@ -230,7 +230,12 @@ def table_stream(
 ) -> ParquetFiles | DelimitedFiles:
     """A stream of Parquet files, or of text files with columns."""
     paths = table_files(source, other=sep is not None)
-    if is_parquet(paths[0]):
+    if is_stored(paths[0]):
+        if format_of_name(paths[0]) != "parquet":
+            raise ValueError(
+                f"{paths[0]}: of binary tables, only Parquet files are read chunk by chunk. Read "
+                "it whole: stream(read_table(path))."
+            )
         return ParquetFiles.find(paths, roles, dtype, chunk_rows, max_decompressed_bytes)
     return DelimitedFiles.find(
         paths, sep, roles, dtype, max_decompressed_bytes, may_ignore=may_ignore
@@ -394,12 +399,16 @@ class ParquetFiles(RowStream):
         for path in paths:
             with open_parquet(path) as file:
                 check_row_groups(path, file.metadata, max_decompressed_bytes)
-                with name_file_in_errors(path):
-                    files.append((path, arrow_kinds(file.schema_arrow)))
-                n_samples += file.metadata.num_rows
+            table = ParquetTable(path)
+            with name_file_in_errors(path):
+                files.append((path, table.kinds))
+            n_samples += table.num_rows
         found = FileColumns.join(files)
         with name_file_in_errors(paths[0]), name_sizes_in_errors(paths[0]):
-            columns = roles(found.kinds, sample=partial(sample_column, files=found.first))
+            columns = roles(
+                found.kinds,
+                sample=lambda name: ParquetTable(found.first[name]).head(name, SAMPLE_ROWS),
+            )
         found.check(columns)
         absolute = tuple(path.absolute() for path in paths)  # workers have their own folder
         return cls(absolute, columns, dtype, chunk_rows, n_samples)
@@ -572,7 +581,7 @@ class DelimitedFiles(RowStream):
         for path, flags in zip(self.paths, self.flags, strict=True):
             with name_file_in_errors(path):
                 file = DelimitedFile.of(path, self.delimiter, self.max_decompressed_bytes)
-                names = file.header()
+                names = file.header
             with file.name_in_errors(names):
                 types = arrow_types(replace(columns, flags=flags & {*columns.features}))
                 is_checked = False

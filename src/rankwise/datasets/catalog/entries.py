@@ -22,7 +22,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NoReturn
 
-from rankwise.runtime.files import cache_folder, data_folders
+from rankwise.runtime.files import COMPRESSIONS, cache_folder, data_folders
 
 CATALOG = Path(__file__).with_name("catalog.toml")
 
@@ -154,7 +154,7 @@ def _source(name: str, raw: dict[str, Any]) -> Source:
     return Source(name=name, folders=tuple(raw.pop("folders")), files=files, **raw)
 
 
-SUFFIXES = ("", ".gz", ".bz2", ".xz", ".zst")
+SUFFIXES = ("", *COMPRESSIONS)
 
 
 def fetch(name: str, *, mirror: str | None = None) -> list[Path]:

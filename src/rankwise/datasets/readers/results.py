@@ -45,7 +45,7 @@ from rankwise.datasets.readers.file_formats import (
 )
 from rankwise.datasets.readers.letor import read_grouped, read_letor
 from rankwise.datasets.readers.letor_parse import find_line
-from rankwise.datasets.readers.tables import read_parquet
+from rankwise.datasets.readers.tables import open_stored
 from rankwise.datasets.readers.text_columns import TextColumns, read_cells, read_columns
 from rankwise.datasets.readers.textfiles import MAX_DECOMPRESSED_BYTES, TextFile, open_text
 from rankwise.datasets.readers.trec import (
@@ -118,8 +118,8 @@ def read_qrels(path: str | Path, *, max_decompressed_bytes: int = MAX_DECOMPRESS
     found = file_format(file)
     if found.kind is FormatName.letor:
         return _of_letor(path, max_decompressed_bytes)
-    if found.kind is FormatName.parquet:
-        return qrels_of_frame(read_parquet(path, max_decompressed_bytes), str(path))
+    if found.kind is FormatName.stored:
+        return qrels_of_frame(open_stored(path, max_decompressed_bytes).read(), str(path))
     _refuse(path, found, (FormatName.run, FormatName.scores), "judgements", QRELS_FIELDS)
     if found.kind is FormatName.table:
         roles = (
@@ -170,8 +170,8 @@ def read_run(path: str | Path, *, max_decompressed_bytes: int = MAX_DECOMPRESSED
     path = Path(path)
     file = open_text(path, max_decompressed_bytes)
     found = file_format(file)
-    if found.kind is FormatName.parquet:
-        return run_of_frame(read_parquet(path, max_decompressed_bytes), str(path))
+    if found.kind is FormatName.stored:
+        return run_of_frame(open_stored(path, max_decompressed_bytes).read(), str(path))
     others = (FormatName.qrels, FormatName.triples, FormatName.letor, FormatName.scores)
     _refuse(path, found, others, "a run", RUN_FIELDS)
     if found.kind is FormatName.table:

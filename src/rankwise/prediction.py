@@ -1,9 +1,7 @@
 """Predictions of fitted estimators: scores to rank by and, from classifiers, classes.
 
-Call any estimator with the metadata that it accepts.
-
-The method's signature decides. If a pipeline or another meta-estimator passes metadata on,
-scikit-learn's routing decides.
+Estimators are called with the metadata that they accept: by the method's signature or, if a
+pipeline or another meta-estimator passes metadata on, by scikit-learn's routing.
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ from rankwise.rankers.boosting.lambdamart import LambdaMART
 from rankwise.rankers.elm import PairwiseELM
 from rankwise.rankers.ensemble.members import parts
 from rankwise.rankers.linear.rank_svm import RankSVM
-from rankwise.rankers.linear.ridge import RidgeRanker
+from rankwise.rankers.linear.regression import RidgeRanker
 from rankwise.runtime.frames import Table
 from rankwise.runtime.messages import callers_level
 from rankwise.runtime.progress import limit_time

@@ -3,10 +3,7 @@
 Rows of a query need not be contiguous, and query ids may be of any type. Internally, the library
 processes rows in *group order*: queries in order of first appearance, rows of a query in input
 order. :meth:`QueryGroups.sort` and :meth:`QueryGroups.unsort` convert between the two orders.
-
-Checked rows, as estimators receive them from their checks.
-
-Rows of whole queries, the input of losses and their solvers.
+:class:`FitData` are checked rows, :class:`GroupedRows` those of whole queries for losses.
 """
 
 from __future__ import annotations

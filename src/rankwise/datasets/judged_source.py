@@ -374,11 +374,14 @@ def are_tables(paths: Sequence[str], columns: Mapping[str, Any]) -> bool:
             f"{source_name(paths)} mixes LETOR text with CSV or Parquet files. Convert one of them."
         )
     for path in paths:
-        if Path(path).is_dir() and not holds_tables(path):
+        try:
+            if Path(path).is_dir():
+                tables_below(Path(path))
+        except FileNotFoundError:
             raise SourceError(
                 f"{path} is a folder that contains neither Fold1, Fold2, … nor CSV or Parquet "
                 f"files. Name the files in it, such as '{path}/*.txt'."
-            )
+            ) from None
     if not kinds.pop():
         if named := _named(columns):
             raise SourceError(
@@ -409,14 +412,6 @@ def _named(columns: Mapping[str, Any]) -> str:
     # A setting with the value True is written as the option alone.
     given = (name for name in _NAMED if columns.get(name))
     return ", ".join(setting(name, True).removesuffix("=True") for name in given)
-
-
-def holds_tables(folder: str) -> bool:
-    """Whether a folder or one of its subfolders contains tables."""
-    try:
-        return bool(tables_below(Path(folder)))
-    except FileNotFoundError:
-        return False
 
 
 def expand_patterns(paths: Sequence[str]) -> list[str]:

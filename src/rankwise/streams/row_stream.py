@@ -1,11 +1,7 @@
-"""Streams of judged rows that need not fit in memory, read chunk by chunk.
+"""Streams of judged rows that need not fit in memory: frames, Parquet files, text, chunks.
 
 Closed-form rankers accept a stream instead of ``X``: ``ranker.fit(stream(source))``. Leave out
 ``y``, because the chunks contain labels, query ids and weights.
-
-Sources of streams: rows in memory, Parquet files, iterables of chunks.
-
-Streams of text files: delimited tables, and LETOR lines that need no label.
 """
 
 from __future__ import annotations
@@ -186,8 +182,10 @@ def stream(
         return InMemory(source, chunk_rows)
     roles = {"label": label, "qid": qid, "doc_id": doc_id, "sample_weight": sample_weight}
     columns = partial(Columns.of, **roles, features=features, ignore=ignore)
-    if _is_path(source):
-        if is_table_path(source, sep):
+    items = source if isinstance(source, list) and source else [source]
+    if all(isinstance(item, str | os.PathLike) for item in items):
+        first = Path(items[0])
+        if sep is not None or first.is_dir() or suffix_of(find_files(first)[0]) in TABLES:
             warn_of_unread(table_files(source, other=sep is not None))
             return table_stream(
                 source, columns, sep, dtype, chunk_rows, max_decompressed_bytes,
@@ -210,12 +208,6 @@ def stream(
         f"callable that returns one, got {type(source).__name__}. Rows in memory go into fit as "
         "they are."
     )
-
-
-def is_table_path(source: Any, sep: str | None) -> bool:
-    """Whether a path, pattern, folder or list of these contains tables instead of LETOR text."""
-    first = Path(source[0] if isinstance(source, list) else source)
-    return sep is not None or first.is_dir() or suffix_of(find_files(first)[0]) in TABLES
 
 
 def table_stream(
@@ -258,11 +250,6 @@ def _read_text(
     return read_letor(
         files, dtype=dtype, n_features=n_features, max_decompressed_bytes=max_decompressed_bytes
     )  # fmt: skip
-
-
-def _is_path(source: Any) -> bool:
-    paths = source if isinstance(source, list) and source else [source]
-    return all(isinstance(path, str | os.PathLike) for path in paths)
 
 
 # Role of each column in a table with columns of the given kinds.
@@ -586,17 +573,13 @@ class DelimitedFiles(RowStream):
                 types = arrow_types(replace(columns, flags=flags & {*columns.features}))
                 is_checked = False
                 for chunk in chunks_of(file.batches(types), columns, self.dtype):
-                    if not is_checked and _holds_large(chunk):  # rare, and costs a second reading
+                    known = [c for c in (chunk.y, chunk.sample_weight) if c is not None]
+                    is_large = any((np.abs(column) >= LARGEST_EXACT).any() for column in known)
+                    if is_large and not is_checked:  # rare, and costs a second reading
                         judged = replace(columns, features=[])
                         check_exact_cells(file, file.table(arrow_types(judged)), judged)
                         is_checked = True
                     yield chunk
-
-
-def _holds_large(chunk: Chunk) -> bool:
-    """Whether a chunk has labels or weights beyond the whole numbers of float64."""
-    values = (chunk.y, chunk.sample_weight)
-    return any(part is not None and (np.abs(part) >= LARGEST_EXACT).any() for part in values)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

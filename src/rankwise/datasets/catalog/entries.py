@@ -1,15 +1,9 @@
-"""Catalog of known data sets: descriptions, sources, locations and checksums of their files.
+"""Catalog of known data: descriptions, sources, locations and checksums of their files.
 
-``catalog.toml`` lists the address, terms, split and file checksums (sha256) of every set.
-:func:`fetch` looks in the folder ``RANKWISE_DATA``, then among the bundled sets, then in the cache
-folder (``RANKWISE_CACHE``). It downloads only from a mirror that you name.
-
-Known data that are not judged queries: ratings and tables used by experiments.
-
-``sources.toml`` lists the address, terms and file checksums (sha256) of every source.
-:func:`rankwise.datasets.fetch` finds the files in the same way as those of judged sets.
-
-Find and verify the files of a catalog entry, and download missing files.
+``catalog.toml`` lists the address, terms, split and file checksums (sha256) of every set of judged
+queries, ``sources.toml`` those of ratings and tables used by experiments. :func:`fetch` looks in
+the folder ``RANKWISE_DATA``, then among the bundled sets, then in the cache folder
+(``RANKWISE_CACHE``). It downloads only from a mirror that you name.
 """
 
 from __future__ import annotations

@@ -1,12 +1,8 @@
-"""Delimited text such as CSV: all columns except ids are numbers, so no types are guessed.
+"""Delimited text such as CSV, columns of several files as one table, and side files of sizes.
 
-If a cell is not a number, the cells of its column are counted. A column in which most cells are not
-numbers is text and not a feature. A few such cells in a column of numbers raise an error that names
-the first one.
-
-Columns of several files that form one table: what they hold, and whether they agree.
-
-Names of side files for group sizes and weights: the name of the text plus a suffix.
+All columns except ids are numbers, so no types are guessed. If a cell is not a number, the cells of
+its column are counted. A column in which most cells are not numbers is text and not a feature. A
+few such cells in a column of numbers raise an error that names the first one.
 """
 
 from __future__ import annotations
@@ -299,8 +295,10 @@ class DelimitedFile:
         """Read columns with the given types, in batches of rows."""
         try:
             for batch in self._open(types, True, False):
-                if any(map(_may_be_damaged, batch.columns)):
-                    self.text  # noqa: B018 (raises, with the line, if it is)
+                for ids in (column for column in batch.columns if column.type == pa.string()):
+                    found = (pc.match_substring(ids, "\0"), pc.starts_with(ids, "\ufeff"))
+                    if any(pc.any(matches).as_py() for matches in found):
+                        self.text  # noqa: B018 (raises, with the line, if it is damaged)
                 yield self._unquote(batch)
         except pa.ArrowInvalid:
             for _ in self._open(types, False, False):
@@ -384,7 +382,12 @@ def read_delimited(
         tables = []
         for file, layout in zip(files, layouts, strict=True):
             with file.name_in_errors(file.header):
-                tables.append(_without_flags(file.table(arrow_types(layout))))
+                table = file.table(arrow_types(layout))
+            for number, column in enumerate(table.schema):
+                if pa.types.is_boolean(column.type):
+                    numbers = table[number].cast(pa.float64())
+                    table = table.set_column(number, column.name, numbers)
+            tables.append(table)
     for file, table in zip(files, tables, strict=True):
         with file.name_in_errors():
             check_infinite(file, table)
@@ -442,22 +445,6 @@ def check_exact_cells(file: DelimitedFile, table: pa.Table, columns: Columns) ->
                 return f"line {file.line_of(int(rows[at]))}"
 
             exact_float64(cells, f"{what} in column {name!r}", where)
-
-
-def _may_be_damaged(column: Any) -> bool:
-    """Whether a column of ids has a NUL character, or starts one with a byte order mark."""
-    if column.type != pa.string():
-        return False
-    found = (pc.match_substring(column, "\0"), pc.starts_with(column, "\ufeff"))
-    return any(pc.any(matches).as_py() for matches in found)
-
-
-def _without_flags(table: pa.Table) -> pa.Table:
-    """The table with 1 for true and 0 for false."""
-    for number, column in enumerate(table.schema):
-        if pa.types.is_boolean(column.type):
-            table = table.set_column(number, column.name, table[number].cast(pa.float64()))
-    return table
 
 
 def common_columns(files: Sequence[DelimitedFile], roles: Callable[[Kinds], Columns]) -> Columns:

@@ -67,10 +67,10 @@ def load_training(
     """Load the training part and, if there is one, the validation part."""
     from rankwise.datasets.judged_source import (
         first_index_of,
+        keep_categories,
         load_source,
         read_files,
         source_name,
-        with_categories_of,
     )
 
     with waiting("Reading"):
@@ -89,7 +89,7 @@ def load_training(
         if vali is None:
             return loaded, own
         names, first_index = loaded.feature_names, first_index_of(loaded, data)
-        words = with_categories_of(columns.words, loaded)
+        words = keep_categories(columns.words, loaded)
         return loaded, read_files([vali], words, loaded.n_features, names, first_index)
 
 

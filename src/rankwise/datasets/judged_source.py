@@ -261,7 +261,7 @@ def same_width(
     first = read_files(paths[0], columns, first_index=first_index)
     names = first.feature_names
     if names is not None:
-        columns = with_categories_of(columns, first)
+        columns = keep_categories(columns, first)
     rest = (read_files(files, columns, None, names, first_index) for files in paths[1:])
     tables = [first, *rest]
     if names is not None:
@@ -277,7 +277,7 @@ def same_width(
     ]
 
 
-def with_categories_of(columns: Mapping[str, Any], table: RankingData) -> dict[str, Any]:
+def keep_categories(columns: Mapping[str, Any], table: RankingData) -> dict[str, Any]:
     """Columns by which the categories of a table that was read are read again."""
     names = table.feature_names or []
     return {**columns, "categories": tuple(names[j] for j in table.categories or {})}

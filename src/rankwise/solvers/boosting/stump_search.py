@@ -1,11 +1,8 @@
 """Decision stumps: the columns they are searched in, the search, and their weighted sum.
 
-The decision stump that agrees most with signed weights, over all columns at once.
-
-A search is one pass over the prepared columns, with threads working on separate columns. Its result
-is bit-identical for any number of threads and any row order.
-
-Columns of training rows, converted once into the form that a stump search reads.
+A search for the stump that agrees most with signed weights is one pass over the prepared columns,
+with threads working on separate columns. Its result is bit-identical for any number of threads and
+any row order.
 
 A column is stored as bins of one byte per row. If it must be cut between all values and has more
 than 255, it is stored as row numbers by ascending value. Both forms return the gain of their best
@@ -15,8 +12,6 @@ A cut lies midway between two neighbouring training values, so only new rows can
 value. Such rows belong below the cut by default and above it with ``ties_above``. In the second
 case, the threshold is the largest number below the middle, so that ``x > threshold`` remains the
 test for every user of the stumps.
-
-Weighted decision stumps: fast evaluation of their sum, and stagewise evaluation.
 """
 
 from __future__ import annotations

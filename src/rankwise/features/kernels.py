@@ -133,6 +133,15 @@ class Kernel:
         thread_map(lambda rows: evaluate(X[rows], out[rows]), slices, n_threads)
         return out
 
+    def products(self, X: Matrix, Z: Matrix, coef: Float64Array) -> Float64Array:
+        """``K(X, Z) @ coef`` by slices of X; a kernel of the user is called once.
+
+        It may be slow, or depend on all rows.
+        """
+        size = SLICE_ROWS if self.function is None else max(1, X.shape[0])
+        starts = range(0, X.shape[0], size)
+        return np.concatenate([np.asarray(self(X[lo : lo + size], Z)) @ coef for lo in starts])
+
     def against(self, Z: Matrix, dtype: Any, *, sparse_rows: bool) -> Evaluate:
         """Return a function that writes the kernel values of a block of rows with Z into an array.
 

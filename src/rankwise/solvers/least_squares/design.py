@@ -19,7 +19,7 @@ from typing import Any, ClassVar, Protocol, TypeAlias
 
 import numpy as np
 
-from rankwise.features.kernels import SLICE_ROWS, Kernel, KernelColumns
+from rankwise.features.kernels import Kernel, KernelColumns
 from rankwise.features.nystroem import NystroemMap
 from rankwise.features.random_features import NodeMap, sum_outputs
 from rankwise.features.score_expansions import (
@@ -339,10 +339,10 @@ class KernelDesign:
 
     def scores(self, X: Matrix, coefs: Float64Array) -> Float64Array:
         """``K(X, X_fit) @ coefs.T``, shape (n_rows, n_C); slices of X unless K is the user's."""
-        # A user's callable is called once: it may be slow, or depend on all rows.
-        size = SLICE_ROWS if self.kernel.function is None else max(1, X.shape[0])
-        parts = [self._values(X[lo : lo + size]) @ coefs.T for lo in range(0, X.shape[0], size)]
-        return np.concatenate(parts)
+        X = X.astype(np.float64, copy=False)
+        if self.kernel.name == "precomputed" and self.kept is not None:
+            X = X[:, self.kept]
+        return self.kernel.products(X, self.X, coefs.T)
 
     def training_values(self, X: Matrix) -> Float64Array:
         """The kernel between the training rows."""
@@ -378,12 +378,6 @@ class KernelDesign:
             f"the problem is not convex; got kernel={self.given!r}, whose matrix has negative "
             "eigenvalues there. CLSRRank takes any kernel."
         )
-
-    def _values(self, X: Matrix) -> Float64Array:
-        X = X.astype(np.float64, copy=False)
-        if self.kernel.name == "precomputed" and self.kept is not None:
-            X = X[:, self.kept]
-        return np.asarray(self.kernel(X, self.X), dtype=np.float64)
 
 
 @dataclass(frozen=True, eq=False)

@@ -21,7 +21,7 @@ from rankwise.losses.squared_loss import SquaredLoss
 from rankwise.runtime.messages import callers_level
 from rankwise.runtime.threads import single_threaded_blas
 from rankwise.structure.state_rules import forget
-from rankwise.tuning.penalty_search import Choice, Penalties, Penalty, PenaltySearch, SolutionPath
+from rankwise.tuning import Choice, Penalties, Penalty, PenaltySearch, SolutionPath
 from rankwise.typing import ArrayLike, Float64Array, FrameLike
 
 Designs = Iterable[tuple[Mapping[str, Any], Any]]

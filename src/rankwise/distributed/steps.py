@@ -60,8 +60,13 @@ from rankwise.solvers.least_squares.path_selection import (
 from rankwise.streams.checked_stream import CheckedStream, labels_of, match_columns
 from rankwise.streams.cutter import Cutter
 from rankwise.streams.row_stream import stream
-from rankwise.tuning.folds import DEFAULT_FOLDS, RunningMean, measure_per_query
-from rankwise.tuning.penalty_search import PenaltySearch, is_searched
+from rankwise.tuning import (
+    DEFAULT_FOLDS,
+    PenaltySearch,
+    RunningMean,
+    is_searched,
+    measure_per_query,
+)
 from rankwise.typing import Float64Array, Int64Array, join_rows
 
 LANDMARKS, QUERIES, SUMS = "landmarks", "queries", "sums"

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import partial
-from numbers import Integral, Real
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -20,8 +19,9 @@ from rankwise.checks.column_sizes import CENTRED_PRODUCTS, kernel_limit
 from rankwise.checks.parameter_constraints import (
     DEFAULT_MAX_BYTES,
     MAX_BYTES_CONSTRAINT,
-    Interval,
+    POSITIVE,
     StrOptions,
+    minimum,
 )
 from rankwise.checks.rows import check_rows
 from rankwise.equation import Equation, FunctionFeatures
@@ -47,11 +47,10 @@ from rankwise.ordinal.score_probabilities import ScoreProbabilities
 from rankwise.solvers.svm.ordinal_path import OrdinalPath
 from rankwise.solvers.svm.ordinal_smo import OrdinalSMO
 from rankwise.structure.state_rules import Instance, Number, Rule, integers
-from rankwise.tuning.penalty_search import Penalty
+from rankwise.tuning import Penalty
 from rankwise.typing import ArrayLike, Float64Array, FrameLike, Matrix
 
 PENALTY = Penalty("C", "C", default=10.0 ** np.arange(-3, 3))
-POSITIVE = Interval(Real, 0, None, closed="neither")
 
 
 class OrdinalSVM(ScoreProbabilities, SearchedOrdinalRanker):
@@ -242,7 +241,7 @@ class OrdinalSVM(ScoreProbabilities, SearchedOrdinalRanker):
         "measure": [str],
         "cv": ["cv_object"],
         "tol": [POSITIVE],
-        "max_iter": [Interval(Integral, 1, None, closed="left"), None],
+        "max_iter": [minimum(1), None],
         "probability": ["boolean"],
         "classes": ["array-like", None],
     }

@@ -6,7 +6,6 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import combinations
-from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -17,12 +16,17 @@ from rankwise.datasets.readers.judged_run import grades_of, judge
 from rankwise.datasets.readers.results import as_run, read_judgements
 from rankwise.datasets.readers.trec import Qrels, Run
 from rankwise.metrics import Measure
-from rankwise.metrics.evaluation import DEFAULT_MEASURE, TwoJudges, estimate_mean, show_estimates
+from rankwise.metrics.evaluation import (
+    DEFAULT_MEASURE,
+    estimate_mean,
+    show_estimates,
+    values_by_both_judges,
+)
 from rankwise.metrics.spec import list_specs
 from rankwise.metrics.statistics.intervals import dirichlet_bounds
 from rankwise.metrics.statistics.prediction_powered import PoweredMean
 from rankwise.metrics.statistics.stratified import FEW, spread_freedom
-from rankwise.runtime.messages import join_lines
+from rankwise.runtime.messages import check_share, check_whole, join_lines
 from rankwise.typing import Float64Array, Int64Array
 
 
@@ -142,15 +146,12 @@ def evaluate_with_judge(
             f"systems must map names to runs, got {type(systems).__name__}. Pass for example "
             "{'new': run, 'old': other_run}."
         )
-    judges = TwoJudges.read(human, machine)
-    specs = list_specs(measures)
-    values = {
-        str(name): judges.measure(as_run(run), specs, preset).values
-        for name, run in systems.items()
-    }
+    runs = {str(name): as_run(run) for name, run in systems.items()}
+    values, _, n_left_out = values_by_both_judges(
+        runs, human, machine, list_specs(measures), preset
+    )
     means, differences = {}, {}
-    for spec in map(str, specs):
-        found = {name: by_spec[spec] for name, by_spec in values.items()}
+    for spec, found in values.items():
         means[spec] = {name: estimate_mean(spec, v, confidence) for name, v in found.items()}
         differences[spec] = {
             (a, b): estimate_mean(
@@ -158,7 +159,7 @@ def evaluate_with_judge(
             )
             for a, b in combinations(found, 2)
         }
-    return MachineJudged(means, differences, judges.n_left_out)
+    return MachineJudged(means, differences, n_left_out)
 
 
 @dataclass(frozen=True)
@@ -230,10 +231,8 @@ def bias_by_rank(
     >>> [(found.rank, round(found.bias, 2)) for found in bias_by_rank(systems, human, machine)]
     [(1, 0.67), (2, -0.33)]
     """
-    if isinstance(k, bool) or not isinstance(k, Integral) or k < 1:
-        raise ValueError(f"k must be an integer >= 1, got {k!r}.")
-    if not 0 < confidence < 1:
-        raise ValueError(f"confidence must lie between 0 and 1, got {confidence}.")
+    check_whole("k", k, 1)
+    check_share("confidence", confidence)
     by_human, by_machine = read_judgements(human), drop_negative(read_judgements(machine))
     parts = [_rank_pairs(as_run(run), by_human, by_machine, rel) for run in systems.values()]
     qid, rank, people, model = (np.concatenate(column) for column in zip(*parts, strict=True))
@@ -442,10 +441,8 @@ def bias_by_length(
     >>> [(g.shortest, g.longest, g.bias) for g in found.groups]
     [(100.0, 200.0, -0.5), (400.0, 800.0, 1.0)]
     """
-    if isinstance(n_groups, bool) or not isinstance(n_groups, Integral) or n_groups < 1:
-        raise ValueError(f"n_groups must be an integer >= 1, got {n_groups!r}.")
-    if not 0 < confidence < 1:
-        raise ValueError(f"confidence must lie between 0 and 1, got {confidence}.")
+    check_whole("n_groups", n_groups, 1)
+    check_share("confidence", confidence)
     by_human, by_machine = read_judgements(human), read_judgements(machine)
     grades, known = grades_of(drop_negative(by_machine), by_human.qid, by_human.doc_ids)
     both = (by_human.relevance >= 0) & known

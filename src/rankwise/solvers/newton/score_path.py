@@ -28,7 +28,7 @@ from rankwise.solvers.newton.proximal_newton import (
     kernel_products,
 )
 from rankwise.solvers.newton.score_newton import LinearRows, ScoreResult
-from rankwise.tuning.penalty_search import Penalties, RefitPath
+from rankwise.tuning import Penalties, RefitPath
 from rankwise.typing import Float64Array, Int64Array, Matrix, densify, is_sparse
 
 _pstrf: Any = get_lapack_funcs("pstrf", dtype=np.float64)

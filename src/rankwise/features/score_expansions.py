@@ -2,8 +2,6 @@
 
 The basis consists of the columns of X, their products, random hidden nodes, Nystroem features, or
 kernels at training rows.
-
-Degree-2 columns: the features, their squares and their pairwise products.
 """
 
 from __future__ import annotations

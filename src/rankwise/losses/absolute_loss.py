@@ -8,9 +8,10 @@ of query q and ``c_q`` the query weight,
 the mean over ordered pairs, including i = j, whose loss is 0. For one query and epsilon = 0 this is
 twice the mean gap below each row, ``(2/m^2) sum_i (2i - m - 1) r_(i)`` after sorting.
 
-g is the support function of a polytope in dual values ``u_i = rho_q w_i nu_i``, ``rho_q = 2 c_q W_q
-/ S``: each row has one node if epsilon = 0, and two nodes with the values ``r_i`` and ``r_i +
-epsilon`` if epsilon > 0, whose ``nu`` are added (see :mod:`rankwise.kernels.pairwise_absolute`).
+g is the support function of a polytope in dual values ``u_i = rho_q w_i nu_i``,
+``rho_q = 2 c_q W_q / S``: each row has one node if epsilon = 0, and two nodes with the values
+``r_i`` and ``r_i + epsilon`` if epsilon > 0, whose ``nu`` are added (see
+:mod:`rankwise.kernels.pairwise_absolute`).
 
 The loss of rows has a free intercept, as support vector regression [2]_ does:
 
@@ -206,6 +207,6 @@ class PointwiseAbsolute:
 
 
 # ``g(r) = max sum dual_weight nu nodes(r)`` over a polytope of nu. Adding a constant to the
-# residuals of a query does not change the loss. Every row has one node, or two nodes whose positions
-# differ by n_samples.
+# residuals of a query does not change the loss. Every row has one node, or two nodes whose
+# positions differ by n_samples.
 SupportLoss: TypeAlias = PairwiseAbsolute | PointwiseAbsolute

@@ -7,10 +7,10 @@ losses of pairs are
     squared: ``sum_q c_q sum_{i < j} w_i w_j ((y_i - y_j) - (f_i - f_j))^2 / 2``, the loss of
     LSRRank and of PairwiseELM: the quadratic form of the Laplacian of the query's graph [2]_.
 
-The cross entropy that bounds nDCG (XE-nDCG) [3]_ is ``sum_q c_q sum_i -t_i log p_i`` with ``p_i =
-w_i exp(f_i) / sum_j w_j exp(f_j)`` and ``t_i = w_i (g_i + 1 - u_i) / sum_j w_j (g_j + 1 - u_j)``
-over the rows of a query. Here g is the gain of nDCG, 2**y - 1, and u is drawn from [0, 1) for every
-row and tree.
+The cross entropy that bounds nDCG (XE-nDCG) [3]_ is ``sum_q c_q sum_i -t_i log p_i`` with
+``p_i = w_i exp(f_i) / sum_j w_j exp(f_j)`` and
+``t_i = w_i (g_i + 1 - u_i) / sum_j w_j (g_j + 1 - u_j)`` over the rows of a query. Here g is the
+gain of nDCG, 2**y - 1, and u is drawn from [0, 1) for every row and tree.
 
 References
 ----------

@@ -22,7 +22,7 @@ from rankwise.checks.column_sizes import ColumnLimit
 from rankwise.checks.rows import check_names, check_target, check_weight
 from rankwise.equation import Equation
 from rankwise.groups import Chunk, FitData, QueryGroups, RowStream, plain_id
-from rankwise.losses.squared_loss import Problem, SquaredLoss
+from rankwise.losses.squared_loss import Problem
 from rankwise.metrics import EvaluationResult, UndefinedMeasureWarning, evaluate, parse
 from rankwise.metrics.default import (
     aggregate_score,
@@ -37,15 +37,15 @@ from rankwise.solvers.least_squares import gram, path_selection
 from rankwise.solvers.least_squares.design import Design
 from rankwise.solvers.least_squares.gram import BlockMap, Gram, accumulate_chunks, is_precise, total
 from rankwise.solvers.least_squares.path_selection import (
+    ColumnsPath,
     PathFit,
     fit_from_grams,
     mean_measures,
-    measure_validation,
     solve_folds,
 )
 from rankwise.streams.checked_stream import CheckedStream, group_rows
 from rankwise.streams.cutter import Cutter, Folds
-from rankwise.tuning import DEFAULT_FOLDS, Penalties, PenaltySearch, deal_queries
+from rankwise.tuning import DEFAULT_FOLDS, PenaltySearch, deal_queries
 from rankwise.typing import Float64Array, Int64Array
 
 
@@ -130,13 +130,11 @@ def read_head(
 
 
 @dataclass(frozen=True, eq=False)
-class StreamPath:
-    """Path of a squared loss on the rows of a stream, computed from sums over its chunks."""
+class StreamPath(ColumnsPath):
+    """Path of a squared loss on the rows of a stream, computed from sums over its chunks.
 
-    rows: FitData  # the first ones of the stream
-    design: Design
-    loss: SquaredLoss
-    penalties: Penalties
+    ``rows`` are the first ones of the stream.
+    """
 
     def solve(self) -> PathFit:
         """Solutions for every penalty, in one pass."""
@@ -144,11 +142,6 @@ class StreamPath:
         draws = _draw_grams(stream.chunks(), self.design, problem, 1, None, stream.n_known)
         grams = [total(folds) for folds in draws]
         return fit_from_grams(grams, self.design, self.penalties, problem.intercept)
-
-    def validate(self, measure: Measure, rows: FitData) -> tuple[PathFit, Float64Array]:
-        """Solutions on all rows, evaluated on validation rows."""
-        fit = self.solve()
-        return fit, measure_validation(self.design, fit.coefs, measure, rows)
 
     def cross_validate(self, measure: Measure, cv: int | None) -> tuple[PathFit, Float64Array]:
         """Solutions on all rows, evaluated by cross-validation over queries, in three passes."""

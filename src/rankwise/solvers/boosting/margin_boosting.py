@@ -7,10 +7,10 @@ shrink. Then the thresholds are solved again. The loss falls in every round. A c
 agrees as much as it disagrees, because the thresholds are at their optimum.
 
 Row n of class y_n (0 to K - 1), weight w_n and score H_n has the margin ``rho_nk = H_n - theta_k``
-at the thresholds below its class and ``theta_k - H_n`` at those above. The loss is ``sum_n w_n
-sum_k exp(-rho_nk)`` over all thresholds k ("all") or over the two next to the class ("lr", left and
-right). The loss and its optimal thresholds depend on the scores only through ``sum w exp(H)`` and
-``sum w exp(-H)`` over each class.
+at the thresholds below its class and ``theta_k - H_n`` at those above. The loss is
+``sum_n w_n sum_k exp(-rho_nk)`` over all thresholds k ("all") or over the two next to the class
+("lr", left and right). The loss and its optimal thresholds depend on the scores only through
+``sum w exp(H)`` and ``sum w exp(-H)`` over each class.
 
 References
 ----------

@@ -9,8 +9,8 @@ the best. Changing one weight adds a multiple of one column to the scores.
 
 AdaRank [1]_ boosts over queries, with single features as weak rankers. Each query has the weight
 ``P = exp(-E(q, f))``, where E is the measure of query q under the scores f so far. A round takes
-the weak ranker h with the largest weighted mean measure and adds ``log(sum P (1 + E(q, h)) / sum P
-(1 - E(q, h))) / 2`` times h.
+the weak ranker h with the largest weighted mean measure and adds
+``log(sum P (1 + E(q, h)) / sum P (1 - E(q, h))) / 2`` times h.
 
 References
 ----------

@@ -1,14 +1,10 @@
 """Designs: the columns of a closed-form ranker, explicit or of a kernel, and their scores.
 
-Columns of a closed-form ranker, and the scores that solutions give.
-
 A design holds its independent draws. Each draw gives its own least-squares problem, and the scores
 of the draws are averaged. Linear designs share one Gram matrix of the raw columns between all
 draws. A draw of ``n`` linear nodes ``H = [X 1] A`` is the metric ``A A'`` on this matrix. It needs
 only a basis ``B`` of at most d + 1 columns with ``B B' = A A'``: the predictions are the same and
 the work falls by (n/d)^2.
-
-Kernel expansions over training rows: the basis functions of their solutions.
 """
 
 from __future__ import annotations

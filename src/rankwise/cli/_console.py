@@ -68,7 +68,7 @@ def check_file(path: Path, what: str = "file") -> None:
 def check_model_file(path: Path) -> None:
     """Raise UsageError if a model file is missing; tell how to search an index."""
     if path.is_dir():
-        from rankwise.text.index_folder import has_index
+        from rankwise.text.text_index import has_index
 
         if has_index(path):
             raise UsageError(

@@ -193,7 +193,19 @@ def _draw_grams(
 def stream_folds(stream: CheckedStream, n_folds: int, seed: int | None = None) -> tuple[Folds, int]:
     """Fold of each query by its number, and the number of rows; takes a separate pass."""
     ids, n_samples = stream.queries()
-    return _number_folds(ids, deal_folds(ids, n_folds, seed)), n_samples
+    fold_of = deal_folds(ids, n_folds, seed)
+
+    def folds(some: np.ndarray[Any, Any], first: int) -> Int64Array:
+        expected = ids[first : first + len(some)]
+        if len(expected) < len(some) or (expected != some).any():
+            raise ValueError(
+                "the stream must give the same rows each time it is read, got other queries in "
+                f"the next pass (query number {first} was {expected[:1].tolist()}, and is now "
+                f"{some[:1].tolist()})."
+            )
+        return fold_of[first : first + len(some)]
+
+    return folds, n_samples
 
 
 def deal_folds(ids: np.ndarray[Any, Any], n_folds: int, seed: int | None = None) -> Int64Array:
@@ -220,22 +232,6 @@ def check_rereadable(rows: RowStream, name: str, value: Any) -> None:
             "once. Pass a callable that returns a new iterator each time (stream(make_chunks)), "
             "or pass a number."
         )
-
-
-def _number_folds(ids: np.ndarray[Any, Any], fold_of: Int64Array) -> Folds:
-    """Folds by query number, with a check that the next pass has the same queries."""
-
-    def folds(some: np.ndarray[Any, Any], first: int) -> Int64Array:
-        expected = ids[first : first + len(some)]
-        if len(expected) < len(some) or (expected != some).any():
-            raise ValueError(
-                "the stream must give the same rows each time it is read, got other queries in "
-                f"the next pass (query number {first} was {expected[:1].tolist()}, and is now "
-                f"{some[:1].tolist()})."
-            )
-        return fold_of[first : first + len(some)]
-
-    return folds
 
 
 def score_stream(estimator: Any, rows: RowStream) -> float:

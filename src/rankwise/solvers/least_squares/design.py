@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 
@@ -48,59 +48,6 @@ from rankwise.structure.state_rules import (
 from rankwise.typing import Float64Array, FloatArray, Int64Array, Matrix, densify, is_sparse
 
 Coefs = Sequence[Float64Array]  # one array (n_C, n_columns) per draw
-
-
-class Design(Protocol):
-    """Columns, draws and read-out of a closed-form ranker."""
-
-    @property
-    def n_columns(self) -> int: ...
-
-    @property
-    def maps(self) -> Sequence[BlockMap]:
-        """Block maps whose Gram statistics determine the solutions of all draws."""
-        ...
-
-    def draws(self, gram: Gram) -> Iterator[Gram]:
-        """Statistics of the draws that share the statistics of one block map."""
-        ...
-
-    def dual_paths(self, problem: Problem) -> Iterator[DualPath]:
-        """For each draw, the path of the dual system."""
-        ...
-
-    def read_out(self, coefs: Coefs, dtype: Any = np.float64) -> Any:
-        """Convert the solutions of all draws to the form that :meth:`scores` takes."""
-        ...
-
-    def scores(self, X: Matrix, read_out: Any) -> Float64Array:
-        """Scores averaged over draws, shape (n_rows, n_C)."""
-        ...
-
-    def block(self, X: Matrix, draw: int) -> FloatArray:
-        """The columns of one draw for the given rows."""
-        ...
-
-    def training_values(self, X: Matrix) -> Matrix:
-        """Training columns for iterative solvers: those of the first draw."""
-        ...
-
-    def expansion(self, coefs: Coefs) -> Any:
-        """The fitted scores with these weights, one array (n_columns,) per draw."""
-        ...
-
-    def path_coef(self, coefs: Coefs) -> Float64Array:
-        """Solutions of all draws as ``path_["coef"]`` holds them."""
-        ...
-
-
-def draw_grams(
-    design: Design, problem: Problem, fold_queries: Sequence[Int64Array] | None
-) -> Iterator[list[Gram]]:
-    """For each draw, the Gram statistics of each fold; one pass over the rows per block map."""
-    for phi in design.maps:
-        folds = fold_grams(problem, phi, fold_queries)
-        yield from (list(draw) for draw in zip(*map(design.draws, folds), strict=True))
 
 
 @dataclass(frozen=True, eq=False)
@@ -177,7 +124,10 @@ class LinearDesign:
 
     def dual_paths(self, problem: Problem) -> Iterator[DualPath]:
         for basis in self.bases:
-            yield dual_path(problem, _Projected(self.columns, basis))
+            if basis is None:
+                yield dual_path(problem, self.columns.rows)
+            else:
+                yield dual_path(problem, lambda X, basis=basis: self.columns(X) @ basis)
 
     def read_out(self, coefs: Coefs, dtype: Any = np.float64) -> Float64Array:
         """Weights on the raw columns, averaged over draws, shape (n_C, n_raw)."""
@@ -221,27 +171,10 @@ class LinearDesign:
 
 
 @dataclass(frozen=True, eq=False)
-class _Projected:
-    columns: ShiftedColumns
-    basis: Float64Array | None
-
-    @property
-    def n_features_out(self) -> int:
-        return self.columns.n_features_out if self.basis is None else self.basis.shape[1]
-
-    def __call__(self, X: Matrix) -> Float64Array:
-        return self.rows(X)
-
-    def rows(self, X: Matrix) -> Any:
-        if self.basis is None:
-            return self.columns.rows(X)
-        return self.columns(X) @ self.basis
-
-
-@dataclass(frozen=True, eq=False)
 class MapDesign:
     """Columns that a map computes from blocks of rows, one map per draw."""
 
+    # Their Gram statistics determine the solutions of all draws.
     maps: Sequence[Any]
 
     @property
@@ -249,11 +182,13 @@ class MapDesign:
         return self.maps[0].n_features_out
 
     def draws(self, gram: Gram) -> Iterator[Gram]:
+        """Statistics of the draws that share the statistics of one block map."""
         yield gram
 
     def dual_paths(self, problem: Problem) -> Iterator[DualPath]:
+        """For each draw, the path of the dual system."""
         for phi in self.maps:
-            yield dual_path(problem, phi)
+            yield dual_path(problem, phi.rows)
 
     def read_out(self, coefs: Coefs, dtype: Any = np.float64) -> list[FloatArray]:
         """Output weights of each draw divided by the number of draws, shape (n_columns, n_C)."""
@@ -261,18 +196,23 @@ class MapDesign:
         return [np.ascontiguousarray(coef.T / len(self.maps), dtype=dtype) for coef in coefs]
 
     def scores(self, X: Matrix, read_out: list[FloatArray]) -> Float64Array:
+        """Scores averaged over draws, shape (n_rows, n_C)."""
         return sum_outputs(self.maps, read_out, X)
 
     def block(self, X: Matrix, draw: int) -> FloatArray:
+        """The columns of one draw for the given rows."""
         return self.maps[draw].rows(X)
 
     def training_values(self, X: Matrix) -> FloatArray:
+        """Training columns for iterative solvers: those of the first draw."""
         return self.block(X, 0)
 
     def expansion(self, coefs: Coefs) -> Any:
+        """The fitted scores with these weights, one array (n_columns,) per draw."""
         raise TypeError(f"{type(self).__name__} must define expansion.")
 
     def path_coef(self, coefs: Coefs) -> Float64Array:
+        """Solutions of all draws as ``path_["coef"]`` holds them."""
         return coefs[0]
 
 
@@ -387,5 +327,15 @@ class KernelColumnsDesign(MapDesign):
         return SupportExpansion(columns.kernel, coefs[0], 0.0, X_fit)
 
 
+Design: TypeAlias = LinearDesign | MapDesign
 # Weighted columns, or an expansion over the training rows.
 AnyDesign: TypeAlias = Design | KernelDesign
+
+
+def draw_grams(
+    design: Design, problem: Problem, fold_queries: Sequence[Int64Array] | None
+) -> Iterator[list[Gram]]:
+    """For each draw, the Gram statistics of each fold; one pass over the rows per block map."""
+    for phi in design.maps:
+        folds = fold_grams(problem, phi, fold_queries)
+        yield from (list(draw) for draw in zip(*map(design.draws, folds), strict=True))

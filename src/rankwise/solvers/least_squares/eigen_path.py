@@ -20,6 +20,7 @@ solutions stay the same, and conditionally definite kernels become definite.
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,8 +29,7 @@ from scipy.linalg import eigh_tridiagonal, eigvalsh_tridiagonal, get_lapack_func
 
 from rankwise.groups import QueryGroups
 from rankwise.losses.squared_loss import LaplacianFactor, Problem
-from rankwise.solvers.least_squares.gram import BlockMap
-from rankwise.typing import Float64Array, Int64Array, densify
+from rankwise.typing import Float64Array, Int64Array, Matrix, densify
 
 # A system whose eigenvalue and penalty are both below this share of the largest eigenvalue is
 # singular to rounding: such a direction is dropped.
@@ -237,10 +237,10 @@ class DualPath:
         return np.asarray(self.rows.T @ (self.dual.combination / np.sqrt(self.values)))
 
 
-def dual_path(problem: Problem, phi: BlockMap) -> DualPath:
-    """Decompose the dual system of ``problem``."""
+def dual_path(problem: Problem, columns_of: Callable[[Matrix], Any]) -> DualPath:
+    """Decompose the dual system of ``problem``; the function gives the columns of rows."""
     order = problem.groups.rows(np.arange(problem.groups.n_queries))
-    columns = phi.rows(problem.X[order])
+    columns = columns_of(problem.X[order])
     omega = columns @ columns.T
     omega = densify(omega)
     return DualPath(decompose_dual(problem, omega.astype(np.float64), order), columns)

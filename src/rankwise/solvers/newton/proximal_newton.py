@@ -32,7 +32,7 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from scipy.linalg import get_lapack_funcs
@@ -67,20 +67,6 @@ class NewtonSystem(NamedTuple):
     lam: float
     residual: Float64Array  # u - beta, per row
     score_residual: Float64Array  # K (u - beta) / (2 lam), per row
-
-
-class RowProducts(Protocol):
-    """Inner products between rows; only within-query differences matter."""
-
-    def mean_diagonal(self) -> float: ...
-
-    def apply(self, beta: Float64Array) -> Float64Array:
-        """``K beta``, up to a constant per query."""
-        ...
-
-    def step(self, system: NewtonSystem) -> tuple[Float64Array, Float64Array]:
-        """Correction of each active node, and the change of the scores in a full step."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -268,10 +254,14 @@ class KernelProducts:
         return float(self.K.trace()) / len(self.K)
 
     def apply(self, beta: Float64Array) -> Float64Array:
+        """``K beta``, up to a constant per query."""
         return self.K @ beta
 
     def step(self, system: NewtonSystem) -> tuple[Float64Array, Float64Array]:
-        """Solve ``(K_AA + 2 lam tau / weight) xi = K (u - beta)`` with sum 0 in each block."""
+        """Correction of each active node, and the change of the scores in a full step.
+
+        Solves ``(K_AA + 2 lam tau / weight) xi = K (u - beta)`` with sum 0 in each block.
+        """
         rows, block_ptr = system.block_rows, system.point.block_ptr
         n = len(rows) - len(block_ptr) + 1
         matrix, vector = np.empty((n, n)), np.empty(n)
@@ -320,6 +310,10 @@ class ColumnProducts:
         score_step = np.asarray(self.X @ e)
         moved = score_step[system.block_rows][:, None]
         return scale * _centre(moved, scale, block_ptr)[:, 0], score_step
+
+
+# Inner products between rows; only within-query differences matter.
+RowProducts: TypeAlias = KernelProducts | ColumnProducts
 
 
 def kernel_products(

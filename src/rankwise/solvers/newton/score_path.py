@@ -111,7 +111,8 @@ class DesignPath(RefitPath[AnyFit]):
         return super().solve()
 
     def _scores(self, fit: AnyFit, X: Matrix) -> Float64Array:
-        return self.design.scores(X, self.design.read_out([fit.coefs]))
+        read_out: Any = self.design.read_out([fit.coefs])  # in the form of the same design
+        return self.design.scores(X, read_out)
 
     def _training_scores(self, fit: AnyFit, rows: Int64Array) -> Float64Array:
         return np.asarray(self._values[rows] @ fit.coefs.T)

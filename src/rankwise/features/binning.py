@@ -1,12 +1,8 @@
 """Binning of columns into at most 255 bins, and columns 0 or 1 in place of categories.
 
-Binning of columns into at most 255 bins, the basis of row histograms.
-
 A column with no more distinct values than bins is cut at every midpoint between neighbours, so that
 no information is lost. Any other column is cut into bins of about equal weight; a value heavier
 than a bin's share gets a bin of its own and does not reduce the share of the others.
-
-Columns 0 or 1 in place of categories, for models that read numbers only.
 
 Categories arrive as codes, as :class:`rankwise.trees.column_table.ColumnTable` makes them.
 """

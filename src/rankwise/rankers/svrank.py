@@ -36,7 +36,8 @@ from rankwise.rankers.kernel_features import (
     KernelFeatures,
 )
 from rankwise.rankers.pair_ranker import SOLVER_STRUCTURE
-from rankwise.solvers.newton.proximal_newton import PairwiseAbsolutePath, ProximalNewton
+from rankwise.solvers.newton.proximal_newton import ProximalNewton
+from rankwise.solvers.newton.score_path import PairwiseAbsolutePath
 from rankwise.solvers.newton.support_vector_path import SupportVectorPath
 from rankwise.structure.state_rules import Number, Rule
 from rankwise.tuning import Penalty, is_searched

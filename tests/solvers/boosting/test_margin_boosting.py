@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -65,7 +66,10 @@ def boost(X, y, w, n_classes, form, n_rounds, max_bins=255):
     rows, class_ptr = class_order(y.astype(float), n_classes)
     search = StumpSearch(X, rows, max_bins, w)
     boosting = MarginBoosting(class_ptr, w[rows], form)
-    stages = [run_round(boosting, search) for _ in range(n_rounds)]
+    stages = []
+    for _ in range(n_rounds):
+        found = run_round(boosting, search)
+        stages.append(found and SimpleNamespace(base=found[0], step=found[1], loss=boosting.loss))
     return stages, boosting
 
 
@@ -185,9 +189,9 @@ def test_constant_base_learner_never_wins(rng):
         watched = Constant(StumpSearch(X, rows, 255, None))
         boosting = MarginBoosting(class_ptr, np.ones(200), form)
         for _ in range(30):
-            stage = run_round(boosting, watched)
-            assert stage is not None
-            assert stage.base.feature == 0
+            found = run_round(boosting, watched)
+            assert found is not None
+            assert found[0].feature == 0
         assert max(watched.gains) < 1.0  # a constant's gain, in units of what counts as equal
         only = StumpSearch(X[:, 1:], rows, 255, None)
         assert run_round(MarginBoosting(class_ptr, np.ones(200), form), only) is None

@@ -23,7 +23,7 @@ from rankwise.runtime.threads import single_threaded_blas
 from rankwise.streams.checked_stream import StreamData
 from rankwise.streams.row_stream import RowStream
 from rankwise.structure.state_rules import forget
-from rankwise.tuning.penalty_search import Choice, Penalties, Penalty, PenaltySearch, SolutionPath
+from rankwise.tuning import Choice, Penalties, Penalty, PenaltySearch, SolutionPath
 from rankwise.typing import ArrayLike, Float64Array, FrameLike
 
 Designs = Iterable[tuple[Mapping[str, Any], Any]]

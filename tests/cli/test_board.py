@@ -80,7 +80,8 @@ def test_messages_name_options(rankwise, scores):
     assert "with --run NAME" in run.err
     assert "--average-repeats averages" in run.err
     run = rankwise("board", scores, "--average-repeats", "--baseline", "nobody")
-    assert run.code == 1
+    assert run.code == 2
+    assert "--baseline must name one of the systems, got 'nobody'" in run.err
     assert "new, old, bad" in run.err
     assert rankwise("board", scores.with_name("no.csv")).code == 2
 
@@ -172,7 +173,7 @@ def test_decimal_marks(rankwise, tmp_path):
     planned = rankwise("plan", path, "--decimal", ",")
     assert planned.code == 0, planned.err
     wrong = rankwise("board", path, "--decimal", ";")
-    assert wrong.code == 2 and "--decimal must be a point or a comma, got ';'" in wrong.err
+    assert wrong.code == 2 and "--decimal must be one of '.', ',', got ';'" in wrong.err
 
 
 @pytest.mark.parametrize("command", ["board", "plan"])

@@ -194,7 +194,11 @@ def test_other_formats(rankwise, tmp_path):
         (("summary", "LOG", "--format", "xml"), 2, "--format must be one of"),
         (("summary", "LOG", "--format", "ubi", "--place", "p"), 2, "--place names a column"),
         (("judge", "LOG", "--out", "x.csv", "--method", "magic"), 1, "method must be one of"),
-        (("judge", "LOG", "-o", "x.csv", "--shrinkage", "much"), 2, "--shrinkage must be a number"),
+        (
+            ("judge", "LOG", "-o", "x.csv", "--shrinkage", "much"),
+            2,
+            "--shrinkage must be 'fit' or a number",
+        ),
         (("summary", "LOG", "--by", "query_id"), 2, "--by must be user_query or query_id"),
         (("test", "LOG", "--systems", "x"), 2, "--systems must name two arms"),
         (("off-policy", "LOG", "none.run"), 2, "'none.run' is not a file"),

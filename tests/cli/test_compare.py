@@ -281,7 +281,7 @@ def test_a_learning_curve_under_the_leaderboard(rankwise, letor_file, tmp_path):
 @pytest.mark.parametrize(
     ("sizes", "message"),
     [
-        ("2;5", "--learning-curve must be whole numbers, separated by commas, got '2;5'"),
+        ("2;5", "--learning-curve must be whole numbers from 1 to 6, the training queries of the"),
         ("2,5000", "--learning-curve must be whole numbers from 1 to "),
     ],
 )

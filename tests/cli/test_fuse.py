@@ -89,7 +89,10 @@ def test_wrong_command_lines(rankwise, files, tmp_path):
         ((paths[0], *out), "needs two or more runs, got 1"),
         ((paths[0], tmp_path / "no.run", *out), "is not a file"),
         ((paths[0], paths[0], *out), "runs must have different file names, got s0, s0"),
-        ((*paths, "--engine", "solr", *out), "--engine must be elasticsearch or opensearch"),
+        (
+            (*paths, "--engine", "solr", *out),
+            "--engine must be one of 'elasticsearch', 'opensearch', got 'solr'",
+        ),
         ((*paths, "--held-out", *out), "--held-out needs --qrels"),
         ((*paths, "--query", "q.json", *out), "--query needs --qrels"),
         (
@@ -108,7 +111,7 @@ def test_wrong_command_lines(rankwise, files, tmp_path):
     run = rankwise("fuse", paths[0], empty, *out)
     assert run.code == 1 and "empty.run is empty. Leave it out" in run.err
     run = rankwise("fuse", *paths, "--rule", "best", *out)
-    assert run.code == 1 and "rule must be one of 'sum'" in run.err
+    assert run.code == 2 and "--rule must be one of 'sum'" in run.err
     assert not (tmp_path / "fused.run").exists()
     run = rankwise("fuse", paths[0], other, *out)
     assert run.code == 1 and "runs have no query in common: 's0' has 'q0', 'other' has" in run.err

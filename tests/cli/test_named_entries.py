@@ -210,7 +210,10 @@ def test_a_score_column_of_a_table(rankwise, letor_file, tmp_path):
     ("words", "told"),
     [
         (["--systems", "missing.run"], "'missing.run' is not a file"),
-        (["--systems", "column:1"], "two systems are called 1"),
+        (
+            ["--systems", "column:1"],
+            "--systems must have different names, but two are called 1",
+        ),
         (["--systems", "a=column:2", "--per-query"], "--per-query shows one system"),
         (["--report", "r.html"], "--report compares several systems"),
         (["--systems", "a=column:99"], "a: column:99 must name a feature"),

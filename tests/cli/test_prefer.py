@@ -108,7 +108,11 @@ def test_lines_of_text_have_no_columns(rankwise, tmp_path):
 @pytest.mark.parametrize(
     ("options", "code", "said"),
     [
-        (["--ties", "drop"], 2, "--ties must be one of davidson, rao-kupper, half, got 'drop'"),
+        (
+            ["--ties", "drop"],
+            2,
+            "--ties must be one of 'davidson', 'rao-kupper', 'half', got 'drop'",
+        ),
         (["--level", "95"], 2, "--level must lie between 0 and 1, got 95"),
         (["--orders", "--order-effect"], 2, "--order-effect cannot be combined with --orders"),
         (["--orders", "--ties", "half"], 2, "--ties cannot be combined with --orders"),

@@ -12,15 +12,18 @@ import tempfile
 import time
 import warnings
 from itertools import pairwise
+from typing import Annotated
 from unittest import mock
 
 import pytest
+import typer
+from typer.testing import CliRunner
 
 import rankwise as rw
 from rankwise._registry import REGISTRY
 from rankwise.cli import _console as _progress
 from rankwise.cli import compare
-from rankwise.cli._console import warnings_in_one_line
+from rankwise.cli._console import OneLineGroup, OptionCommand, warnings_in_one_line
 from rankwise.cli._options import (
     complete_data,
     complete_measures,
@@ -33,6 +36,7 @@ from rankwise.cli._options import (
 from rankwise.metrics import PRESETS, parse
 from rankwise.metrics._table import ALIASES, MEASURES
 from rankwise.runtime.files import replace_files
+from rankwise.runtime.messages import ArgumentError
 from rankwise.selection import FoldResult
 from rankwise.selection.cells.workers import Parcels
 
@@ -388,3 +392,28 @@ def test_the_estimate_of_a_comparison_does_not_climb(monkeypatch):
     assert compare._Ahead(["quick"], n_jobs=2).after(
         2, FoldResult("quick", "fold1", "done", fit_seconds=4.0)
     ) == ("", 2.0)
+
+
+@pytest.mark.parametrize(
+    ("name", "code", "option"),
+    [
+        ("sizes", 2, "--learning-curve"), ("n_jobs", 2, "--n-jobs"), ("qid", 2, "--qid"),
+        ("query", 2, "--query"), ("name", 1, "name"), ("alpha", 1, "alpha"),
+    ],
+)  # fmt: skip
+def test_a_wrong_argument_is_named_by_the_option_of_the_command(name, code, option):
+    app = typer.Typer(cls=OneLineGroup)
+
+    @app.command("refuse", cls=OptionCommand)
+    def refuse(
+        name: str,
+        learning_curve: str = "",
+        jobs: Annotated[int, typer.Option("-j", "--n-jobs")] = 1,
+        qid: Annotated[str, typer.Option("--qid", "--query")] = "",
+    ) -> None:
+        raise ArgumentError(name, "must be\nanother, got 1. Change it.")
+
+    app.command("other", cls=OptionCommand)(print)
+    result = CliRunner().invoke(app, ["refuse", name])
+    assert result.exit_code == code
+    assert result.stderr == f"error: {option} must be another, got 1. Change it.\n"

@@ -481,6 +481,14 @@ def test_a_heavy_user_is_named():
     ]
 
 
+@pytest.mark.parametrize(("least", "n_notes"), [(0.05, 0), (0.04, 1)])
+def test_rarely_examined_places_are_named(least, n_notes):
+    log = ClickLog.from_columns(["q"] * 400, ["a", "b"] * 200, [1, 2] * 200, [1, 1, 0, 0] * 100)
+    notes = judgements(log, "ips", propensities=[1.0, least]).notes
+    assert [note for note in notes if "clicks weigh up to 25 impressions" in note] == notes
+    assert len(notes) == n_notes
+
+
 def judged_data():
     rng = np.random.default_rng(0)
     n = 40 * 10

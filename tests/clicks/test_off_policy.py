@@ -253,7 +253,7 @@ def test_too_little_overlap_is_refused():
     with pytest.raises(ValueError, match=r"effective size is 10.0, below min_effective_size=50"):
         off_policy(log, {"q": {"y": 1.0}})
     found = off_policy(log, {"q": {"y": 1.0}}, min_effective_size=5)
-    assert "only 5 clicks" in found.notes[0]
+    assert "only 5 clicks" in found.notes[0] and f"note: {found.notes[0]}" in str(found)
 
 
 def test_wrong_propensities_are_noticed():
@@ -299,6 +299,8 @@ def test_targets_have_one_entry_per_row_of_the_table():
     found = off_policy(log, target, "DCG@2", min_effective_size=0)
     for same in (pd.Series(target), pl.Series(target), list(target), pd.Series([9, 9, 1, 1]) / 10):
         assert off_policy(log, same, "DCG@2", min_effective_size=0) == found
+    one = ClickLog.from_columns(["q"], ["x"], [1], [1], propensity=[0.5])
+    assert off_policy(one, [0.5], min_effective_size=0).value == 1
 
 
 def test_a_log_without_propensities_is_refused():

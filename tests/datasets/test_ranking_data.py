@@ -36,6 +36,7 @@ def test_columns_of_any_library_are_selected_by_row(form, tmp_path):
     assert taken.y.tolist() == [1, 0] and taken.qid.tolist() == [2, 1]
     assert taken.doc_ids.tolist() == ["e", "a"] and taken.sample_weight.tolist() == [5, 1]
     assert taken.score_columns["bm25"].tolist() == [4, 3]
+    assert len({data, taken}) == 2  # compared by identity, not row by row
     write_letor(data, tmp_path / "a.txt")
     assert read_letor(tmp_path / "a.txt").doc_ids.tolist() == IDS
 

@@ -81,10 +81,13 @@ def test_other_leaves_and_other_features_are_found(tmp_path):
     path = written("vespa", model, tmp_path)
     file = json.loads(path.read_text())
     root = file["tree_info"][0]["tree_structure"]
-    root["split_feature"] = (root["split_feature"] + 1) % 5
-    path.write_text(json.dumps(file))
-    found = export.verify(model, path, rows(1), qid=QID)
-    assert "the file tests column" in found.first.cause
+    split = root["split_feature"]
+    for other in {0, 4} - {split}:
+        root["split_feature"] = other
+        path.write_text(json.dumps(file))
+        found = export.verify(model, path, rows(1), qid=QID)
+        said = f"tree 0: the file tests column {other} where the model tests {split}"
+        assert said in found.first.cause
     other = fitted("leaf")
     found = export.verify(other, written("vespa", model, tmp_path), rows(1), qid=QID)
     assert not found.holds

@@ -123,6 +123,11 @@ def test_other_models_say_what_engines_take(key, fitted):
 def test_nodes_that_solr_does_not_know(activation, fitted):
     with pytest.raises(ExportError, match=f"sigmoid, tanh, relu nodes.*{activation} nodes"):
         to_solr(fitted("pairwise_elm", activation=activation))
+    X, y, _ = judged()
+    last = rw.PairwiseELM(n_nodes=5, activation=activation, C=1.0)
+    behind_others = make_pipeline(rw.RandomNodes(5, activation="tanh"), last).fit(X, y)
+    with pytest.raises(ExportError, match=f"sigmoid, tanh, relu nodes.*{activation} nodes"):
+        to_solr(behind_others)
 
 
 @pytest.mark.parametrize(

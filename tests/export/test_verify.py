@@ -252,6 +252,7 @@ def test_interpreters_of_engines(name, nulls, tmp_path):
     np.testing.assert_allclose(read(tmp_path / "v.json"), vespa_scores(file, NAMES, X), atol=1e-14)
     file = export.to_opensearch(model, tmp_path / "o.json")
     np.testing.assert_array_equal(read(tmp_path / "o.json"), opensearch_scores(file, NAMES, X))
+    assert (tmp_path / "o.json").read_text() == json.dumps(file, indent=1)
 
 
 def test_programs_that_are_not_installed(monkeypatch, tmp_path):

@@ -209,7 +209,7 @@ def test_weights_that_no_engine_takes(judged):
         hybrid_query(LearnedFusion(k=0.5, nonnegative=True).fit(systems, qrels))
     with pytest.raises(ValueError, match="k must be <= 10000 for OpenSearch, got 20000"):
         hybrid_query(LearnedFusion(k=2e4, nonnegative=True).fit(systems, qrels), "opensearch")
-    with pytest.raises(ValueError, match="engine must be 'elasticsearch' or 'opensearch'"):
+    with pytest.raises(ValueError, match="engine must be one of 'elasticsearch', 'opensearch'"):
         hybrid_query(LearnedFusion(nonnegative=True).fit(systems, qrels), "solr")
 
 
@@ -325,7 +325,7 @@ def test_bad_arguments(judged):
         LearnedFusion(features=["minmax"]).fit(systems, qrels)
     with pytest.raises(ValueError, match="features must name each feature once"):
         LearnedFusion(features=["z", "z"]).fit(systems, qrels)
-    with pytest.raises(ValueError, match="unjudged must be 'zero' or 'ignore'"):
+    with pytest.raises(ValueError, match="unjudged must be one of 'zero', 'ignore'"):
         fusion_table(systems, qrels, unjudged="skip")
     other = Qrels(np.array(["x"]), np.array(["y"]), np.array([1]))
     with pytest.raises(ValueError, match="qrels judge no document of the runs"):

@@ -43,11 +43,16 @@ def main() -> int:
     parser.add_argument("--random", type=int, metavar="N", help="draw N mutants of a package")
     parser.add_argument("--seed", type=int, default=1, help="of the drawn mutants")
     parser.add_argument("--tests", help="folders of tests that judge them (default: the package's)")
+    parser.add_argument("--missed", action="store_true", help="only those stored as missed")
+    parser.add_argument("--store", action="store_true", help="write the drawn ones to random.csv")
     parser.add_argument("package", nargs="?", help="folder or file of src/rankwise")
     asked = parser.parse_args()
     if asked.random:
         tests = asked.tests or asked.package.split("/")[0]
-        return try_random(asked.tree, asked.package, asked.random, asked.seed, tests)
+        drawn = asked.package, asked.random, asked.seed
+        return random_mutants.try_random(
+            asked.tree, *drawn, tests, missed=asked.missed, store=asked.store
+        )
     chosen = [mutation for mutation in TABLE if asked.only in mutation.path]
     for mutation in chosen:
         if places(mutation, asked.tree) != 1:
@@ -62,30 +67,6 @@ def main() -> int:
         n_caught = sum(pool.map(lambda lane: _count_caught(asked.tree, lane), lanes))
     print(f"{n_caught} of {len(chosen)} mutations caught")
     return int(n_caught < len(chosen))
-
-
-def try_random(tree: Path, package: str, n: int, seed: int, tests: str) -> int:
-    """Try mutants of a package one after another; a line that no test reaches is a miss."""
-    mutants = random_mutants.draw(tree, package, n, seed)
-    n_caught = 0
-    with _copied(tree) as copy:
-        reached = random_mutants.reaching_tests(copy, package, tests)
-        for mutant in mutants:
-            start = time.monotonic()
-            nodes = reached.get((mutant.path, mutant.line))
-            every = [f"tests/{test}" for test in tests.split()]
-            caught = nodes is not None and _is_noticed(copy, mutant, nodes or every)
-            word = "caught" if caught else "MISSED" if nodes is not None else "MISSED, not reached"
-            print(f"{word} {time.monotonic() - start:6.1f} s  {mutant}", flush=True)
-            n_caught += caught
-    print(f"{n_caught} of {len(mutants)} mutants of {package} caught (seed {seed})")
-    return int(n_caught < len(mutants))
-
-
-def _is_noticed(tree: Path, mutant: random_mutants.RandomMutant, nodes: list[str]) -> bool:
-    tests = [node.removeprefix("tests/") for node in nodes]
-    mutation = Mutation(mutant.path, "", mutant.text, " ".join(tests))
-    return _is_caught(tree, mutation)
 
 
 def _count_caught(tree: Path, mutations: list[Mutation]) -> int:

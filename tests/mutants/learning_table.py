@@ -170,13 +170,13 @@ LEARNING = [
         "trees/test_pruning.py",
     ),
     Mutation(
-        "tuning/folds.py",
+        "tuning.py",
         "np.arange(len(distinct)) % n_folds",
         "np.arange(len(distinct)) // n_folds % n_folds",
         "tuning/test_folds.py",
     ),
     Mutation(
-        "tuning/folds.py",
+        "tuning.py",
         "np.where(defined, values, 0.0).sum(axis=0)",
         "np.where(defined, values, 1.0).sum(axis=0)",
         "tuning rankers/kernel/test_kernel_search.py",

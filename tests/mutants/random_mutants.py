@@ -1,19 +1,50 @@
-"""Random mutants of a package, each judged by the package's tests that reach the changed line.
+"""Random mutants of a package, each judged by the package's tests that reach the changed place.
 
 ``python -m tests.mutants --random 12 --seed 1 metrics`` draws 12 places of ``rankwise/metrics``
-where an operator, a constant or a choice can change, and tries each in a copy of the tree.
+where an operator, a constant or a choice can change. One process imports a copy of the library in
+which each place holds what was there and what shall be tried, collects the tests, and forks:
+
+1. one run of the tests as they are, of up to eight cases of each function and 1.5 s, in which each
+   place notes the test that reaches it, also from another process. If a place is not reached, the
+   other cases run as well;
+2. one run for each mutant, of the tests that reached its place, the fastest cases of each function
+   first, up to the first failure; then of all cases of these functions. Tests beyond 60 s in each
+   of the two are cut, and the line says so.
+
+Expressions that run at import are changed in the file, in a process of their own, and judged by
+all tests, as are compiled kernels, which hold one expression only. The copy keeps its compiled
+kernels (``.numba-cache-mutants``). Most packages take a minute.
+
+``--store`` writes a line for each mutant into ``random.csv``; ``--missed`` tries those again that
+are stored as missed. Whoever reads a survivor and finds that it changes nothing that can be
+observed writes ``equivalent`` and the reason into the file; it is not tried again. The file was
+made with seed 1 at the commits that it names, with the folders in its column ``tests`` as judges.
 """
 
 from __future__ import annotations
 
 import ast
+import csv
+import importlib
+import json
+import math
 import os
 import random
+import resource
+import shutil
+import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+import tempfile
+import time
+import traceback
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from itertools import groupby
 from pathlib import Path
+from typing import Any
+
+import pytest
 
 COMPARISONS: dict[type[ast.cmpop], str] = {
     ast.Lt: "<=", ast.LtE: "<", ast.Gt: ">=", ast.GtE: ">", ast.Eq: "!=", ast.NotEq: "==",
@@ -23,6 +54,29 @@ OPERATORS: dict[type[ast.operator], str] = {
     ast.Add: "-", ast.Sub: "+", ast.Mult: "/", ast.Div: "*", ast.FloorDiv: "/",
 }  # fmt: skip
 CALLS = {"min": "max", "max": "min", "any": "all", "all": "any", "floor": "ceil", "ceil": "floor"}
+STORE = Path(__file__).with_name("random.csv")
+COLUMNS = [
+    *("package", "seed", "path", "line", "before", "after"),
+    *("verdict", "reason", "tests", "commit"),
+]
+FIRST_TESTS, MOST_CASES = 25, 8
+MOST_SECONDS, MOST_OF_FUNCTION = 60.0, 1.5  # of CPU time
+IMPORTED = ("numpy", "scipy.sparse.linalg", "scipy.stats", "sklearn.utils", "pandas", "numba")
+SHORTEST, LONGEST = 30.0, 1200.0  # seconds after which a run is taken to hang
+# What each place calls; pytest names the running test in the environment, also to other processes.
+CHOICE = """
+import os
+chosen = int(os.environ.get("RANKWISE_MUTANT", "-1"))
+seen = set()
+def at(place):
+    if chosen < 0:
+        test = os.environ.get("PYTEST_CURRENT_TEST", "")
+        if (place, test) not in seen:
+            seen.add((place, test))
+            with open({log!r}, "a") as file:
+                file.write(f"{{place}}\\t{{test}}\\n")
+    return place == chosen
+"""
 
 
 @dataclass(frozen=True)
@@ -33,10 +87,21 @@ class RandomMutant:
     line: int
     before: str
     after: str
-    text: str  # of the changed file
+    first: int  # bytes of the expression in the file
+    last: int
+    at_import: bool
+
+    @property
+    def is_choice(self) -> bool:
+        """Whether the file can hold both expressions."""
+        return not (self.at_import or self.path.startswith("kernels/"))
 
     def __str__(self) -> str:
         return f"{self.path}:{self.line}: {self.before} -> {self.after}"
+
+    def put_into(self, raw: bytes) -> bytes:
+        """The changed file."""
+        return raw[: self.first] + self.after.encode() + raw[self.last :]
 
 
 def draw(tree: Path, package: str, n: int, seed: int) -> list[RandomMutant]:
@@ -59,19 +124,25 @@ def mutants_of(path: Path, source: Path) -> Iterator[RandomMutant]:
         for part in _ignored_parts(node)
         for inner in ast.walk(part)
     }
+    inside = {
+        id(inner)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
+        for part in (node.body if isinstance(node.body, list) else [node.body])
+        for inner in ast.walk(part)
+    }
     starts = [0]
     for line in text.encode().splitlines(keepends=True):
         starts.append(starts[-1] + len(line))
+    name = path.relative_to(source).as_posix()
     for node in ast.walk(tree):
         if id(node) in ignored or not isinstance(node, ast.expr):
             continue
         for replacement in _replacements(node):
             first = starts[node.lineno - 1] + node.col_offset
             last = starts[(node.end_lineno or node.lineno) - 1] + (node.end_col_offset or 0)
-            raw = text.encode()
-            changed = raw[:first] + replacement.encode() + raw[last:]
-            name = path.relative_to(source).as_posix()
-            yield RandomMutant(name, node.lineno, ast.unparse(node), replacement, changed.decode())
+            place = first, last, id(node) not in inside
+            yield RandomMutant(name, node.lineno, ast.unparse(node), replacement, *place)
 
 
 def _ignored_parts(node: ast.AST) -> list[ast.AST]:
@@ -117,52 +188,388 @@ def _is_string(node: ast.expr) -> bool:
     return isinstance(node, ast.JoinedStr) or isinstance(getattr(node, "value", None), str)
 
 
-def reaching_tests(tree: Path, package: str, tests: str) -> dict[tuple[str, int], list[str]]:
-    """Node ids of the tests that reach each line of a package, by path and line.
-
-    Lines that run at import belong to the context "" and are judged by all tests. Compiled kernels
-    have no lines, so they run as plain Python.
-    """
-    data, settings = tree.parent / "coverage", tree.parent / "coveragerc"
-    settings.write_text(
-        f"[run]\ndata_file = {data}\ndynamic_context = test_function\n"
-        f"include = {tree}/src/rankwise/{package}/**,{tree}/src/rankwise/{package}.py\n"
-    )
-    environment = os.environ | {
-        "PYTHONPATH": os.pathsep.join([str(tree / "src"), str(tree / "papers/src")]),
-        "NUMBA_CACHE_DIR": str(tree.parent / "cache"),
-        "OPENBLAS_NUM_THREADS": "1",
-        **({"NUMBA_DISABLE_JIT": "1"} if package.startswith("kernels") else {}),
+def try_random(
+    tree: Path, package: str, n: int, seed: int, tests: str, *, missed: bool, store: bool
+) -> int:
+    """Try mutants of a package one after another; a place that no test reaches is a miss."""
+    stored = {
+        (row["path"], row["line"], row["before"], row["after"]): row
+        for row in read_store()
+        if (row["package"], row["seed"]) == (package, str(seed))
     }
-    chosen = [f"tests/{test}" for test in tests.split()]
-    command = [sys.executable, "-m", "coverage", "run", "--rcfile", str(settings), "-m", "pytest"]
-    with Path(tree.parent, "log").open("w") as log:
-        subprocess.run(
-            [*command, "-q", "-p", "no:cacheprovider", *chosen],
-            cwd=tree, env=environment, stdout=log, stderr=log, check=False,
-        )  # fmt: skip
-    return _read_contexts(data, tree)
+    rows = []
+    for mutant in draw(tree, package, n, seed):
+        place = mutant.path, str(mutant.line)
+        known = stored.get((*place, mutant.before, mutant.after), {})
+        row = {"package": package, "seed": seed, "verdict": "", "reason": ""} | known
+        row |= {"path": mutant.path, "line": mutant.line}
+        rows.append((mutant, row | {"before": mutant.before, "after": mutant.after}))
+    tried = [
+        (mutant, row)
+        for mutant, row in rows
+        if row["verdict"] != "equivalent" and (row["verdict"] != "caught" or not missed)
+    ]
+    copy = Copy(tree)
+    for mutant, verdict in copy.try_all([mutant for mutant, _ in tried], tests.split()):
+        row = next(row for other, row in tried if other is mutant)
+        row["verdict"], row["reason"] = "missed" if verdict else "caught", verdict
+        row["tests"], row["commit"] = tests, copy.commit
+        print(f"MISSED {mutant} ({verdict})" if verdict else f"caught {mutant}", flush=True)
+    verdicts = [row["verdict"] for _, row in rows]
+    n_caught, n_equivalent = verdicts.count("caught"), verdicts.count("equivalent")
+    print(
+        f"{n_caught} of {len(rows) - n_equivalent} mutants of {package} caught (seed {seed}),"
+        f" and {n_equivalent} equivalent"
+    )
+    if store:
+        write_store(package, seed, [row for _, row in rows])
+    return int(n_caught + n_equivalent < len(rows))
 
 
-def _read_contexts(data: Path, tree: Path) -> dict[tuple[str, int], list[str]]:
-    import coverage
-
-    found: dict[tuple[str, int], list[str]] = {}
-    measured = coverage.CoverageData(str(data))
-    measured.read()
-    root = tree / "src" / "rankwise"
-    for name in measured.measured_files():
-        path = Path(name).relative_to(root).as_posix()
-        for line, contexts in measured.contexts_by_lineno(name).items():
-            found[path, line] = sorted({_node(context, tree) for context in contexts if context})
-    return found
+def read_store() -> list[dict[str, Any]]:
+    """Stored mutants with their verdicts."""
+    if not STORE.is_file():
+        return []
+    with STORE.open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
 
 
-def _node(context: str, tree: Path) -> str:
-    """Node id of a test function that coverage names by its dotted path."""
-    parts = context.split(".")
-    for n in range(len(parts) - 1, 0, -1):
-        path = Path(*parts[:n]).with_suffix(".py")
-        if (tree / path).is_file():
-            return "::".join([path.as_posix(), *parts[n:]])
-    return "tests"
+def write_store(package: str, seed: int, rows: list[dict[str, Any]]) -> None:
+    """Replace the mutants of a package in the file."""
+    kept = [row for row in read_store() if (row["package"], row["seed"]) != (package, str(seed))]
+    every = sorted(kept + rows, key=lambda row: (row["package"], row["path"], int(row["line"])))
+    with STORE.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(every)
+
+
+class Copy:
+    """A copy of what git tracks, and would track, at a fixed path that compiled kernels keep."""
+
+    def __init__(self, original: Path) -> None:
+        self.folder = original / ".numba-cache-mutants"
+        self.tree = self.folder / "tree"
+        command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+        names = _output(command, original).split("\0")
+        self.commit = _output(["git", "rev-parse", "--short=8", "HEAD"], original).strip()
+        tracked = {Path(name) for name in names if name and (original / name).is_file()}
+        for path in list(self.tree.rglob("*")):
+            gone = path.is_file() and path.relative_to(self.tree) not in tracked
+            if gone and path.suffix != ".pyc":
+                path.unlink()
+        for name in tracked:
+            source, target = original / name, self.tree / name
+            if not target.is_file() or target.read_bytes() != source.read_bytes():
+                target.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(source, target)
+        # OpenMP reads it when it is loaded, see conftest.py.
+        os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+        for name in IMPORTED:
+            importlib.import_module(name)
+
+    def try_all(
+        self, mutants: list[RandomMutant], tests: list[str]
+    ) -> Iterator[tuple[RandomMutant, str]]:
+        """Mutants with the reason why they are missed, empty if they are caught."""
+        (self.folder / "choice").mkdir(exist_ok=True)
+        choice = CHOICE.format(log=str(self.folder / "reached"))
+        (self.folder / "choice/_chosen.py").write_text(choice)
+        plain = any(mutant.path.startswith("kernels/") for mutant in mutants)
+        files = {}
+        for path, group in groupby(sorted(mutants, key=lambda m: m.path), lambda m: m.path):
+            files[path] = _with_choices(
+                self._source(path).read_bytes(), {mutants.index(m): m for m in group}
+            )
+        verdicts = self.folder / "verdicts"
+        verdicts.write_text("")
+        arguments = [f"tests/{test}" for test in tests]
+        self.run(
+            files, arguments, _Forks(self, mutants), {"NUMBA_DISABLE_JIT": "1"} if plain else {}
+        )
+        if not verdicts.read_text():
+            raise SystemExit(f"The tests do not run:\n{self.tail()}")
+        for place, chosen, seconds, verdict in json.loads(verdicts.read_text()):
+            mutant = mutants[place]
+            yield mutant, verdict if mutant.is_choice else self._judge(mutant, chosen, seconds)
+
+    def _judge(self, mutant: RandomMutant, chosen: list[str], seconds: float) -> str:
+        files = {mutant.path: mutant.put_into(self._source(mutant.path).read_bytes())}
+        arguments = sorted({test.partition("::")[0] for test in chosen})
+        if not arguments:
+            return "no test reaches it"
+        # Numba's cache does not see edits in kernels of other files.
+        own = self.folder / "cache-of-mutant"
+        shutil.rmtree(own, ignore_errors=True)
+        environment = {"NUMBA_CACHE_DIR": str(own)} if mutant.path.startswith("kernels/") else {}
+        status = self.run(files, arguments, _Chosen(chosen), environment, seconds)
+        return "" if status else f"passes {len(chosen)} tests"
+
+    def run(
+        self,
+        files: dict[str, bytes],
+        arguments: Iterable[str],
+        plugin: object,
+        environment: dict[str, str],
+        seconds: float = LONGEST,
+    ) -> int:
+        """Exit status of pytest with changed files."""
+        originals = {path: self._source(path).read_bytes() for path in files}
+        times = {path: self._source(path).stat() for path in files}
+        try:
+            for path, raw in files.items():
+                self._write(path, raw)
+            return forked(lambda: self._work(arguments, plugin, environment), seconds)
+        finally:
+            for path, raw in originals.items():
+                self._write(path, raw)
+                os.utime(self._source(path), ns=(times[path].st_atime_ns, times[path].st_mtime_ns))
+
+    def _write(self, path: str, raw: bytes) -> None:
+        source = self._source(path)
+        source.write_bytes(raw)
+        for compiled in source.parent.glob(f"__pycache__/{source.stem}.*.pyc"):
+            compiled.unlink()  # which knows the time of its source in whole seconds
+
+    def _work(self, arguments: Iterable[str], plugin: object, environment: dict[str, str]) -> int:
+        os.chdir(self.tree)
+        output = os.open(self.folder / "log", os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+        os.dup2(output, 1)
+        os.dup2(output, 2)
+        first = [str(self.folder / "choice")]
+        first += [str(self.tree / path) for path in ("src", "papers/src", ".")]
+        root = str(self.folder.parent)
+        kept = [p for p in sys.path if p and (not p.startswith(root) or "/.venv/" in p)]
+        sys.path[:] = [*first, *kept]
+        with tempfile.TemporaryDirectory() as folder:
+            tempfile.tempdir = folder
+            os.environ |= {
+                "PYTHONPATH": os.pathsep.join(first[:3]),
+                "NUMBA_CACHE_DIR": str(self.folder / "cache"),
+                "OPENBLAS_NUM_THREADS": "1",
+                "TMPDIR": folder,
+            } | environment
+            sys.modules["numba"].core.config.reload_config()
+            for name in list(sys.modules):
+                if name.partition(".")[0] in ("tests", "rankwise", "rankwise_papers"):
+                    del sys.modules[name]
+            options = ["-q", "-p", "no:cacheprovider", "--tb=short"]
+            return int(pytest.main([*options, *arguments], plugins=[plugin]))
+
+    def _source(self, path: str) -> Path:
+        return self.tree / "src/rankwise" / path
+
+    def tail(self) -> str:
+        """Last lines of what the tests printed."""
+        return "\n".join((self.folder / "log").read_text("utf-8").splitlines()[-15:])
+
+
+def forked(work: Callable[[], int], seconds: float) -> int:
+    """Status of a forked process: 0 only if ``work`` returned it in time."""
+    sys.stdout.flush()
+    worker = os.fork()
+    if worker == 0:
+        status = 3
+        try:
+            os.setsid()
+            most = int(SHORTEST + 4 * seconds)
+            resource.setrlimit(resource.RLIMIT_CPU, (most, most + 5))
+            status = work()
+        except BaseException:
+            traceback.print_exc()
+        finally:
+            sys.stdout.flush()
+            sys.stderr.flush()
+            os._exit(status)
+    limit = time.monotonic() + 3 * SHORTEST + 15 * seconds
+    while (ended := os.waitpid(worker, os.WNOHANG)) == (0, 0):
+        time.sleep(0.02)
+        if time.monotonic() > limit:  # what never ends is noticed
+            os.killpg(worker, signal.SIGKILL)
+            ended = os.waitpid(worker, 0)
+    return ended[1]
+
+
+def run_items(items: list[pytest.Item], *, stop: bool, most: float = math.inf) -> int:
+    """Run collected tests, cases of a function for up to ``most`` seconds: 1 if one failed."""
+    spent: dict[str, float] = {}
+    for item, following in zip(items, [*items[1:], None], strict=True):
+        function, start = item.nodeid.partition("[")[0], cpu_seconds()
+        if spent.get(function, 0.0) < most:
+            item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
+            spent[function] = spent.get(function, 0.0) + cpu_seconds() - start
+        else:  # which ends the fixtures that the next one does not share
+            item.session._setupstate.teardown_exact(following)
+        if stop and item.session.testsfailed:
+            return 1
+    return int(bool(items) and items[0].session.testsfailed > 0)
+
+
+def cpu_seconds() -> float:
+    """CPU time of this process and of those that it has waited for."""
+    return sum(os.times()[:4])
+
+
+class _Chosen:
+    """Runs these tests alone, in this order."""
+
+    def __init__(self, tests: list[str]) -> None:
+        self.tests = tests
+
+    def pytest_runtestloop(self, session: pytest.Session) -> bool | None:
+        if session.testsfailed:
+            return None
+        by_name = {item.nodeid: item for item in session.items}
+        run_items([by_name[test] for test in self.tests], stop=True)
+        return True
+
+
+class _Forks:
+    """Runs all tests as they are, and those that reach each mutant with it."""
+
+    def __init__(self, copy: Copy, mutants: list[RandomMutant]) -> None:
+        self.folder, self.mutants = copy.folder, mutants
+        self.outcomes = copy.folder / "outcomes"
+        self.failed: set[str] = set()
+        self.clock = 0.0
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        took, self.clock = cpu_seconds() - self.clock, cpu_seconds()
+        with self.outcomes.open("a") as file:
+            file.write(f"{json.dumps(report.nodeid)}\t{int(report.failed)}\t{took:.3f}\n")
+
+    def pytest_runtestloop(self, session: pytest.Session) -> bool | None:
+        if session.testsfailed:
+            return None
+        self.outcomes.write_text("")
+        (self.folder / "reached").write_text("")
+        functions: dict[str, list[pytest.Item]] = {}
+        for item in session.items:
+            functions.setdefault(item.nodeid.partition("[")[0], []).append(item)
+        sample = [item for cases in functions.values() for item in _spread(cases)]
+        forked(lambda: run_items(sample, stop=False, most=MOST_OF_FUNCTION), LONGEST)
+        seconds, reached = self._read()
+        if not all(reached[place] for place, m in enumerate(self.mutants) if not m.at_import):
+            ran = seconds.keys() | self.failed
+            rest = [item for item in session.items if item.nodeid not in ran]
+            forked(lambda: run_items(rest, stop=False), LONGEST)
+            seconds, reached = self._read()
+        by_name = {item.nodeid: item for item in session.items}
+        verdicts = []
+        for place, mutant in enumerate(self.mutants):
+            tests = list(seconds if mutant.at_import else reached[place])
+            verdict, chosen = (
+                "no test reaches it" if not tests else "",
+                _fastest_first(tests, seconds),
+            )
+            if (
+                mutant.is_choice
+                and tests
+                and not self._fails(place, [by_name[t] for t in chosen], seconds)
+            ):
+                # All cases of these functions: the others take about as long as those that ran.
+                names = {test.partition("[")[0] for test in tests}
+                every = [item.nodeid for name in names for item in functions[name]]
+                of_function = {test.partition("[")[0]: took for test, took in seconds.items()}
+                guessed = {
+                    test: seconds.get(test, of_function[test.partition("[")[0]]) for test in every
+                }
+                ran = set(chosen)
+                more = _fastest_first(
+                    [test for test in every if test not in ran | self.failed], guessed
+                )
+                if not (more and self._fails(place, [by_name[t] for t in more], guessed)):
+                    verdict = f"passes {len(ran) + len(more)} of {len(every)} tests"
+            verdicts.append((place, chosen, sum(seconds[test] for test in chosen), verdict))
+        (self.folder / "verdicts").write_text(json.dumps(verdicts))
+        return True
+
+    def _fails(self, place: int, items: list[pytest.Item], seconds: dict[str, float]) -> bool:
+        total = sum(seconds[item.nodeid] for item in items)
+        return forked(lambda: _run_with(place, items), total) != 0
+
+    def _read(self) -> tuple[dict[str, float], list[dict[str, None]]]:
+        seconds: dict[str, float] = {}
+        failed = set()
+        for line in self.outcomes.read_text().splitlines():
+            name, failure, took = line.rsplit("\t", 2)
+            test = json.loads(name)
+            seconds[test] = seconds.get(test, 0.0) + float(took)
+            if failure == "1":
+                failed.add(test)
+        (self.folder / "failures").write_text("".join(f"{test}\n" for test in sorted(failed)))
+        self.failed = failed
+        for test in failed:
+            del seconds[test]
+        return seconds, self._read_reached(seconds)
+
+    def _read_reached(self, seconds: dict[str, float]) -> list[dict[str, None]]:
+        reached: list[dict[str, None]] = [{} for _ in self.mutants]
+        for line in (self.folder / "reached").read_text().splitlines():
+            place, _, current = line.partition("\t")
+            test, _, phase = current.rpartition(" ")
+            found = [test]
+            if phase == "(setup)":  # of a fixture that tests of the file may share
+                start = test.partition("::")[0] + "::"
+                found = [test for test in seconds if test.startswith(start)]
+            reached[int(place)] |= {test: None for test in found if test in seconds}
+        return reached
+
+
+def _spread(cases: list[pytest.Item]) -> list[pytest.Item]:
+    """A few cases of a test function, first and last among them."""
+    n = min(len(cases), MOST_CASES)
+    return [cases[k * (len(cases) - 1) // max(n - 1, 1)] for k in range(n)]
+
+
+def _run_with(place: int, items: list[pytest.Item]) -> int:
+    os.environ["RANKWISE_MUTANT"] = str(place)
+    importlib.import_module("_chosen").chosen = place
+    return run_items(items, stop=True)
+
+
+def _fastest_first(tests: list[str], seconds: dict[str, float]) -> list[str]:
+    """The fastest case of each function, then the next; from the 25th on, file by file."""
+    ranks: dict[str, int] = {}
+    order = []
+    for test in sorted(tests, key=seconds.__getitem__):
+        function = test.partition("[")[0]
+        ranks[function] = ranks.get(function, 0) + 1
+        order.append((ranks[function], seconds[test], test))
+    chosen, total = [], 0.0
+    for _, took, test in sorted(order):
+        total += took
+        if total <= MOST_SECONDS or not chosen:
+            chosen.append(test)
+    return chosen[:FIRST_TESTS] + sorted(chosen[FIRST_TESTS:])
+
+
+def _with_choices(raw: bytes, mutants: dict[int, RandomMutant]) -> bytes:
+    """A file in which the place of each mutant holds both expressions."""
+    kept: dict[int, RandomMutant] = {}
+    for place, mutant in mutants.items():
+        try:  # a pattern of a case has no room for a choice
+            ast.parse(_insert_choices(raw, {place: mutant}))
+        except SyntaxError:
+            print(f"no choice, so taken as not reached: {mutant}")
+        else:
+            kept[place] = mutant
+    return _insert_choices(raw, kept)
+
+
+def _insert_choices(raw: bytes, mutants: dict[int, RandomMutant]) -> bytes:
+    inserted = []
+    for place, mutant in mutants.items():
+        length = mutant.last - mutant.first
+        # Outer places open first and close last; one place may have several mutants.
+        changed = mutant.after if mutant.is_choice else mutant.before
+        text = f"({changed} if __import__('_chosen').at({place}) else ("
+        inserted.append((mutant.first, 1, -length, place, text.encode()))
+        inserted.append((mutant.last, 0, length, -place, b"))"))
+    for at, *_, piece in sorted(inserted, reverse=True):
+        raw = raw[:at] + piece + raw[at:]
+    return raw
+
+
+def _output(command: list[str], folder: Path) -> str:
+    return subprocess.run(command, cwd=folder, check=True, capture_output=True, text=True).stdout

@@ -16,7 +16,7 @@ from rankwise import RankingTree
 from rankwise.groups import QueryGroups
 from rankwise.trees.leaves import leaf_classes
 from rankwise.trees.node_splits import make_criterion
-from rankwise.tuning.folds import fold_splits
+from rankwise.tuning import fold_splits
 
 RULES = ["median", "mode", "mean", "probabilities"]
 FRAMES = ["pandas", "polars"]

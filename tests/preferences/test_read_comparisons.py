@@ -172,8 +172,9 @@ def test_wrong_tables_are_named(tmp_path, change, options, said, as_file):
         source = tmp_path / "votes.csv"
         if "model_a" in change or "best" in said:
             said = rf"{said} .*votes\.csv, line [56]"
-    with pytest.raises(ValueError, match=said):
+    with pytest.raises(ValueError, match=said) as caught:
         read_comparisons(source, **options)
+    assert str(caught.value).count("votes.csv") == as_file
 
 
 def test_other_sources_are_refused(tmp_path):

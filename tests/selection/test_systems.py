@@ -11,12 +11,13 @@ import pandas as pd
 import pytest
 from sklearn.linear_model import LinearRegression
 
-from rankwise.datasets import Qrels, RankingData, Run, judge
+from rankwise import save
+from rankwise.datasets import Qrels, RankingData, Run, judge, write_run
 from rankwise.metrics import evaluate
 from rankwise.metrics.significance import compare_to_baseline
 from rankwise.rankers import RidgeRanker
 from rankwise.report import write_report
-from rankwise.selection import Leaderboard, evaluate_systems
+from rankwise.selection import Leaderboard, evaluate_systems, read_systems
 from tests.selection.helpers import graded_data
 
 
@@ -279,3 +280,35 @@ def test_queries_that_do_not_count_are_counted(runs, all_queries, notes):
     systems = {name: {query: {"d": 1.0} for query in asked} for name, asked in runs.items()}
     board = evaluate_systems(systems, qrels, measures=["AP"], all_queries=all_queries)
     assert {row["ranker"]: row["notes"] for row in board.rows()} == notes
+
+
+# Systems in files --------------------------------------------------------------------------------
+
+
+def test_systems_are_read_from_files(data, tmp_path):
+    write_run(Run.from_data(data, column(data, 0), "tag"), tmp_path / "now.run.gz")
+    np.savetxt(tmp_path / "new=scores.txt", column(data, 1))
+    model = RidgeRanker().fit(data.X, data.y, qid=data.qid)
+    save(model, tmp_path / "model.rankwise")
+    files = [tmp_path / "now.run.gz", f"best={tmp_path / 'model.rankwise'}", "column:x0",
+             "price=column:x1", str(tmp_path / "new=scores.txt")]  # fmt: skip
+    systems = read_systems(files)
+    assert list(systems) == ["now", "best", "x0", "price", "new=scores"]
+    given = {"now": Run.from_data(data, column(data, 0)), "best": model, "x0": column(data, 0),
+             "price": column(data, 1), "new=scores": column(data, 1)}  # fmt: skip
+    means = [[row["mean"] for row in evaluate_systems(s, data).rows()] for s in (systems, given)]
+    assert means[0] == means[1]
+    assert [*read_systems(tmp_path / "now.run.gz")] == ["now"]
+
+
+def test_files_that_are_no_systems_are_named(tmp_path):
+    (tmp_path / "a.run").write_text("q Q0 d 1 0.5 t\n")
+    with pytest.raises(FileNotFoundError, match=r"'no.run' is not a file. Name scores, a TREC run"):
+        read_systems(["no.run"])
+    with pytest.raises(ValueError, match="systems must have different names, but two"):
+        read_systems([tmp_path / "a.run", "a=column:1"])
+    with pytest.raises(ValueError, match="systems must name at least one system, got none"):
+        read_systems([])
+    (tmp_path / "b.run").write_text("1 qid:1 1:0.5\n")
+    with pytest.raises(ValueError, match="holds LETOR text, not a run"):
+        read_systems(tmp_path / "b.run")

@@ -23,6 +23,7 @@ TERMS = {
     "Chinese": ("東京都に住む", ["東", "京", "都", "に", "住", "む"]),
     "beyond 16 bits": ("𠮷野家", ["𠮷", "野", "家"]),
     "Katakana": ("コーヒーと紅茶", ["コーヒー", "と", "紅", "茶"]),
+    "ends of blocks": ("々〇㐀䶿一𗀀𛅰𛋻\U00020000", list("々〇㐀䶿一𗀀𛅰𛋻\U00020000")),
     "half-width Katakana": ("ｶﾞｷﾞ", ["ガギ"]),
     "Korean": ("한국어 검색", ["한국어", "검색"]),
     "decomposed Korean": (unicodedata.normalize("NFD", "한국어 검색"), ["한국어", "검색"]),
@@ -60,6 +61,7 @@ TERMS = {
     "blank of no width": ("one\u200btwo ก\u200bข", ["one", "two", "ก", "ข"]),
     "separators": ("a\u2028b\u0085c\x0bd\u00a0e", ["a", "b", "c", "d", "e"]),
     "emoji": ("👍🏽 👨\u200d👩 ☕\ufe0f!", ["👍", "👨", "👩", "☕"]),
+    "first and last emoji": ("⌚⌛⏩⏳⏸⏺☀➿⬅⬇⬛⬜⭐⭕", list("⌚⌛⏩⏳⏸⏺☀➿⬅⬇⬛⬜⭐⭕")),
     "apostrophes": ("don’t l'été", ["don", "t", "l", "été"]),
     "half of a pair": ("a\ud800b", ["a", "b"]),
 }

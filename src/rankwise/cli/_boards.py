@@ -20,7 +20,7 @@ from rankwise.cli._console import (
     say,
     terminal_width,
 )
-from rankwise.cli._options import MISSING_FOLDERS, add_options, split_list
+from rankwise.cli._options import MISSING_FOLDERS, add_options, read_number, split_list
 from rankwise.runtime.files import write_file
 
 if TYPE_CHECKING:
@@ -80,6 +80,8 @@ def check_gate(
     fail_if: FailIf | None, margin: float | None, baseline: str | None, n_systems: int | None = None
 ) -> None:
     """Raise UsageError if the options of the gate do not fit each other, or it compares nothing."""
+    from rankwise.selection.gate import check_margin
+
     if fail_if is not None and baseline is None:
         raise UsageError("--fail-if compares with a baseline. Name it with --baseline.")
     if fail_if is not None and n_systems == 1:
@@ -89,8 +91,7 @@ def check_gate(
         )
     if margin is not None and fail_if is None:
         raise UsageError("--margin needs --fail-if worse.")
-    if margin is not None and not margin >= 0:
-        raise UsageError(f"--margin must be a number >= 0, got {margin}.")
+    check_margin(margin)
 
 
 def write_table(board: Leaderboard, path: Path) -> None:
@@ -161,8 +162,6 @@ class ScoreOptions:
         """Arguments of :func:`rankwise.leaderboard`; options that exclude each other are errors."""
         if self.run is not None and self.average_repeats:
             raise UsageError("--run and --average-repeats exclude each other. Choose one.")
-        if self.decimal not in (None, ".", ","):
-            raise UsageError(f"--decimal must be a point or a comma, got {self.decimal!r}.")
         return {
             "system": self.system,
             "unit": None if self.unit is None else split_list(self.unit),
@@ -171,7 +170,7 @@ class ScoreOptions:
             "stratum": self.stratum,
             "cluster": self.cluster,
             "ignore": () if self.ignore is None else split_list(self.ignore),
-            "missing": _read_rule(self.missing),
+            "missing": read_number("missing", self.missing, "refuse", "drop", "pairs"),
             "sep": "\t" if self.sep == "\\t" else self.sep,
             "decimal": self.decimal,
         }
@@ -258,15 +257,3 @@ _OPTIONS = {
 def reads_scores(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options of a table of scores to a command, as its parameter ``layout``."""
     return add_options("layout", _OPTIONS, ScoreOptions)(command)
-
-
-def _read_rule(text: str) -> Any:
-    """Rule for missing values, a word or a number."""
-    if text in ("refuse", "drop", "pairs"):
-        return text
-    try:
-        return float(text)
-    except ValueError:
-        raise UsageError(
-            f"--missing must be refuse, drop, pairs or a number, got {text!r}."
-        ) from None

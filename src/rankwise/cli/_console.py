@@ -26,9 +26,15 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
-from rankwise.runtime.messages import LISTS, convert_to_json, escape_hidden, settings_written
+from rankwise.runtime.messages import (
+    LISTS,
+    ArgumentError,
+    convert_to_json,
+    escape_hidden,
+    settings_written,
+)
 from rankwise.runtime.progress import TrialStart, listen_to_trials, watch_compilation
 
 # Piped tables take their natural width.
@@ -278,6 +284,29 @@ class JobError(Exception):
 
 class Terminated(KeyboardInterrupt):
     """The process was asked to end (SIGTERM); ends a command as Ctrl-C does."""
+
+
+# Options whose names differ from those of the parameters that they set.
+_OPTIONS = {"sizes": "learning_curve"}
+
+
+class OptionCommand(TyperCommand):
+    """A command whose errors about a parameter begin with the option that sets it."""
+
+    def invoke(self, ctx: typer.Context) -> Any:
+        """Run the command; an ArgumentError becomes a UsageError if there is such an option."""
+        try:
+            return super().invoke(ctx)
+        except ArgumentError as error:
+            name = _OPTIONS.get(error.name, error.name)
+            long = f"--{name.replace('_', '-')}"
+            for parameter in self.params:
+                if parameter.param_type_name == "option" and (
+                    parameter.name == name or long in parameter.opts
+                ):
+                    option = long if long in parameter.opts else parameter.opts[0]
+                    raise UsageError(one_line(f"{option} {error.problem}")) from error
+            raise
 
 
 class OneLineGroup(TyperGroup):

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
-from zipfile import is_zipfile
 
 from rankwise.cli._console import UsageError
 from rankwise.cli._files import LetorLayout, first_index_of, first_index_of_model
@@ -55,24 +54,21 @@ def read_candidates(
     return _put_baseline_first(found, names, baseline, read)
 
 
-def read_systems(
-    scores: str, systems: str | None, baseline: str | None
+def read_systems_and_baseline(
+    words: list[str], baseline: str | None
 ) -> tuple[dict[str, Any], str | None]:
-    """Parse the systems to evaluate, by name, and the name of the baseline. Nothing is fitted.
+    """Systems to evaluate, by name, and the name of the baseline. Nothing is fitted.
 
-    ``scores`` is an entry: a file (scores, a TREC run or a saved model), "column:NAME", or
-    NAME=ENTRY. ``systems`` has further ones, separated by commas. ``baseline`` is the name or path
-    of one of these entries, or a further entry.
+    ``words`` are entries as :func:`rankwise.selection.read_systems` takes them. ``baseline`` is the
+    name or path of one of these entries, or a further entry.
     """
-    found: dict[str, Any] = {}
-    names: dict[str, str] = {}
-    for word in [scores, *split_list(systems or "")]:
-        name, system = _system(word)
-        if name in found:
-            raise UsageError(f"two systems are called {name}. Rename one: NAME=ENTRY.")
-        found[name] = system
-        names[word] = name
-    return _put_baseline_first(found, names, baseline, _system)
+    from rankwise.selection import read_systems
+
+    found = read_systems(words)
+    for word, system in zip(words, found.values(), strict=True):
+        _note_first_index(word, system)
+    names = dict(zip(words, found, strict=True))
+    return _put_baseline_first(found, names, baseline, _read_entry)
 
 
 def columns_of(candidates: Mapping[str, Any]) -> tuple[str, ...]:
@@ -163,26 +159,18 @@ def _put_baseline_first(
     return {name: candidate} | found, name
 
 
-def _place(word: str) -> str:
-    """Absolute path of the file in [NAME=]ENTRY; other entries unchanged."""
-    _, entry = _split_name(word)
-    return str(Path(entry).resolve()) if Path(entry).is_file() else entry
-
-
 def _candidate(word: str, random_state: int) -> tuple[str, Any]:
     """Name and ranker of one entry."""
     from rankwise._registry import RANKING
     from rankwise.datasets import Run
+    from rankwise.selection.systems import split_name
 
-    name, entry = _split_name(word)
-    if entry.startswith(_COLUMN):
-        return name or entry.removeprefix(_COLUMN), entry
-    path = Path(entry)
-    if path.is_file():
-        found = _read_entry(path)
-        if not (isinstance(found, Run) or hasattr(found, "predict")):
-            raise UsageError(f"{str(path)!r} holds scores, which have no folds. Name a TREC run.")
-        return name or _stem(path), found
+    name, entry = split_name(word)
+    if entry.startswith(_COLUMN) or Path(entry).is_file():
+        name, found = _read_entry(word)
+        if not (isinstance(found, Run | str) or hasattr(found, "predict")):
+            raise UsageError(f"{entry!r} holds scores, which have no folds. Name a TREC run.")
+        return name, found
     key, parenthesis, rest = entry.partition("(")
     if parenthesis and (rest.endswith(")") or key.strip() in RANKING):
         settings = split_list(rest.removesuffix(")"))
@@ -197,41 +185,26 @@ def _candidate(word: str, random_state: int) -> tuple[str, Any]:
     return name or entry, entry
 
 
-def _system(word: str) -> tuple[str, Any]:
-    """Name and system of one entry."""
-    name, entry = _split_name(word)
-    if entry.startswith(_COLUMN):
-        return name or entry.removeprefix(_COLUMN), entry
-    path = Path(entry)
-    if not path.is_file():
-        raise UsageError(
-            f"{entry!r} is not a file. Name scores, a TREC run, a model or column:NAME."
-        )
-    return name or _stem(path), _read_entry(path)
+def _read_entry(word: str) -> tuple[str, Any]:
+    """Name and system of one entry that is a file or a column."""
+    from rankwise.selection.systems import read_system
+
+    name, system = read_system(word)
+    _note_first_index(word, system)
+    return name, system
 
 
-def _split_name(word: str) -> tuple[str, str]:
-    """Name (empty if missing) and entry in NAME=ENTRY; not in KEY(NAME=VALUE)."""
-    name, equals, entry = word.partition("=")
-    is_named = equals and name and "(" not in name and not Path(word).is_file()
-    return (name, entry) if is_named else ("", word)
+def _note_first_index(word: str, system: Any) -> None:
+    """Let a model know the index of the first column of the LETOR text that it was fitted on."""
+    from rankwise.selection.systems import split_name
+
+    if hasattr(system, "predict"):
+        system.first_index = first_index_of_model(Path(split_name(word)[1]))
 
 
-def _stem(path: Path) -> str:
-    return path.name.split(".")[0]
+def _place(word: str) -> str:
+    """Absolute path of the file in [NAME=]ENTRY; other entries unchanged."""
+    from rankwise.selection.systems import split_name
 
-
-def _read_entry(path: Path) -> Any:
-    """Fitted model, run or scores in a file; the error for other content names the line."""
-    from sklearn.frozen import FrozenEstimator
-
-    from rankwise.datasets import read_run
-    from rankwise.datasets.readers.file_formats import FormatName, file_format
-    from rankwise.datasets.readers.results import read_scores
-    from rankwise.persistence import load
-
-    if is_zipfile(path):
-        model: Any = FrozenEstimator(load(path))
-        model.first_index = first_index_of_model(path)  # for the rows that it is to score
-        return model
-    return read_scores(path) if file_format(path).kind is FormatName.scores else read_run(path)
+    _, entry = split_name(word)
+    return str(Path(entry).resolve()) if Path(entry).is_file() else entry

@@ -14,7 +14,7 @@ import typer
 
 from rankwise._registry import RANKING, REGISTRY, Entry
 from rankwise.cli._console import UsageError, usage
-from rankwise.runtime.messages import did_you_mean
+from rankwise.runtime.messages import ArgumentError, did_you_mean
 
 if TYPE_CHECKING:
     from rankwise.datasets import RankingData
@@ -58,13 +58,6 @@ def complete_data(incomplete: str) -> list[str]:
 
     sets = [name for name in known_datasets() if name.startswith(incomplete)]
     return [*sets, *sorted(glob(f"{escape(incomplete)}*"))]
-
-
-def complete_experiments(incomplete: str) -> list[str]:
-    """Keys of experiments, and the words ``all`` and ``list``."""
-    from rankwise.experiments.experiment import experiments as installed
-
-    return [key for key in (*installed(), "all", "list") if key.startswith(incomplete)]
 
 
 DATA_HELP = (
@@ -219,8 +212,27 @@ def read_measures(text: str, preset: str | None) -> dict[str, Measure]:
     with usage():
         measures = {spec: parse(spec, preset) for spec in split_list(text)}
     if not measures:
-        raise UsageError("--measures must name at least one measure.")
+        raise ArgumentError("measures", "must name at least one measure.")
     return measures
+
+
+def read_number(name: str, text: str, *words: str, rule: str = "a number") -> Any:
+    """Number that an option gives as text; one of ``words`` is returned unchanged."""
+    try:
+        return text if text in words else float(text)
+    except ValueError:
+        rule = " or ".join([*map(repr, words), rule])
+        raise ArgumentError(name, f"must be {rule}, got {text!r}.") from None
+
+
+def read_numbers(name: str, text: str) -> list[float]:
+    """Numbers that an option gives as text, separated by commas."""
+    return [read_number(name, part, rule="numbers separated by commas") for part in text.split(",")]
+
+
+def read_unjudged(text: str | None) -> float | str | None:
+    """Label of unjudged rows, a number or "missing"."""
+    return text and read_number("unjudged", text, "missing", rule="a label such as -1")
 
 
 def ranker_entry(key: str) -> Entry:
@@ -407,18 +419,6 @@ _OPTIONS = {
         typer.Option("--one-query", help="Treat all rows as one query if files name none."),
     ],
 }
-
-
-def read_unjudged(text: str | None) -> float | str | None:
-    """Label of unjudged rows, a word or a number."""
-    if text is None or text == "missing":
-        return text
-    try:
-        return float(text)
-    except ValueError:
-        raise UsageError(
-            f"--unjudged must be 'missing' or a label such as -1, got {text!r}."
-        ) from None
 
 
 def reads_tables(command: Callable[..., Any]) -> Callable[..., Any]:

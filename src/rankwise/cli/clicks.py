@@ -13,6 +13,7 @@ from typing import Annotated, Any
 import typer
 
 from rankwise.cli._console import (
+    OptionCommand,
     UsageError,
     check_file,
     check_target,
@@ -24,7 +25,8 @@ from rankwise.cli._console import (
     say,
     waiting,
 )
-from rankwise.cli._options import MISSING_FOLDERS, Json, split_list
+from rankwise.cli._options import MISSING_FOLDERS, Json, read_number, read_numbers, split_list
+from rankwise.runtime.messages import check_choice
 
 FORMATS = ("table", "ubi", "yandex")
 
@@ -150,8 +152,7 @@ def _read(
     name = log.name.lower().removesuffix(".gz")
     if format is None:
         format = "ubi" if events or name.endswith((".ndjson", ".jsonl", ".json")) else "table"
-    if format not in FORMATS:
-        raise UsageError(f"--format must be one of {', '.join(FORMATS)}, got {format!r}.")
+    check_choice("format", format, FORMATS)
     named = {option: column for option, column in columns.items() if column is not None}
     if format != "table" and (named or sep):
         wrong = next(iter(named), "sep").replace("_", "-")
@@ -201,7 +202,7 @@ RandomState = Annotated[int, typer.Option(help="Seed.")]
 SUFFIXES = {".csv": "csv", ".json": "opensearch", ".qrels": "trec", ".trec": "trec"}
 
 
-@app.command("summary")
+@app.command("summary", cls=OptionCommand)
 @reads_log
 def summary(
     log: Any,
@@ -238,7 +239,7 @@ def _name_report(report: Path | None) -> dict[str, str]:
     return {} if report is None else {"report": str(report)}
 
 
-@app.command("judge")
+@app.command("judge", cls=OptionCommand)
 @reads_log
 def judge(
     log: Any,
@@ -289,11 +290,9 @@ def judge(
     chosen = to or SUFFIXES.get(out.suffix, "csv")
     options: Any = {"grades": grades, "level": level}
     if propensities is not None:
-        options["propensities"] = [_number("--propensities", g) for g in split_list(propensities)]
+        options["propensities"] = read_numbers("propensities", propensities)
     if shrinkage is not None:
-        options["shrinkage"] = (
-            shrinkage if shrinkage == "fit" else _number("--shrinkage", shrinkage)
-        )
+        options["shrinkage"] = read_number("shrinkage", shrinkage, "fit")
     from rankwise.clicks import judgements
 
     with waiting("Judging"):
@@ -327,14 +326,7 @@ def judge(
         echo(str(report))
 
 
-def _number(option: str, text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        raise UsageError(f"{option} must be a number, got {text!r}.") from None
-
-
-@app.command("interleave")
+@app.command("interleave", cls=OptionCommand)
 def interleave(
     runs: Annotated[
         list[Path], typer.Argument(metavar="RUN", help="TREC runs, one per system; two or more.")
@@ -377,7 +369,7 @@ def interleave(
         echo(f"{len(merged)} rows of {', '.join(names)} -> {out}")
 
 
-@app.command("test")
+@app.command("test", cls=OptionCommand)
 @reads_log
 def test(
     log: Any,
@@ -418,7 +410,7 @@ def test(
         echo(str(found))
 
 
-@app.command("off-policy")
+@app.command("off-policy", cls=OptionCommand)
 @reads_log
 def off_policy(
     log: Any,

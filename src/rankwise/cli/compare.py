@@ -58,11 +58,12 @@ from rankwise.cli._options import (
     compares_rows,
     complete_rankers,
     make_ranker,
+    parameter,
     read_measures,
     read_unjudged,
     reads_tables,
+    split_list,
 )
-from rankwise.runtime.messages import ArgumentError
 
 if TYPE_CHECKING:
     from rankwise.selection import FoldResult, Leaderboard, LearningCurve
@@ -156,7 +157,9 @@ def compare(
         )
     candidates, against = read_candidates(rankers, baseline, random_state)
     wanted = read_measures(measures, preset)
-    sizes = None if learning_curve is None else _read_sizes(learning_curve)
+    sizes = (
+        None if learning_curve is None else [parameter(size) for size in split_list(learning_curve)]
+    )
     if select_by is not None:
         read_measures(select_by, preset)
     check_outputs(report, table)
@@ -261,18 +264,8 @@ def name_lines_of_failures(
     )
 
 
-def _read_sizes(text: str) -> list[int]:
-    try:
-        return [int(size) for size in text.split(",")]
-    except ValueError:
-        raise UsageError(
-            f"--learning-curve must be whole numbers, separated by commas, got {text!r}. "
-            "Use --learning-curve 10,20,40, for instance."
-        ) from None
-
-
 def _run_curve(
-    rankers: dict[str, Any], data: Any, sizes: list[int], options: dict[str, Any]
+    rankers: dict[str, Any], data: Any, sizes: list[Any], options: dict[str, Any]
 ) -> LearningCurve:
     """Compute a learning curve, with progress on stderr."""
     from rankwise.selection import learning_curve
@@ -280,11 +273,8 @@ def _run_curve(
     def note(done: int, total: int, cell: FoldResult) -> None:
         progress.update(done, total)
 
-    try:
-        with Progress("Comparing on fewer queries") as progress:
-            return learning_curve(rankers, data, sizes, progress=note, **options)
-    except ArgumentError as error:
-        raise UsageError(f"--learning-curve {error.problem}") from None
+    with Progress("Comparing on fewer queries") as progress:
+        return learning_curve(rankers, data, sizes, progress=note, **options)
 
 
 class _Ahead:

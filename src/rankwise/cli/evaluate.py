@@ -23,7 +23,12 @@ from rankwise.cli._boards import (
 )
 from rankwise.cli._console import JobError, UsageError, echo, number, print_json, print_table
 from rankwise.cli._files import Part, name_bad_values
-from rankwise.cli._named_entries import columns_of, layout_of, number_columns, read_systems
+from rankwise.cli._named_entries import (
+    columns_of,
+    layout_of,
+    number_columns,
+    read_systems_and_baseline,
+)
 from rankwise.cli._options import (
     DATA_HELP,
     NO_COLUMNS,
@@ -37,6 +42,7 @@ from rankwise.cli._options import (
     read_measures,
     read_unjudged,
     reads_tables,
+    split_list,
 )
 
 if TYPE_CHECKING:
@@ -166,7 +172,8 @@ def evaluate(
 
     wanted = read_measures(measures, preset)
     columns = replace(columns, unjudged=read_unjudged(unjudged))
-    found, against = read_systems(scores, systems, baseline)
+    words = [scores, *split_list(systems or "")]
+    found, against = read_systems_and_baseline(words, baseline)
     others = [name for name, system in found.items() if not isinstance(system, Run)]
     for option, given in (
         ("--all-queries", all_queries),

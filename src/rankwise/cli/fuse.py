@@ -19,7 +19,8 @@ from rankwise.cli._console import (
     waiting,
 )
 from rankwise.cli._files import unpack_archives
-from rankwise.cli._options import MISSING_FOLDERS, Json
+from rankwise.cli._options import MISSING_FOLDERS, Json, read_numbers
+from rankwise.runtime.messages import check_choice
 
 if TYPE_CHECKING:
     from rankwise.datasets import Run
@@ -85,13 +86,13 @@ def fuse(
     for path in [*runs, *([qrels] if qrels else [])]:
         check_file(path)
     names = _names(runs)
+    given = None if weights is None else read_numbers("weights", weights)
     if qrels is None and (held_out or query is not None):
         raise UsageError(f"{'--held-out' if held_out else '--query'} needs --qrels.")
     learns = rule in LEARNING_RULES
     if learns and qrels is None:
         raise UsageError(f"--rule {rule} learns from judgements. Pass --qrels.")
-    if engine not in ENGINES:
-        raise UsageError(f"--engine must be {' or '.join(ENGINES)}, got {engine!r}.")
+    check_choice("engine", engine, ENGINES)
     if qrels is not None and (weights is not None or not (learns or rule == "rrf")):
         raise UsageError(
             f"--qrels needs --rule rrf or one of {', '.join(LEARNING_RULES)}, and no --weights. "
@@ -116,7 +117,7 @@ def fuse(
         elif qrels is not None:
             fused, found = _learnt(pool, qrels, held_out, query, engine)
         else:
-            fused = by_rule(pool, rule, weights=_numbers(weights))
+            fused = by_rule(pool, rule, weights=given)
         make_folder(out)
         write_run(fused, out)
     facts = {"out": str(out), "systems": names, "queries": pool.groups.n_queries}
@@ -169,12 +170,3 @@ def _names(runs: list[Path]) -> list[str]:
     if len(set(names)) < len(names):
         raise UsageError(f"runs must have different file names, got {', '.join(names)}.")
     return names
-
-
-def _numbers(text: str | None) -> list[float] | None:
-    if text is None:
-        return None
-    try:
-        return [float(part) for part in text.split(",")]
-    except ValueError:
-        raise UsageError(f"--weights must be numbers separated by commas, got {text!r}.") from None

@@ -21,6 +21,7 @@ from rankwise.cli._console import (
     waiting,
 )
 from rankwise.cli._options import MISSING_FOLDERS, Json, split_list
+from rankwise.runtime.messages import check_choice, check_share
 
 if TYPE_CHECKING:
     from rankwise.preferences import PairwisePreferences, PlackettLuce
@@ -126,15 +127,10 @@ def prefer(
     check_file(file)
     if out is not None:
         check_target(out, "--out")
-    for option, value, known in (
-        ("--ties", ties, TIES),
-        ("--unlisted", unlisted, UNLISTED),
-        ("--covariance", covariance, COVARIANCES),
-    ):
-        if value not in known:
-            raise UsageError(f"{option} must be one of {', '.join(known)}, got {value!r}.")
-    if not 0 < level < 1:
-        raise UsageError(f"--level must lie between 0 and 1, got {level}.")
+    check_choice("ties", ties, TIES)
+    check_choice("unlisted", unlisted, UNLISTED)
+    check_choice("covariance", covariance, COVARIANCES)
+    check_share("level", level)
     common = {"alpha": alpha, "covariance": covariance, "reference": reference}
     by = {
         "clusters": split_list(clusters) if clusters else (),

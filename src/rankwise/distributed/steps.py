@@ -58,8 +58,13 @@ from rankwise.streams.checked_stream import (
 )
 from rankwise.streams.cutter import Cutter, QueryNumbers, join_ids
 from rankwise.streams.row_stream import RowStream, stream
-from rankwise.tuning.folds import DEFAULT_FOLDS, RunningMean, measure_per_query
-from rankwise.tuning.penalty_search import PenaltySearch, is_searched
+from rankwise.tuning import (
+    DEFAULT_FOLDS,
+    PenaltySearch,
+    RunningMean,
+    is_searched,
+    measure_per_query,
+)
 from rankwise.typing import Float64Array, Int64Array, join_rows
 
 LANDMARKS, QUERIES, SUMS = "landmarks", "queries", "sums"

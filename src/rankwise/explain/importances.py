@@ -21,7 +21,7 @@ from rankwise.explain.table_rows import convert_to_table, mix_rows, names_of
 from rankwise.groups import QueryGroups
 from rankwise.metrics import parse
 from rankwise.prediction import grades_of, innermost, predictions
-from rankwise.runtime.frames import materialise
+from rankwise.runtime.frames import Table
 from rankwise.runtime.messages import check_choice, check_whole, join_lines
 from rankwise.typing import ArrayLike, Float64Array, FrameLike, Int64Array
 
@@ -215,7 +215,7 @@ def permutation_importances(
     """
     check_choice("within", within, ("rows", "queries"))
     check_whole("n_repeats", n_repeats, 1)
-    table, parsed = convert_to_table(materialise(X)), parse(measure)
+    table, parsed = convert_to_table(Table.of(X).rows), parse(measure)
     n, d = table.shape
     labels, groups = check_target(grades_of(model, y), n), QueryGroups.from_qid(qid, n)
 

@@ -10,13 +10,13 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rankwise.datasets.data import RankingData
 from rankwise.datasets.readers.judged_run import find_missed_documents
 from rankwise.datasets.readers.trec import Qrels
 from rankwise.fusion.rules import RANK_CONSTANT
 from rankwise.fusion.run_pool import RunPool, check_judged, convert_to_pool, normalize
+from rankwise.runtime.messages import check_choice
 from rankwise.typing import Float64Array
 
 ALL_FEATURES = ("score", "rank", "reciprocal_rank", "min-max", "z", "missing")
@@ -85,13 +85,13 @@ def fusion_table(
     pool = convert_to_pool(runs, systems)
     chosen = check_features(features)
     RANK_CONSTANT.check("k", k)
-    if unjudged not in ("zero", "ignore"):
-        raise ValueError(f"unjudged must be 'zero' or 'ignore', got {unjudged!r}.")
+    check_choice("unjudged", unjudged, ("zero", "ignore"))
     X, grades = feature_matrix(pool, chosen, k), np.zeros(len(pool))
     names = [f"{feature}({system})" for feature in chosen for system in pool.systems]
     if qrels is None:
         return RankingData(X, grades, pool.qid, pool.doc_ids, names, name="fusion")
-    grades, kept = _grade_rows(pool, qrels, unjudged)
+    grades, judged = check_judged(pool, qrels)
+    kept = judged if unjudged == "ignore" else np.isin(pool.qid, np.unique(qrels.qid))
     qid, doc_ids = pool.qid[kept], pool.doc_ids[kept]
     missed = find_missed_documents(qrels, qid, doc_ids)
     return RankingData(X[kept], grades[kept], qid, doc_ids, names, name="fusion", missed=missed)
@@ -115,15 +115,6 @@ def check_features(features: Sequence[str]) -> tuple[str, ...]:
     return chosen
 
 
-def _grade_rows(
-    pool: RunPool, qrels: Qrels, unjudged: str
-) -> tuple[Float64Array, NDArray[np.bool_]]:
-    """Grade of every row, and whether it is kept."""
-    grades, judged = check_judged(pool, qrels)
-    kept = judged if unjudged == "ignore" else np.isin(pool.qid, np.unique(qrels.qid))
-    return grades, kept
-
-
 def _lowest(pool: RunPool, values: Float64Array) -> Float64Array:
     """Values, and the lowest one of the list in place of NaN; 0 in lists without documents."""
     low = np.fmin.reduceat(values, pool.groups.indptr[:-1], axis=0)
@@ -131,36 +122,18 @@ def _lowest(pool: RunPool, values: Float64Array) -> Float64Array:
     return np.nan_to_num(np.where(np.isnan(values), low, values))
 
 
-def _score(pool: RunPool, k: float) -> Float64Array:
-    return _lowest(pool, pool.scores)
-
-
 def _rank(pool: RunPool, k: float) -> Float64Array:
     after = np.repeat(pool.n_returned, pool.groups.sizes, axis=0) + 1
     return np.where(pool.ranks > 0, pool.ranks, after).astype(np.float64)
 
 
-def _reciprocal_rank(pool: RunPool, k: float) -> Float64Array:
-    return np.where(pool.ranks > 0, 1.0 / (k + np.maximum(pool.ranks, 1)), 0.0)
-
-
-def _min_max(pool: RunPool, k: float) -> Float64Array:
-    return np.nan_to_num(normalize(pool, "min-max"))
-
-
-def _z(pool: RunPool, k: float) -> Float64Array:
-    return _lowest(pool, normalize(pool, "z"))
-
-
-def _missing(pool: RunPool, k: float) -> Float64Array:
-    return (pool.ranks == 0).astype(np.float64)
-
-
 _FEATURES: dict[str, Callable[[RunPool, float], Float64Array]] = {
-    "score": _score,
+    "score": lambda pool, k: _lowest(pool, pool.scores),
     "rank": _rank,
-    "reciprocal_rank": _reciprocal_rank,
-    "min-max": _min_max,
-    "z": _z,
-    "missing": _missing,
+    "reciprocal_rank": lambda pool, k: np.where(
+        pool.ranks > 0, 1.0 / (k + np.maximum(pool.ranks, 1)), 0.0
+    ),
+    "min-max": lambda pool, k: np.nan_to_num(normalize(pool, "min-max")),
+    "z": lambda pool, k: _lowest(pool, normalize(pool, "z")),
+    "missing": lambda pool, k: (pool.ranks == 0).astype(np.float64),
 }

@@ -37,12 +37,12 @@ from rankwise.rankers.closed_form import (
     ColumnFeatures,
     build_closed_form,
 )
-from rankwise.rankers.kernel.lsrrank import LSRRank
+from rankwise.rankers.kernel.rankrls import LSRRank
 from rankwise.runtime.finite import restore_on_error
+from rankwise.runtime.messages import check_choice, check_whole
 from rankwise.solvers.least_squares.path_selection import NonNegativePath
 from rankwise.structure.state_rules import Fitted, Names, Rule, require
-from rankwise.tuning.folds import DEFAULT_FOLDS
-from rankwise.tuning.penalty_search import Penalty
+from rankwise.tuning import DEFAULT_FOLDS, Penalty
 from rankwise.typing import Float64Array
 
 # Penalty of the default ranker if there are too few queries to choose one.
@@ -343,6 +343,8 @@ def hybrid_query(
     >>> list(pipeline["phase_results_processors"][0])
     ['score-ranker-processor']
     """
+    check_choice("engine", engine, ("elasticsearch", "opensearch"))
+    check_whole("window", window, 1)
     weights = fusion.weights_
     for system, weight in weights.items():
         if weight < 0:
@@ -352,8 +354,6 @@ def hybrid_query(
             )
     if len(weights) < 2:
         raise ValueError(f"weights must be of two or more systems, got {len(weights)}.")
-    if window < 1 or window != int(window):
-        raise ValueError(f"window must be a whole number >= 1, got {window}.")
     if not any(weights.values()):
         raise ValueError("weights are all 0: no system carries information about relevance.")
     (feature,) = fusion._features
@@ -366,11 +366,9 @@ def hybrid_query(
         raise ValueError(f"k must be a whole number >= 1 for a search engine, got {fusion.k}.")
     if engine == "elasticsearch":
         return _elasticsearch(weights, by_rank, int(fusion.k), retrievers, window)
-    if engine == "opensearch":
-        if by_rank and fusion.k > _LARGEST_K:
-            raise ValueError(f"k must be <= {_LARGEST_K} for OpenSearch, got {fusion.k:g}.")
-        return _opensearch(weights, by_rank, int(fusion.k))
-    raise ValueError(f"engine must be 'elasticsearch' or 'opensearch', got {engine!r}.")
+    if by_rank and fusion.k > _LARGEST_K:
+        raise ValueError(f"k must be <= {_LARGEST_K} for OpenSearch, got {fusion.k:g}.")
+    return _opensearch(weights, by_rank, int(fusion.k))
 
 
 def _elasticsearch(

@@ -1,5 +1,8 @@
 """ProbabilisticFusion: scores from the precision of each system at each position.
 
+A rule estimates numbers from the judged lists of a system, and turns ranks (from 1) into scores
+with them.
+
 References
 ----------
 .. [1] Aslam & Montague, "Models for metasearch", SIGIR 2001 (bayes).
@@ -10,12 +13,6 @@ References
    windows", ECIR 2008 (slide).
 .. [5] Lillis, Zhang, Toolan, Collier, Leonard & Dunnion, "Estimating probabilities for effective
    data fusion", SIGIR 2010 (map, pos).
-
-Relevance by position in the lists of one system, and the scores that follow from it.
-
-A rule estimates numbers from judged lists and turns ranks into scores with them. Ranks count from
-1. Equality with ranx 0.3.21 is tested for each rule; :class:`rankwise.fusion.ProbabilisticFusion`
-names the differences.
 """
 
 from __future__ import annotations
@@ -69,12 +66,6 @@ class PositionRule:
 TREC_CUTS = (5, 10, 15, 20, 30, 100, 200, 500, 1000)
 
 
-def _at_position(
-    estimates: Float64Array, lists: SystemLists, settings: SegmentSettings
-) -> Float64Array:
-    return _look_up(estimates, lists.rank - 1, 0.0)
-
-
 def _average_precision(lists: SystemLists, settings: SegmentSettings) -> Float64Array:
     order = np.lexsort((lists.rank, lists.query))
     query, relevant = lists.query[order], lists.relevant[order]
@@ -85,31 +76,12 @@ def _average_precision(lists: SystemLists, settings: SegmentSettings) -> Float64
     return np.array([(sums / np.maximum(lists.n_relevant, 1.0)).mean()])
 
 
-def _by_reciprocal_rank(
-    estimates: Float64Array, lists: SystemLists, settings: SegmentSettings
-) -> Float64Array:
-    return estimates[0] / lists.rank
-
-
-def _by_segment_number(
-    estimates: Float64Array, lists: SystemLists, settings: SegmentSettings
-) -> Float64Array:
-    segment = (lists.rank - 1) // -(-lists.length // settings.n_segments)
-    return estimates[segment] / (segment + 1)
-
-
 def _log_odds(lists: SystemLists, settings: SegmentSettings) -> Float64Array:
     probability = _precision_between_cuts(lists, settings)
     probability = np.where(probability == 0.0, _LEAST, probability)
     # Shares of ties add up to 1 with a rounding error.
     is_sure = probability > 1.0 - 1e-12
     return np.log(probability / np.where(is_sure, _LEAST, 1.0 - probability))
-
-
-def _odds_of_segment(
-    estimates: Float64Array, lists: SystemLists, settings: SegmentSettings
-) -> Float64Array:
-    return _look_up(estimates, _segment(lists.rank, settings.cuts), LEAST_LOG_ODDS)
 
 
 def _precision_at_positions(lists: SystemLists, settings: SegmentSettings) -> Float64Array:
@@ -132,11 +104,11 @@ def _precision_in_equal_segments(lists: SystemLists, settings: SegmentSettings) 
     return sums / lists.n_queries
 
 
-def _times_score(
+def _share_over_segment(
     estimates: Float64Array, lists: SystemLists, settings: SegmentSettings
 ) -> Float64Array:
-    found = _look_up(estimates, _segment(lists.rank, settings.cuts), 0.0)
-    return found * (lists.score + 1.0)
+    segment = (lists.rank - 1) // -(-lists.length // settings.n_segments)
+    return estimates[segment] / (segment + 1)
 
 
 def _window_mean(
@@ -150,11 +122,29 @@ def _window_mean(
 
 
 POSITION_RULES: dict[str, PositionRule] = {
-    "bayes": PositionRule(_log_odds, _odds_of_segment, LEAST_LOG_ODDS, TREC_CUTS),
-    "map": PositionRule(_average_precision, _by_reciprocal_rank),
-    "pos": PositionRule(_precision_at_positions, _at_position),
-    "prob": PositionRule(_precision_in_equal_segments, _by_segment_number),
-    "seg": PositionRule(_precision_between_cuts, _times_score, cuts=EXPONENTIAL_CUTS),
+    "bayes": PositionRule(
+        _log_odds,
+        lambda odds, lists, settings: _look_up(
+            odds, _segment(lists.rank, settings.cuts), LEAST_LOG_ODDS
+        ),
+        LEAST_LOG_ODDS,
+        TREC_CUTS,
+    ),
+    "map": PositionRule(
+        _average_precision, lambda precision, lists, settings: precision[0] / lists.rank
+    ),
+    "pos": PositionRule(
+        _precision_at_positions,
+        lambda share, lists, settings: _look_up(share, lists.rank - 1, 0.0),
+    ),
+    "prob": PositionRule(_precision_in_equal_segments, _share_over_segment),
+    "seg": PositionRule(
+        _precision_between_cuts,
+        lambda share, lists, settings: (
+            _look_up(share, _segment(lists.rank, settings.cuts), 0.0) * (lists.score + 1.0)
+        ),
+        cuts=EXPONENTIAL_CUTS,
+    ),
     "slide": PositionRule(_precision_at_positions, _window_mean),
 }
 

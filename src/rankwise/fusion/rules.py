@@ -31,13 +31,13 @@ from numpy.typing import NDArray
 from rankwise.checks.constant_scores import ConstantScoresWarning
 from rankwise.datasets.readers.trec import Run
 from rankwise.fusion.run_pool import (
+    NORMALIZATIONS,
     RunPool,
-    check_normalization,
     convert_to_pool,
     normalize,
     sum_systems,
 )
-from rankwise.runtime.messages import callers_level
+from rankwise.runtime.messages import callers_level, check_choice
 from rankwise.typing import ArrayLike, Float64Array
 
 
@@ -148,20 +148,15 @@ def fuse(
     {'d1': 0.0164, 'd2': 0.0325, 'd3': 0.0161}
     """
     pool = convert_to_pool(runs, systems)
-    if rule not in RULES:
-        raise ValueError(f"rule must be one of {', '.join(map(repr, RULES))}, got {rule!r}.")
+    check_choice("rule", rule, RULES)
     chosen = RULES[rule]
-    check_normalization("normalization", normalization)
+    check_choice("normalization", normalization, NORMALIZATIONS)
     values = normalize(pool, normalization)
     weight = _weights(rule, weights, len(pool.systems))
     settings = _settings(rule, chosen, parameters)
     with np.errstate(over="ignore", invalid="ignore"):  # pool.run refuses what overflowed
         scores = chosen.score(pool, values, weight, **settings)
     return pool.run(scores, tag or rule)
-
-
-def _warn(message: str) -> None:
-    warnings.warn(message, ConstantScoresWarning, stacklevel=callers_level())
 
 
 def _weights(rule: str, weights: ArrayLike | None, n_systems: int) -> Float64Array:
@@ -198,68 +193,23 @@ def _settings(name: str, rule: FusionRule, given: Mapping[str, float]) -> dict[s
     }
 
 
-def _count(pool: RunPool) -> Float64Array:
-    return (pool.ranks > 0).sum(axis=1).astype(np.float64)
-
-
-def _sum(pool: RunPool, x: Float64Array, w: Float64Array) -> Float64Array:
-    return sum_systems(w * x)
-
-
-def _mnz(pool: RunPool, x: Float64Array, w: Float64Array) -> Float64Array:
-    return sum_systems(x) * _count_scores(x)
-
-
-def _gmnz(pool: RunPool, x: Float64Array, w: Float64Array, *, gamma: float) -> Float64Array:
-    return sum_systems(x) * _count_scores(x) ** gamma
-
-
-def _anz(pool: RunPool, x: Float64Array, w: Float64Array) -> Float64Array:
-    return sum_systems(x) / _count_scores(x)
-
-
-def _min(pool: RunPool, x: Float64Array, w: Float64Array) -> Float64Array:
-    return np.fmin.reduce(x, axis=1)
-
-
-def _max(pool: RunPool, x: Float64Array, w: Float64Array) -> Float64Array:
-    return np.fmax.reduce(x, axis=1)
-
-
-def _med(pool: RunPool, x: Float64Array, w: Float64Array) -> Float64Array:
-    return np.nanmedian(x, axis=1) if len(x) else np.zeros(0)
-
-
-def _wmnz(pool: RunPool, x: Float64Array, w: Float64Array) -> Float64Array:
-    return sum_systems(x) * sum_systems(np.where(np.isnan(x), np.nan, w))
-
-
-def _mixed(pool: RunPool, x: Float64Array, w: Float64Array) -> Float64Array:
-    return sum_systems(w * x) * np.sqrt(_count_scores(x))
-
-
-def _rrf(pool: RunPool, x: Float64Array, w: Float64Array, *, k: float) -> Float64Array:
-    return sum_systems(np.where(pool.ranks > 0, w / (k + np.maximum(pool.ranks, 1)), np.nan))
+def _sum_returned(pool: RunPool, terms: Float64Array) -> Float64Array:
+    """Sum of the terms of the systems that returned a document."""
+    return sum_systems(np.where(pool.ranks > 0, terms, np.nan))
 
 
 def _isr_sum(pool: RunPool) -> Float64Array:
-    return sum_systems(np.where(pool.ranks > 0, 1.0 / np.maximum(pool.ranks, 1) ** 2, np.nan))
-
-
-def _isr(pool: RunPool, x: Float64Array, w: Float64Array) -> Float64Array:
-    return _isr_sum(pool) * _count(pool)
-
-
-def _log_isr(pool: RunPool, x: Float64Array, w: Float64Array) -> Float64Array:
-    return _logn_isr(pool, x, w, sigma=0.0)
+    return _sum_returned(pool, 1.0 / np.maximum(pool.ranks, 1) ** 2)
 
 
 def _logn_isr(pool: RunPool, x: Float64Array, w: Float64Array, *, sigma: float) -> Float64Array:
-    count = _count(pool)
+    count = (pool.ranks > 0).sum(axis=1).astype(np.float64)
     if not sigma and (pool.n_returned > 1).any() and (count < 2).all():
-        _warn(
+        warnings.warn(
             "no two systems returned the same document, so log(c) gives every document the score "
-            "0. Use 'logn_isr' with sigma > 0, 'isr' or 'rrf'."
+            "0. Use 'logn_isr' with sigma > 0, 'isr' or 'rrf'.",
+            ConstantScoresWarning,
+            stacklevel=callers_level(),
         )
     return _isr_sum(pool) * np.log(count + sigma)
 
@@ -268,12 +218,14 @@ def _rbc(pool: RunPool, x: Float64Array, w: Float64Array, *, phi: float) -> Floa
     points = (1.0 - phi) * phi ** np.maximum(pool.ranks - 1, 0)
     lost = int(((points == 0) & (pool.ranks > 0)).any(axis=1).sum())
     if lost:
-        _warn(
+        warnings.warn(
             f"phi={phi:g} gives {lost} of {len(pool)} documents 0 points for a rank, since "
             "phi^(r - 1) is below the smallest number: they are not told apart. Use a larger phi, "
-            "or pool_runs(runs, depth=…)."
+            "or pool_runs(runs, depth=…).",
+            ConstantScoresWarning,
+            stacklevel=callers_level(),
         )
-    return sum_systems(np.where(pool.ranks > 0, w * points, np.nan))
+    return _sum_returned(pool, w * points)
 
 
 def _borda(pool: RunPool, x: Float64Array, w: Float64Array) -> Float64Array:
@@ -349,32 +301,35 @@ class Constant:
         )
 
 
-GAMMA = Constant(1.0)
-
-
 _TIES = ", where ranks differ by more than rounding"
 # At 1 the factor 1 - phi makes all points 0. At 0 those of all ranks but 1 are 0, and so are those
 # of documents that tie at the top. RBP refuses both as well.
 PERSISTENCE = Constant(0.8, 1e-9, 1.0 - 1e-9, _TIES)
 # Of differences of 1e-12 of a score, a sum over a thousand systems rounds away a tenth.
 RANK_CONSTANT = Constant(60.0, 0.0, 1e12, _TIES)
-SIGMA = Constant(0.01, 0.0, 1.0)
-
 
 RULES: dict[str, FusionRule] = {
-    "sum": FusionRule(_sum),
-    "mnz": FusionRule(_mnz),
-    "gmnz": FusionRule(_gmnz, {"gamma": GAMMA}),
-    "anz": FusionRule(_anz),
-    "min": FusionRule(_min),
-    "max": FusionRule(_max),
-    "med": FusionRule(_med),
-    "wmnz": FusionRule(_wmnz),
-    "mixed": FusionRule(_mixed),
-    "rrf": FusionRule(_rrf, {"k": RANK_CONSTANT}),
-    "isr": FusionRule(_isr),
-    "log_isr": FusionRule(_log_isr),
-    "logn_isr": FusionRule(_logn_isr, {"sigma": SIGMA}),
+    "sum": FusionRule(lambda pool, x, w: sum_systems(w * x)),
+    "mnz": FusionRule(lambda pool, x, w: sum_systems(x) * _count_scores(x)),
+    "gmnz": FusionRule(
+        lambda pool, x, w, gamma: sum_systems(x) * _count_scores(x) ** gamma,
+        {"gamma": Constant(1.0)},
+    ),
+    "anz": FusionRule(lambda pool, x, w: sum_systems(x) / _count_scores(x)),
+    "min": FusionRule(lambda pool, x, w: np.fmin.reduce(x, axis=1)),
+    "max": FusionRule(lambda pool, x, w: np.fmax.reduce(x, axis=1)),
+    "med": FusionRule(lambda pool, x, w: np.nanmedian(x, axis=1) if len(x) else np.zeros(0)),
+    "wmnz": FusionRule(
+        lambda pool, x, w: sum_systems(x) * sum_systems(np.where(np.isnan(x), np.nan, w))
+    ),
+    "mixed": FusionRule(lambda pool, x, w: sum_systems(w * x) * np.sqrt(_count_scores(x))),
+    "rrf": FusionRule(
+        lambda pool, x, w, k: _sum_returned(pool, w / (k + np.maximum(pool.ranks, 1))),
+        {"k": RANK_CONSTANT},
+    ),
+    "isr": FusionRule(lambda pool, x, w: _isr_sum(pool) * (pool.ranks > 0).sum(axis=1)),
+    "log_isr": FusionRule(lambda pool, x, w: _logn_isr(pool, x, w, sigma=0.0)),
+    "logn_isr": FusionRule(_logn_isr, {"sigma": Constant(0.01, 0.0, 1.0)}),
     "rbc": FusionRule(_rbc, {"phi": PERSISTENCE}),
     "borda": FusionRule(_borda),
     "condorcet": FusionRule(_condorcet),

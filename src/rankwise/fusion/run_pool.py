@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from numbers import Integral
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +16,7 @@ from rankwise.datasets.readers.results import as_run as as_run  # part of rankwi
 from rankwise.datasets.readers.trec import Qrels, Run, check_distinct, string_codes
 from rankwise.datasets.table_columns import is_frame
 from rankwise.groups import QueryGroups
+from rankwise.runtime.messages import check_choice, check_whole
 from rankwise.typing import Float64Array, Int64Array
 
 
@@ -144,10 +144,8 @@ def pool_runs(
     [[1.0, 0.0], [2.0, 1.0], [0.0, 2.0]]
     """
     given, names = _name_systems(runs, systems)
-    if depth is not None and not (isinstance(depth, Integral) and depth >= 1):
-        raise ValueError(
-            f"depth must be a whole number >= 1, got {depth!r}. Pass None for whole lists."
-        )
+    if depth is not None:
+        check_whole("depth", depth, 1, "Pass None for whole lists.")
     lists = [_read_system(run, name) for run, name in zip(given, names, strict=True)]
     queries, n_queries = string_codes(*(run.qid for run in lists))
     _check_common_query(names, lists, queries, n_queries)
@@ -385,7 +383,7 @@ def normalize(pool: RunPool, method: str = "min-max") -> Float64Array:
            [0.75,  nan],
            [0.  ,  nan]])
     """
-    check_normalization("method", method)
+    check_choice("method", method, NORMALIZATIONS)
     if not isinstance(pool, RunPool):
         raise TypeError(
             f"pool must be a RunPool, got {type(pool).__name__}. Pass pool_runs([run, …])."
@@ -393,14 +391,6 @@ def normalize(pool: RunPool, method: str = "min-max") -> Float64Array:
     if not len(pool):
         return pool.scores.copy()
     return NORMALIZATIONS[method](pool)
-
-
-def check_normalization(name: str, method: Any) -> None:
-    """Raise ValueError if an argument names no method of normalisation."""
-    if not isinstance(method, str) or method not in NORMALIZATIONS:
-        raise ValueError(
-            f"{name} must be one of {', '.join(map(repr, NORMALIZATIONS))}, got {method!r}."
-        )
 
 
 def _min_max(pool: RunPool) -> Float64Array:
@@ -439,10 +429,6 @@ def _borda(pool: RunPool) -> Float64Array:
     return np.where(pool.ranks > 0, 1.0 - (pool.ranks - 1) / n_documents, missing)
 
 
-def _none(pool: RunPool) -> Float64Array:
-    return pool.scores.copy()
-
-
 NORMALIZATIONS: dict[str, Callable[[RunPool], Float64Array]] = {
     "min-max": _min_max,
     "max": _max,
@@ -450,7 +436,7 @@ NORMALIZATIONS: dict[str, Callable[[RunPool], Float64Array]] = {
     "z": _z,
     "rank": _rank,
     "borda": _borda,
-    "none": _none,
+    "none": lambda pool: pool.scores.copy(),
 }
 
 

@@ -32,7 +32,7 @@ from rankwise.structure.state_rules import (
     Word,
     floats,
 )
-from rankwise.tuning.penalty_search import PenaltySearch
+from rankwise.tuning import PenaltySearch
 from rankwise.typing import ArrayLike, Float64Array, FrameLike, Int64Array
 
 

@@ -52,7 +52,7 @@ from rankwise.ordinal.score_probabilities import ScoreProbabilities
 from rankwise.solvers.svm.ordinal_path import OrdinalPath
 from rankwise.solvers.svm.ordinal_smo import OrdinalSMO
 from rankwise.structure.state_rules import Instance, Number, Rule, integers
-from rankwise.tuning.penalty_search import Penalty
+from rankwise.tuning import Penalty
 from rankwise.typing import ArrayLike, Float64Array, FrameLike, Matrix
 
 PENALTY = Penalty("C", "C", default=10.0 ** np.arange(-3, 3))

@@ -41,7 +41,7 @@ from rankwise.ordinal.score_probabilities import ScoreProbabilities
 from rankwise.solvers.svm.ordinal_path import ThresholdPath
 from rankwise.solvers.svm.threshold_solver import STEPS, PowerMap, Steps, ThresholdSolver
 from rankwise.structure.state_rules import Instance, Number, Optional, Rule, floats, require
-from rankwise.tuning.penalty_search import Penalty
+from rankwise.tuning import Penalty
 from rankwise.typing import ArrayLike, Float64Array, FrameLike, Matrix, densify, is_sparse
 
 PENALTY = Penalty("C", "C", default=10.0 ** np.arange(-3, 3))

@@ -25,6 +25,7 @@ from rankwise.features.binning import check_category_numbers
 from rankwise.groups import FitData, QueryGroups
 from rankwise.ordinal.ordinal_ranker import OrdinalRanker, check_ordinal_fit
 from rankwise.row_order import row_hashes
+from rankwise.runtime.frames import Table
 from rankwise.structure.state_rules import (
     Instance,
     Number,
@@ -55,7 +56,7 @@ from rankwise.trees.node_splits import make_criterion
 from rankwise.trees.split_search import BinnedColumns, SortedColumns
 from rankwise.trees.tree import Tree, cut_at_depth, prune, pruning_path
 from rankwise.trees.tree_ensemble import TreeEnsemble
-from rankwise.tuning.folds import cv_splits
+from rankwise.tuning import cv_splits
 from rankwise.typing import ArrayLike, Float64Array, FloatArray, FrameLike, Int64Array, densify
 
 DEPTHS = range(1, 21)  # searched by "cv" and "val"
@@ -258,11 +259,11 @@ class TreeRanker(CategoricalInput, OrdinalRanker):
         sample_weight: ArrayLike | None = None,
     ) -> FitData:
         """Check the training rows, and set the attributes that are needed to read later rows."""
-        X = dense_within_memory(X)
-        self.columns_ = ColumnTable.of(X, self.categorical_features, sample_weight)
+        table = Table.of(dense_within_memory(X))
+        self.columns_ = ColumnTable.of(table, self.categorical_features, sample_weight)
         data = check_ordinal_fit(
             self,
-            self.columns_.encode(X),
+            self.columns_.encode(table),
             y,
             qid,
             sample_weight,
@@ -275,8 +276,9 @@ class TreeRanker(CategoricalInput, OrdinalRanker):
         self.has_missing_ = np.isnan(densify(data.X)).any(axis=0)
         return data
 
-    def _encode(self, X: FrameLike) -> FrameLike:
-        return super()._encode(dense_within_memory(X))
+    def _encode(self, X: FrameLike | Table) -> Table:
+        rows = X if isinstance(X, Table) else dense_within_memory(X)
+        return super()._encode(rows)
 
 
 class RankingTree(TreeRanker):

@@ -30,8 +30,7 @@ from rankwise.solvers.newton.cumulative_newton import (
     CumulativePath,
 )
 from rankwise.structure.state_rules import Instance, Number, Rule, Sometimes, floats
-from rankwise.tuning.folds import DEFAULT_FOLDS, split_stratified
-from rankwise.tuning.penalty_search import Penalties
+from rankwise.tuning import DEFAULT_FOLDS, Penalties, split_stratified
 from rankwise.typing import Float64Array, FrameLike, Int64Array, Matrix
 
 # Parameters of a model that is trained on a part of the rows.

@@ -46,8 +46,7 @@ from rankwise.solvers.least_squares.path_selection import (
 from rankwise.streams.checked_stream import CheckedStream, StreamData, group_rows
 from rankwise.streams.cutter import Cutter, Folds, plain_id
 from rankwise.streams.row_stream import Chunk, RowStream
-from rankwise.tuning.folds import DEFAULT_FOLDS, deal_queries
-from rankwise.tuning.penalty_search import Penalties, PenaltySearch
+from rankwise.tuning import DEFAULT_FOLDS, Penalties, PenaltySearch, deal_queries
 from rankwise.typing import Float64Array, Int64Array
 
 
@@ -246,12 +245,6 @@ def _number_folds(ids: np.ndarray[Any, Any], fold_of: Int64Array) -> Folds:
         return fold_of[first : first + len(some)]
 
     return folds
-
-
-def predict_chunks(estimator: Any, rows: RowStream) -> Iterator[Float64Array]:
-    """Scores of each chunk, after a check of its column names."""
-    for chunk in rows:
-        yield predict_chunk(estimator, chunk)
 
 
 def score_stream(estimator: Any, rows: RowStream) -> float:

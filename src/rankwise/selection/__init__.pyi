@@ -27,3 +27,4 @@ from .splits import QueryKFold as QueryKFold
 from .splits import letor_folds as letor_folds
 from .splits import query_folds as query_folds
 from .systems import evaluate_systems as evaluate_systems
+from .systems import read_systems as read_systems

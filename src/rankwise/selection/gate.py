@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from rankwise.runtime.messages import setting
+from rankwise.runtime.messages import ArgumentError, setting
 from rankwise.selection.leaderboard import Leaderboard
 
 
@@ -31,6 +31,12 @@ class Regression(NamedTuple):
             f"{self.system}: {self.measure} is {self.loss:.4f} worse than that of {baseline} "
             f"(interval {self.loss_low:.4f} to {self.loss_high:.4f})"
         )
+
+
+def check_margin(margin: float | None) -> None:
+    """Refuse a margin that is no number >= 0, before anything is compared."""
+    if margin is not None and not margin >= 0:
+        raise ArgumentError("margin", f"must be a number >= 0, got {margin}.")
 
 
 def find_regressions(
@@ -80,8 +86,7 @@ def find_regressions(
         raise ValueError(
             f"the leaderboard must have a baseline, got none. Set {setting('baseline')}."
         )
-    if margin is not None and not margin >= 0:
-        raise ValueError(f"margin must be a number >= 0, got {margin}.")
+    check_margin(margin)
     name = board.measures[0] if measure is None else measure
     sign = -1.0 if board.greater_is_better(name) else 1.0
     nan = float("nan")

@@ -24,6 +24,8 @@ from rankwise.metrics.statistics.sample_size import spread_is_rough
 from rankwise.metrics.statistics.stratified import FEW_QUERIES
 from rankwise.runtime.files import write_file
 from rankwise.runtime.messages import (
+    check_choice,
+    check_whole,
     convert_to_json,
     escape_spreadsheet,
     escape_table,
@@ -720,10 +722,8 @@ def leaderboard_table(board: Leaderboard, form: str, digits: int = 4) -> str:
     define marks and intervals. "csv" has all numbers of :meth:`Leaderboard.rows` in full precision,
     and no marks. ``digits`` are decimals of means.
     """
-    if form not in FORMATS:
-        raise ValueError(f"form must be one of {list(FORMATS)}, got {form!r}.")
-    if not isinstance(digits, int) or digits < 0:
-        raise ValueError(f"digits must be a whole number >= 0, got {digits!r}.")
+    check_choice("form", form, FORMATS)
+    check_whole("digits", digits, 0)
     rows = [row for row in board.rows() if row["rank"]]
     if form == "csv":
         return _csv(board, rows)

@@ -1,4 +1,4 @@
-"""Evaluate existing systems on the same queries and against a baseline, without fitting."""
+"""Read existing systems, and evaluate them on the same queries, without fitting."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
+from zipfile import is_zipfile
 
 import numpy as np
 from sklearn.frozen import FrozenEstimator
@@ -15,20 +16,22 @@ from sklearn.frozen import FrozenEstimator
 from rankwise.checks.exact_values import exact_float64
 from rankwise.checks.rows import name_columns
 from rankwise.datasets.data import RankingData
+from rankwise.datasets.readers.file_formats import FormatName, file_format
 from rankwise.datasets.readers.judged_run import (
     describe_identical_ids,
     drop_identical_ids,
     judge,
     refuse_both_ways,
 )
-from rankwise.datasets.readers.results import read_judgements
+from rankwise.datasets.readers.results import read_judgements, read_run, read_scores
 from rankwise.datasets.readers.trec import Qrels, Run
 from rankwise.datasets.table_columns import IgnoredColumnsWarning, is_frame
 from rankwise.metrics import Measure
 from rankwise.metrics.default import list_constant
 from rankwise.metrics.spec import list_specs
+from rankwise.persistence import load
 from rankwise.prediction import Predictions, predictions
-from rankwise.runtime.messages import setting
+from rankwise.runtime.messages import ArgumentError, setting
 from rankwise.selection.cells.candidates import (
     COLUMN,
     ArrayScores,
@@ -189,6 +192,80 @@ def evaluate_systems(
         cells=cells,
         settings=replace(settings, data=getattr(data, "name", "judgements")),
     )
+
+
+def read_systems(systems: str | Path | Sequence[str | Path]) -> dict[str, Any]:
+    """Read systems from files, by name, for :func:`evaluate_systems`.
+
+    Parameters
+    ----------
+    systems : str, path or sequence of them
+        One entry per system: a file (a TREC run, one score per line, or a model saved by
+        :func:`rankwise.save`), "column:NAME" for a column of the data, or either with another name
+        as "NAME=ENTRY".
+
+    Returns
+    -------
+    dict of str to Run, ndarray of float64, FrozenEstimator or str
+        Systems in the order given: of a run, of scores, of a model, and "column:NAME" unchanged.
+        A system without a name of its own has that of its column, or of its file up to the first
+        dot.
+
+    Raises
+    ------
+    FileNotFoundError
+        If an entry is neither a file nor a column.
+    ValueError
+        If a file holds something else, two systems have one name, or there are none.
+
+    See Also
+    --------
+    rankwise.fusion.as_run : Read one run, also from a mapping or a frame.
+
+    Examples
+    --------
+    >>> systems = read_systems(["bm25.run", "new=model.rankwise"])  # doctest: +SKIP
+    >>> evaluate_systems(systems, data, baseline="bm25")  # doctest: +SKIP
+    >>> read_systems("price=column:3")
+    {'price': 'column:3'}
+    """
+    found: dict[str, Any] = {}
+    for word in [systems] if isinstance(systems, str | Path) else systems:
+        name, system = read_system(str(word))
+        if name in found:
+            raise ArgumentError(
+                "systems",
+                f"must have different names, but two are called {name}. Rename one: NAME=ENTRY.",
+            )
+        found[name] = system
+    if not found:
+        raise ArgumentError("systems", "must name at least one system, got none.")
+    return found
+
+
+def read_system(word: str) -> tuple[str, Any]:
+    """Name and system of one entry of :func:`read_systems`."""
+    name, entry = split_name(word)
+    if entry.startswith(COLUMN):
+        return name or entry.removeprefix(COLUMN), entry
+    path = Path(entry)
+    if not path.is_file():
+        raise FileNotFoundError(
+            f"{entry!r} is not a file. Name scores, a TREC run, a model or column:NAME."
+        )
+    name = name or path.name.split(".")[0]
+    if is_zipfile(path):
+        return name, FrozenEstimator(load(path))
+    # The error for other content names the line.
+    is_scores = file_format(path).kind is FormatName.scores
+    return name, read_scores(path) if is_scores else read_run(path)
+
+
+def split_name(word: str) -> tuple[str, str]:
+    """Name (empty if missing) and entry in NAME=ENTRY; not in KEY(NAME=VALUE)."""
+    name, equals, entry = word.partition("=")
+    is_named = equals and name and "(" not in name and not Path(word).is_file()
+    return (name, entry) if is_named else ("", word)
 
 
 def _system(name: str, system: Any) -> Any:

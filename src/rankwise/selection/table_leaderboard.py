@@ -16,7 +16,7 @@ from rankwise.metrics.statistics.stratified import (
     pool_run_errors,
     run_error,
 )
-from rankwise.runtime.messages import setting
+from rankwise.runtime.messages import ArgumentError, check_choice, setting
 from rankwise.selection.cells.result_store import DONE, FoldInfo, FoldResult, Settings
 from rankwise.selection.leaderboard import Leaderboard
 from rankwise.selection.score_table import ScoreColumns, ScoreTable, read_score_table
@@ -126,12 +126,9 @@ def leaderboard(
     >>> [(row["ranker"], row["rank_low"], row["rank_high"]) for row in board.rows()]
     [('a', 1, 2), ('b', 1, 2), ('c', 3, 3)]
     """
-    if not isinstance(missing, str) and not math.isfinite(missing):
-        raise ValueError(f"missing must be a finite number, got {missing!r}.")
-    if isinstance(missing, str) and missing not in _RULES:
-        raise ValueError(
-            f"missing must be one of {list(_RULES)} or the value of missing cells, got {missing!r}."
-        )
+    if missing not in _RULES and (isinstance(missing, str) or not math.isfinite(missing)):
+        rule = f"must be one of {list(_RULES)} or a finite number, the value of missing cells"
+        raise ArgumentError("missing", f"{rule}, got {missing!r}.")
     settings = Settings(
         data=Path(scores).name if isinstance(scores, str | Path) else "",
         test=test,
@@ -152,8 +149,8 @@ def leaderboard(
         cluster,
         _list_columns(ignore) or (),
     )
-    if decimal not in (None, ".", ","):
-        raise ValueError(f"decimal must be '.' or ',', got {decimal!r}.")
+    if decimal is not None:
+        check_choice("decimal", decimal, (".", ","))
     table = read_score_table(scores, names, sep, decimal)
     systems = list(dict.fromkeys(name for columns in table.values.values() for name in columns))
     settings.check_baseline("systems", systems)

@@ -167,6 +167,14 @@ def test_shares_near_a_bound_are_covered(rng, rate, n, sign):
     assert held >= 21
 
 
+def test_a_small_sample_of_the_machine_widens_intervals_near_a_bound():
+    y, f, g = [0.0] * 7 + [1.0], [0.0] * 6 + [1.0, 1.0], [0.0, 1.0, 0.0]
+    found = prediction_powered_mean(y, f, g, bounds=(0, 1))
+    of_machine = stats.t(2).ppf(0.975) * found.weight * np.sqrt(np.var([*f, *g], ddof=1) / 3)
+    of_residuals = 0.425699  # does not depend on the machine's further queries but by the weight
+    assert found.high - found.mean == pytest.approx(np.hypot(of_residuals, of_machine), abs=1e-5)
+
+
 def test_bounds_are_checked():
     with pytest.raises(ValueError, match="must lie between bounds="):
         prediction_powered_mean([1, 2, 3], [1, 2, 3], [4], bounds=(0, 3))

@@ -114,7 +114,7 @@ def test_equal_lengths_and_few_queries(rng):
 
 def test_bad_arguments_are_named(rng):
     human, machine, lengths = case(rng)
-    with pytest.raises(ValueError, match="n_groups must be an integer >= 1, got 0"):
+    with pytest.raises(ValueError, match="n_groups must be a whole number >= 1, got 0"):
         bias_by_length(human, machine, lengths, n_groups=0)
     with pytest.raises(ValueError, match="confidence must lie between 0 and 1"):
         bias_by_length(human, machine, lengths, confidence=1)

@@ -80,7 +80,7 @@ def test_leniency_at_the_first_rank_is_seen_there(rng):
 
 def test_bad_arguments_are_named(rng):
     runs, human, machine = case(rng)
-    with pytest.raises(ValueError, match="k must be an integer >= 1, got 0"):
+    with pytest.raises(ValueError, match="k must be a whole number >= 1, got 0"):
         bias_by_rank(runs, human, machine, k=0)
     with pytest.raises(ValueError, match="confidence must lie between 0 and 1"):
         bias_by_rank(runs, human, machine, confidence=1)

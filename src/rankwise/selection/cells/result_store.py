@@ -26,7 +26,7 @@ import numpy as np
 from rankwise._version import __version__
 from rankwise.metrics.statistics.against_best import check_correction
 from rankwise.runtime.files import error_code, replace_files, sync_folder
-from rankwise.runtime.messages import convert_to_json
+from rankwise.runtime.messages import ArgumentError, check_share, convert_to_json
 from rankwise.typing import Float64Array
 
 
@@ -265,15 +265,15 @@ class Settings:
     def __post_init__(self) -> None:
         correction = check_correction(self.test, self.correction, name="test")
         object.__setattr__(self, "correction", correction)  # that of the test if None
-        if not 0 < self.confidence < 1:
-            raise ValueError(f"confidence must lie between 0 and 1, got {self.confidence}.")
+        check_share("confidence", self.confidence)
 
     def check_baseline(self, what: str, names: Collection[str]) -> None:
         """Raise ValueError if the baseline is none of the names of rankers or systems."""
         if self.baseline is not None and self.baseline not in names:
-            raise ValueError(
-                f"baseline must name one of the {what}, got {self.baseline!r}. "
-                f"{what.capitalize()}: {', '.join(names)}."
+            raise ArgumentError(
+                "baseline",
+                f"must name one of the {what}, got {self.baseline!r}. "
+                f"{what.capitalize()}: {', '.join(names)}.",
             )
 
 

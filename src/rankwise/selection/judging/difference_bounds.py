@@ -6,7 +6,6 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from numbers import Integral
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,6 +15,7 @@ from rankwise.datasets.readers.judged_run import JudgedRun, judge
 from rankwise.datasets.readers.results import as_run, read_judgements
 from rankwise.datasets.readers.trec import Qrels
 from rankwise.metrics import Measure, parse
+from rankwise.runtime.messages import check_whole
 from rankwise.selection.cells.candidates import GivenScores
 from rankwise.selection.cells.result_store import DONE, FoldResult
 from rankwise.selection.judging.completions import (
@@ -324,8 +324,7 @@ def next_judgements(
     ...  next_judgements(systems, {"q": {"d1": 1, "d3": 0}}, "DCG@3")]
     [('d4', 1.0)]
     """
-    if isinstance(n, bool) or not isinstance(n, Integral) or n < 1:
-        raise ValueError(f"n must be an integer >= 1, got {n!r}.")
+    check_whole("n", n, 1)
     measure = parse(measure, preset)
     check_completable(measure)
     pool = read_pool(systems, qrels, all_queries=all_queries)

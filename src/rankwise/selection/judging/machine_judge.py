@@ -6,7 +6,6 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import combinations
-from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -27,7 +26,7 @@ from rankwise.metrics.spec import list_specs
 from rankwise.metrics.statistics.intervals import dirichlet_bounds
 from rankwise.metrics.statistics.prediction_powered import PoweredMean
 from rankwise.metrics.statistics.stratified import FEW, spread_freedom
-from rankwise.runtime.messages import join_lines
+from rankwise.runtime.messages import check_share, check_whole, join_lines
 from rankwise.typing import Float64Array, Int64Array
 
 
@@ -232,10 +231,8 @@ def bias_by_rank(
     >>> [(found.rank, round(found.bias, 2)) for found in bias_by_rank(systems, human, machine)]
     [(1, 0.67), (2, -0.33)]
     """
-    if isinstance(k, bool) or not isinstance(k, Integral) or k < 1:
-        raise ValueError(f"k must be an integer >= 1, got {k!r}.")
-    if not 0 < confidence < 1:
-        raise ValueError(f"confidence must lie between 0 and 1, got {confidence}.")
+    check_whole("k", k, 1)
+    check_share("confidence", confidence)
     by_human, by_machine = read_judgements(human), drop_negative(read_judgements(machine))
     parts = [_rank_pairs(as_run(run), by_human, by_machine, rel) for run in systems.values()]
     qid, rank, people, model = (np.concatenate(column) for column in zip(*parts, strict=True))
@@ -444,10 +441,8 @@ def bias_by_length(
     >>> [(g.shortest, g.longest, g.bias) for g in found.groups]
     [(100.0, 200.0, -0.5), (400.0, 800.0, 1.0)]
     """
-    if isinstance(n_groups, bool) or not isinstance(n_groups, Integral) or n_groups < 1:
-        raise ValueError(f"n_groups must be an integer >= 1, got {n_groups!r}.")
-    if not 0 < confidence < 1:
-        raise ValueError(f"confidence must lie between 0 and 1, got {confidence}.")
+    check_whole("n_groups", n_groups, 1)
+    check_share("confidence", confidence)
     by_human, by_machine = read_judgements(human), read_judgements(machine)
     grades, known = grades_of(drop_negative(by_machine), by_human.qid, by_human.doc_ids)
     both = (by_human.relevance >= 0) & known

@@ -61,8 +61,7 @@ from rankwise.solvers.least_squares.leave_out import (
 )
 from rankwise.solvers.least_squares.path_selection import PathFit
 from rankwise.solvers.solve_result import SolveResult
-from rankwise.tuning.folds import cv_splits, mean_measure, measure_refits
-from rankwise.tuning.penalty_search import Penalties
+from rankwise.tuning import Penalties, cv_splits, mean_measure, measure_refits
 from rankwise.typing import Float64Array, Int64Array, Matrix
 
 Penalise = Literal["norm", "coefficients"]

@@ -35,8 +35,7 @@ from rankwise.metrics.measure import Measure
 from rankwise.runtime.threads import thread_imap
 from rankwise.solvers.least_squares.eigen_path import inverse_shifted
 from rankwise.solvers.least_squares.gram import Problem, count_ordered_pairs, query_factor
-from rankwise.tuning.folds import measure_per_query
-from rankwise.tuning.penalty_search import Penalties
+from rankwise.tuning import Penalties, measure_per_query
 from rankwise.typing import Float64Array, Int64Array
 
 

@@ -53,7 +53,7 @@ from rankwise.solvers.least_squares.design import AnyDesign, KernelDesign
 from rankwise.solvers.least_squares.eigen_path import centre_kernel
 from rankwise.solvers.least_squares.gram import CHUNK_ROWS
 from rankwise.solvers.solve_result import SolveResult
-from rankwise.tuning.penalty_search import Penalties, RefitPath
+from rankwise.tuning import Penalties, RefitPath
 from rankwise.typing import Float64Array, Int64Array, Matrix, densify, is_sparse
 
 ROUNDING = 1e-14  # a gap of this share of the objective of f = 0 is rounding

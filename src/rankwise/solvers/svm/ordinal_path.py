@@ -45,8 +45,7 @@ from rankwise.solvers.svm.threshold_solver import (
     ThresholdSolution,
     ThresholdSolver,
 )
-from rankwise.tuning.folds import mean_measure
-from rankwise.tuning.penalty_search import Penalties, RefitPath
+from rankwise.tuning import Penalties, RefitPath, mean_measure
 from rankwise.typing import Float64Array, Int64Array, Matrix, is_sparse
 
 

@@ -20,12 +20,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from rankwise.groups import QueryGroups
-from rankwise.prediction import Predictions
 from rankwise.typing import Float64Array
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # specs and presets are read without scikit-learn
+    from rankwise.groups import QueryGroups
     from rankwise.metrics.scored import ScoredGroups
+    from rankwise.prediction import Predictions
 
 Gain: TypeAlias = str | tuple[float, ...]
 Empty: TypeAlias = int | str

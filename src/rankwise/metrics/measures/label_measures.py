@@ -1,31 +1,21 @@
 """Measures of labels: of predicted sets, of rankings, and with propensities.
 
-Measures of predicted sets of labels: Hamming loss, subset accuracy, F1 by row, label or pooled.
+Measures of predicted sets (Hamming loss, subset accuracy, F1 by row, label or pooled) need only the
+numbers of true, predicted and correctly predicted ones per row or per label. O(stored ones) for
+sparse matrices. Schapire & Singer 2000 (Hamming loss); Tsoumakas, Katakis & Vlahavas 2010.
 
-They need only the numbers of true, predicted and correctly predicted ones per row or per label.
-O(stored ones) for sparse matrices.
-
-References: Schapire & Singer 2000 (Hamming loss); Tsoumakas, Katakis & Vlahavas 2010.
-
-Measures of a ranking of labels, which depend on the ranks of the relevant labels of a row.
-
-A query is a row of a label matrix, and the rows of the query are the labels, as
-:func:`rankwise.metrics.evaluate_labels` builds them. Other queries with relevant rows work as well.
-R of the K labels are relevant. c_j is the number of labels whose score is at least that of label j
-(ties count against it); r_j is the number of relevant labels among them:
+In measures of a ranking of labels, a query is a row of a label matrix, and the rows of the query
+are the labels, as :func:`rankwise.metrics.evaluate_labels` builds them. Other queries with relevant
+rows work as well. R of the K labels are relevant. c_j is the number of labels whose score is at
+least that of label j (ties count against it); r_j is the number of relevant labels among them:
 
 - LRAP: mean over relevant j of r_j / c_j;
 - ranking loss: sum over relevant j of c_j - r_j, over R (K - R);
 - coverage: the largest c_j, the depth to which the ranking must be read to find all;
 - one-error: whether the first label is not relevant; the share of labels tied for the first rank.
 
-O(K R) per row; one-error O(K).
-
-References: Schapire & Singer 2000 (one-error, coverage, ranking loss, average precision);
-Tsoumakas, Katakis & Vlahavas 2010. Coverage counts from 1 as in scikit-learn; the first paper
-counts from 0.
-
-Propensities of labels, and a precision that gives rare labels more weight.
+O(K R) per row; one-error O(K). Schapire & Singer 2000. Coverage counts from 1 as in scikit-learn;
+the paper counts from 0.
 
 A true label of a row is recorded in the data only with probability p_l, its propensity, which is
 lower for rare labels [1]_. With N rows and N_l rows of label l,

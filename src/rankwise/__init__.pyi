@@ -26,9 +26,9 @@ from .features.kernels import IgnoredParameterWarning as IgnoredParameterWarning
 from .features.nystroem import Nystroem as Nystroem
 from .features.polynomial_terms import PolynomialTerms as PolynomialTerms
 from .features.query_scaling import QueryScaler as QueryScaler
-from .features.random_fourier import RandomFourier as RandomFourier
-from .features.random_nodes import RandomNodes as RandomNodes
-from .features.random_perceptrons import RandomPerceptrons as RandomPerceptrons
+from .features.random_features import RandomFourier as RandomFourier
+from .features.random_features import RandomNodes as RandomNodes
+from .features.random_features import RandomPerceptrons as RandomPerceptrons
 from .groups import QueryGroups as QueryGroups
 from .labels.cost_sensitive.cost_sensitive_one_vs_all_regression import (
     CostSensitiveOneVsAllRegression as CostSensitiveOneVsAllRegression,

@@ -523,7 +523,7 @@ TRANSFORMERS: dict[str, Row] = {
         paper="lin2010",
     ),
     "random_fourier": Row(
-        "features.random_fourier:RandomFourier",
+        "features.random_features:RandomFourier",
         "Random Fourier features of the rbf and laplacian kernels",
         "kernel",
         paper="rahimi2007",
@@ -535,13 +535,13 @@ TRANSFORMERS: dict[str, Row] = {
         paper="tsai2010",
     ),
     "random_perceptrons": Row(
-        "features.random_perceptrons:RandomPerceptrons",
+        "features.random_features:RandomPerceptrons",
         "Random perceptrons and stumps whose inner products estimate kernels",
         "kernel",
         paper="lin2008",
     ),
     "random_nodes": Row(
-        "features.random_nodes:RandomNodes",
+        "features.random_features:RandomNodes",
         "Random hidden nodes as features",
         "random-nodes",
         paper="zong2013",

@@ -10,7 +10,7 @@ from scipy import sparse
 from scipy.spatial.distance import cdist
 
 from rankwise import RandomPerceptrons
-from rankwise.features.random_perceptrons import mean_projection
+from rankwise.features.random_features import mean_projection
 
 METRICS: dict[str, Any] = {"perceptron": "euclidean", "stump": "cityblock"}
 
@@ -69,6 +69,13 @@ def test_thresholds_among_the_rows_leave_less_error(rng):
     near = distances < np.median(distances)
     assert found[near].mean() < 0.5 * uniform[near].mean()
     assert (found / distances**2).mean() < 0.5 * (uniform / distances**2).mean()
+
+
+def test_two_values_have_all_thresholds_between_them():
+    X = np.stack([np.arange(200) >= 77, np.linspace(0, 1, 200)], axis=1)
+    nodes = RandomPerceptrons("stump", 200, random_state=0).fit(X)
+    of_two = nodes.biases_[nodes.weights_ == 0]
+    assert len(of_two) > 50 and of_two.min() > 0 and of_two.max() < 1
 
 
 @pytest.mark.parametrize("kernel", ["perceptron", "stump"])

@@ -64,7 +64,7 @@ LEARNING = [
     Mutation("losses/cumulative_link.py", "np.diff(below), -np.diff(above)",
              "np.diff(below), np.diff(above)", "losses/test_cumulative_link.py"),
     Mutation(
-        "kernels/tied_ranks.py",
+        "kernels/ranking_agreement.py",
         "(p - s) * pool_share",
         "pool_share",
         "kernels/test_inferred_precision.py metrics/measures/test_incomplete_judgements.py",

@@ -20,7 +20,7 @@ from rankwise import (
     RidgeRanker,
     SVRank,
 )
-from rankwise.features.random_nodes import ACTIVATIONS, draw_nodes
+from rankwise.features.random_features import ACTIVATIONS, draw_nodes
 from rankwise.losses.score_loss import QUERY_WEIGHTS
 from rankwise.losses.squared_loss import GRAPHS
 from rankwise.metrics import parse

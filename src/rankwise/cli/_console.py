@@ -68,7 +68,7 @@ def check_file(path: Path, what: str = "file") -> None:
 def check_model_file(path: Path) -> None:
     """Raise UsageError if a model file is missing; tell how to search an index."""
     if path.is_dir():
-        from rankwise.text.index_folder import has_index
+        from rankwise.text.text_index import has_index
 
         if has_index(path):
             raise UsageError(
@@ -293,7 +293,7 @@ _OPTIONS = {"sizes": "learning_curve"}
 class OptionCommand(TyperCommand):
     """A command whose errors about a parameter begin with the option that sets it."""
 
-    def invoke(self, ctx: typer.Context) -> Any:
+    def invoke(self, ctx: Any) -> Any:
         """Run the command; an ArgumentError becomes a UsageError if there is such an option."""
         try:
             return super().invoke(ctx)

@@ -89,7 +89,7 @@ def fit_text(
         raise UsageError("--text QUERIES and --qrels FILE belong together. Pass both.")
     for path in (queries, judgements):
         check_file(path)
-    from rankwise.text.index_folder import has_index
+    from rankwise.text.text_index import has_index
 
     if len(data) != 1 or not has_index(Path(data[0])):
         raise UsageError(

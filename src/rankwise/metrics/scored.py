@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankwise.groups import QueryGroups
-from rankwise.kernels.tied_ranks import expect_relevance_sums, expect_stops, mean_tied_values
+from rankwise.kernels.ranking_agreement import expect_relevance_sums, expect_stops, mean_tied_values
 from rankwise.kernels.topk import (
     add_discounted,
     best_grades,
@@ -454,7 +454,7 @@ def count_pairs(y: Float64Array, scores: Float64Array, indptr: Int64Array) -> Pa
 
     Labels and scores are (n_rows,), in group order, without NaN; indptr is (n_queries + 1,).
     """
-    from rankwise.kernels.inversions import compare_pairs
+    from rankwise.kernels.ranking_agreement import compare_pairs
 
     sizes = np.diff(indptr)
     counts = np.empty((len(sizes), 4), dtype=np.int64)

@@ -22,11 +22,10 @@ from rankwise.features.score_expansions import (
     ExpansionAttribute,
     LinearExpansion,
 )
-from rankwise.groups import FitData, QueryGroups
+from rankwise.groups import FitData, QueryGroups, RowStream
 from rankwise.rankers.streamed import check_stream, predict_chunk, read_head, score_stream
 from rankwise.runtime.threads import thread_imap
 from rankwise.solvers.least_squares.gram import CHUNK_ROWS
-from rankwise.streams.row_stream import RowStream
 from rankwise.structure.state_rules import (
     Instance,
     Number,

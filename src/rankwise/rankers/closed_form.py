@@ -32,7 +32,6 @@ from rankwise.solvers.least_squares.design import (
 from rankwise.solvers.least_squares.expansion import ExpansionPath
 from rankwise.solvers.least_squares.gram import CHUNK_ROWS, Gram, RunningGram
 from rankwise.solvers.least_squares.path_selection import LeastSquaresPath, PathFit, fit_from_grams
-from rankwise.streams.checked_stream import StreamData
 from rankwise.structure.state_rules import Instance, Many, Rule, Sometimes, forget
 from rankwise.tuning import Penalties, Penalty, SolutionPath, inverse
 from rankwise.typing import ArrayLike, FrameLike
@@ -75,8 +74,8 @@ def least_squares_path(
     """
     if isinstance(design, KernelDesign):
         return ExpansionPath(rows, design, loss, penalties, max_bytes=max_bytes)
-    if isinstance(rows, StreamData):
-        every = rows.checked.all_rows(design.n_columns)
+    if rows.stream is not None:
+        every = rows.stream.all_rows(design.n_columns)
         if every is None:
             return StreamPath(rows, design, loss, penalties)
         rows = every

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from numbers import Integral
 from typing import Any, ClassVar, Literal, Self
 
@@ -19,7 +20,7 @@ from rankwise.checks.parameter_constraints import DEFAULT_MAX_BYTES, Interval, S
 from rankwise.checks.rows import check_fit, check_validation
 from rankwise.equation import Equation
 from rankwise.features.kernels import warn_of_ignored_gamma
-from rankwise.features.random_nodes import (
+from rankwise.features.random_features import (
     ACTIVATIONS,
     WEIGHT_LAWS,
     Activation,
@@ -28,7 +29,7 @@ from rankwise.features.random_nodes import (
     draw_nodes,
 )
 from rankwise.features.score_expansions import NodeExpansion
-from rankwise.groups import FitData
+from rankwise.groups import FitData, RowStream
 from rankwise.losses.score_loss import QUERY_WEIGHTS, QueryWeight
 from rankwise.losses.squared_loss import GRAPHS, Problem, SquaredLoss
 from rankwise.rankers.basis_expansion import BasisExpansionRanker
@@ -52,14 +53,13 @@ from rankwise.solvers.least_squares.stabilised import (
     LAM_GRID,
     StabilisedFit,
     complex_penalties,
-    fit_query_folds,
     fit_row_folds,
-    fit_splits,
     fit_stabilised,
     fit_streamed,
+    sum_query_folds,
+    sum_rows,
+    sum_splits,
 )
-from rankwise.streams.checked_stream import StreamData
-from rankwise.streams.row_stream import RowStream
 from rankwise.structure.state_rules import Instance, Plain, Rule, Sometimes, floats, forget
 from rankwise.tuning import Penalty, content_folds, deal_queries, row_splits, search_way
 from rankwise.typing import ArrayLike, Float64Array, FrameLike
@@ -592,8 +592,8 @@ class ELMRank(BasisExpansionRanker):
         seed = int(random_state.randint(2**31 - 1))
         with single_threaded_blas():
             fit = self._fit_way(way, data, vali, maps, complex_penalties(lam, C), seed)
-        if isinstance(data, StreamData):
-            self._set_score_name(data.checked.typical_labels)
+        if data.stream is not None:
+            self._set_score_name(data.stream.typical_labels)
         chosen = np.zeros(self.n_draws, dtype=np.int64)
         shape = (self.n_draws, len(lam), len(C))
         if fit.errors is not None:
@@ -614,34 +614,35 @@ class ELMRank(BasisExpansionRanker):
         penalty: Float64Array,
         seed: int,
     ) -> StabilisedFit:
-        if isinstance(data, StreamData):
-            every = data.checked.all_rows(self.n_nodes)
+        if data.stream is not None:
+            every = data.stream.all_rows(self.n_nodes)
             if every is None:
                 return self._fit_stream(way, data, vali, maps, penalty, seed)
             data = every
         problem = self._problem(data)
-        if way == "fixed":
-            return fit_stabilised(problem, maps, penalty)
-        if way == "val":
-            assert vali is not None
-            return fit_stabilised(problem, maps, penalty, self._problem(vali))
-        if not (self.cv is None or isinstance(self.cv, Integral)):
-            return fit_splits(problem, maps, penalty, row_splits(self.cv, data))
-        n_folds = int(self.cv or DEFAULT_FOLDS)
-        if data.groups.n_queries >= n_folds:
-            return fit_query_folds(problem, maps, penalty, deal_queries(data.groups, n_folds, seed))
-        return fit_row_folds(problem, maps, penalty, content_folds(data.X, data.y, n_folds, seed))
+        if way != "cv":
+            criterion = self._problem(vali) if way == "val" and vali is not None else None
+            statistics = partial(sum_rows, problem, criterion)
+        elif not (self.cv is None or isinstance(self.cv, Integral)):
+            statistics = partial(sum_splits, problem, row_splits(self.cv, data))
+        elif data.groups.n_queries >= (n_folds := int(self.cv or DEFAULT_FOLDS)):
+            folds = deal_queries(data.groups, n_folds, seed)
+            statistics = partial(sum_query_folds, problem, folds)
+        else:
+            folds = content_folds(data.X, data.y, n_folds, seed)
+            return fit_row_folds(problem, maps, penalty, folds)
+        return fit_stabilised(problem, maps, penalty, statistics)
 
     def _fit_stream(
         self,
         way: str,
-        data: StreamData,
+        data: FitData,
         vali: FitData | None,
         maps: Sequence[NodeMap],
         penalty: Float64Array,
         seed: int,
     ) -> StabilisedFit:
-        stream, n_folds, folds = data.checked, 1, None
+        stream, n_folds, folds = data.stream, 1, None
         n_rows = stream.n_known
         if way == "cv":
             n_folds = int(self.cv or DEFAULT_FOLDS)

@@ -9,7 +9,7 @@ from sklearn.linear_model import Ridge
 from sklearn.model_selection import GroupKFold, KFold
 
 from rankwise import ELMRank, PairwiseELM, QueryGroups
-from rankwise.features.random_nodes import NodeMap, draw_nodes
+from rankwise.features.random_features import NodeMap, draw_nodes
 from rankwise.losses.score_loss import QUERY_WEIGHTS
 from rankwise.solvers.least_squares import stabilised
 from rankwise.solvers.least_squares.stabilised import C_GRID, LAM_GRID
@@ -282,6 +282,7 @@ def test_first_of_equal_grid_points_wins(rng):
 def test_default_grids_are_the_paper_s():
     np.testing.assert_allclose(np.log10(LAM_GRID), np.arange(-5, 2), atol=1e-12)
     np.testing.assert_array_equal(np.log2(C_GRID), np.arange(1, 26))
+    assert ELMRank().cv == 10
 
 
 def test_draws_are_those_of_single_rankers_and_average(rng):

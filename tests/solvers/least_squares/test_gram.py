@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import rankwise.solvers.least_squares.gram as gram_module
-from rankwise.features.random_nodes import draw_nodes
+from rankwise.features.random_features import draw_nodes
 from rankwise.groups import QueryGroups
 from rankwise.losses.score_loss import QUERY_WEIGHTS
 from rankwise.losses.squared_loss import GRAPHS

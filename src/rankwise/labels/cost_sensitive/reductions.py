@@ -41,7 +41,7 @@ from rankwise.labels.cost_sensitive.binary_questions import (
     fit_weighted,
 )
 from rankwise.labels.cost_sensitive.cost_sensitive_classifier import CostSensitiveClassifier
-from rankwise.losses.ordinal_costs import cost_matrix
+from rankwise.losses.class_costs import cost_matrix
 from rankwise.runtime.threads import single_threaded_blas, threads_asked
 from rankwise.structure.state_rules import (
     Fitted,

@@ -174,7 +174,7 @@ class Rho(QueryMeasure):
 
     def from_groups(self, scored: ScoredGroups) -> Float64Array:
         """One value per query; see :meth:`Measure.from_groups`."""
-        from rankwise.kernels.inversions import multiply_ranks
+        from rankwise.kernels.ranking_agreement import multiply_ranks
 
         products = np.empty((scored.n_queries, 3))
         multiply_ranks(scored.y, scored.scores, scored.indptr, products)
@@ -247,7 +247,7 @@ class M1D(QueryMeasure):
 
     def from_groups(self, scored: ScoredGroups) -> Float64Array:
         """One value per query; see :meth:`Measure.from_groups`."""
-        from rankwise.kernels.inversions import mean_absolute_gaps
+        from rankwise.kernels.ranking_agreement import mean_absolute_gaps
 
         m1d = np.empty(scored.n_queries)
         with np.errstate(over="ignore", invalid="ignore"):

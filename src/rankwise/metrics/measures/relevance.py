@@ -31,7 +31,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from rankwise.kernels.tied_ranks import (
+from rankwise.kernels.ranking_agreement import (
     MISSING,
     OTHER,
     OUTSIDE,

@@ -43,7 +43,7 @@ from rankwise.features.nystroem import (
     nystroem_map,
     salt_of,
 )
-from rankwise.groups import FitData
+from rankwise.groups import FitData, RowStream
 from rankwise.losses.squared_loss import SquaredLoss
 from rankwise.rankers.closed_form import (
     SELECTION_CONSTRAINTS,
@@ -62,8 +62,6 @@ from rankwise.solvers.least_squares.design import (
 )
 from rankwise.solvers.least_squares.expansion import LEAVE_OUT_MATRICES, MATRICES, Penalise
 from rankwise.solvers.least_squares.gram import CHUNK_ROWS
-from rankwise.streams.checked_stream import StreamData
-from rankwise.streams.row_stream import RowStream
 from rankwise.tuning import Penalty
 from rankwise.typing import Matrix
 
@@ -176,9 +174,9 @@ class KernelFeatures(StreamedFeatures):
     def sample(self, rows: FitData) -> FitData:
         """Sample from the whole stream, used to choose widths and landmarks."""
         draws = self.sample_draws()
-        if not isinstance(rows, StreamData) or not draws:
+        if rows.stream is None or not draws:
             return rows
-        return replace(rows, X=rows.checked.sample(draws))
+        return replace(rows, X=rows.stream.sample(draws))
 
     def sample_draws(self) -> tuple[LeastRows, ...]:
         """Draws from all rows for choosing widths and landmarks; none if not needed."""

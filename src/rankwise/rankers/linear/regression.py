@@ -16,7 +16,7 @@ from rankwise.base import Ranker
 from rankwise.checks.parameter_constraints import NOT_NEGATIVE, POSITIVE, Interval, minimum
 from rankwise.checks.rows import check_fit, check_rows
 from rankwise.equation import Equation, fit_equation
-from rankwise.groups import QueryGroups
+from rankwise.groups import QueryGroups, RowStream
 from rankwise.losses.squared_loss import SquaredLoss
 from rankwise.rankers.basis_expansion import LINEAR_STRUCTURE, BasisExpansionRanker
 from rankwise.rankers.closed_form import (
@@ -27,7 +27,6 @@ from rankwise.rankers.closed_form import (
     build_closed_form,
 )
 from rankwise.row_order import merge_rows
-from rankwise.streams.row_stream import RowStream
 from rankwise.structure.state_rules import Instance, Number, Rule
 from rankwise.trees.column_table import dense_within_memory
 from rankwise.trees.linear_models import LEAF, ModelNodes, grow_models

@@ -20,8 +20,8 @@ from rankwise.groups import FitData, QueryGroups
 from rankwise.losses.absolute_loss import PointwiseAbsolute
 from rankwise.row_order import MergedRows, merge_rows
 from rankwise.runtime.finite import foreign_range
+from rankwise.solvers import SolveResult
 from rankwise.solvers.newton.proximal_newton import ProximalNewton, column_products
-from rankwise.solvers.solve_result import SolveResult
 from rankwise.tuning import Penalties, RefitPath
 from rankwise.typing import Float64Array, Int64Array, Matrix, densify
 

@@ -31,7 +31,7 @@ from rankwise.groups import FitData, QueryGroups
 from rankwise.metrics.measure import Measure
 from rankwise.row_order import MergedRows, merge_rows
 from rankwise.runtime.threads import single_threaded_blas
-from rankwise.solvers.solve_result import SolveResult
+from rankwise.solvers import SolveResult
 from rankwise.solvers.svm.ordinal_smo import (
     LinearOrdinalSMO,
     OrdinalSMO,

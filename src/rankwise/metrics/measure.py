@@ -158,12 +158,10 @@ class Reversed(Measure):
             object.__setattr__(self, name, value)
 
     def from_groups(self, scored: ScoredGroups) -> Float64Array:
-        """One value per query; see :meth:`Measure.from_groups`."""
         return self.start - self.loss.from_groups(scored)
 
     @property
     def nanoseconds_per_row(self) -> float:
-        """Approximate time per row."""
         return self.loss.nanoseconds_per_row
 
     def prepare(self, scored: ScoredGroups) -> None:
@@ -171,7 +169,6 @@ class Reversed(Measure):
         self.loss.prepare(scored)
 
     def aggregate(self, values: Float64Array) -> float:
-        """Aggregate as the loss does."""
         return self.start - self.loss.aggregate(self.start - values)
 
     def __str__(self) -> str:

@@ -96,7 +96,6 @@ class Hamming(SetMeasure):
     greater_is_better: ClassVar[bool] = False
 
     def by_row(self, rows: SetCounts, n_labels: int) -> Float64Array:
-        """One value per row."""
         return (rows.true + rows.predicted - 2 * rows.both) / n_labels
 
 
@@ -107,7 +106,6 @@ class SubsetAccuracy(SetMeasure):
     name: ClassVar[str] = "SubsetAccuracy"
 
     def by_row(self, rows: SetCounts, n_labels: int) -> Float64Array:
-        """One value per row."""
         right = (rows.both == rows.true) & (rows.both == rows.predicted)
         return right.astype(np.float64)
 
@@ -123,7 +121,6 @@ class F1(SetMeasure):
         check_choice(self.name, "empty", self.empty, EMPTY)
 
     def by_row(self, rows: SetCounts, n_labels: int) -> Float64Array | None:
-        """One value per row."""
         return rows.f1(self.empty)
 
 
@@ -203,7 +200,6 @@ class LRAP(RelevantRanks):
     empty: Empty = 1  # value of a row without relevant labels, or without irrelevant ones
 
     def from_groups(self, scored: ScoredGroups) -> Float64Array:
-        """One value per query; see :meth:`Measure.from_groups`."""
         ranks = self.ranks(scored)
         n = ranks[:, 0]
         return self.fill_empty(ranks[:, 1] / np.maximum(n, 1), (n > 0) & (n < scored.sizes))
@@ -222,7 +218,6 @@ class RankingLoss(RelevantRanks):
     empty: Empty = 0  # value of a row without relevant labels, or without irrelevant ones
 
     def from_groups(self, scored: ScoredGroups) -> Float64Array:
-        """One value per query; see :meth:`Measure.from_groups`."""
         ranks = self.ranks(scored)
         pairs = ranks[:, 0] * (scored.sizes - ranks[:, 0])
         return self.fill_empty(ranks[:, 3] / np.maximum(pairs, 1), pairs > 0)
@@ -238,7 +233,6 @@ class Coverage(RelevantRanks):
     empty: Empty = 0  # value of a row without relevant labels
 
     def from_groups(self, scored: ScoredGroups) -> Float64Array:
-        """One value per query; see :meth:`Measure.from_groups`."""
         ranks = self.ranks(scored)
         return self.fill_empty(ranks[:, 2], ranks[:, 0] > 0)
 
@@ -259,7 +253,6 @@ class OneError(BinaryMeasure):
         scored.need(self.ties, 1)
 
     def from_groups(self, scored: ScoredGroups) -> Float64Array:
-        """One value per query; see :meth:`Measure.from_groups`."""
         sums = scored.relevance(self.ties, self.rel, 1)
         return self.fill_empty(1.0 - sums[:, 4], sums[:, 0])
 
@@ -329,10 +322,8 @@ class PropensityPrecision(Measure):
         check_cutoff(self.name, self.cutoff)
 
     def prepare(self, scored: ScoredGroups) -> None:
-        """Announce the cut-off."""
         scored.need(self.ties, self.cutoff)
 
     def from_groups(self, scored: ScoredGroups) -> Float64Array:
-        """One value per query; see :meth:`Measure.from_groups`."""
         ones = np.ones(self.cutoff)
         return scored.sum_ranked(scored.y, self.ties, ones, self.cutoff) / self.cutoff

@@ -7,14 +7,12 @@ import shlex
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from enum import StrEnum
 from pathlib import Path
 from statistics import mean
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rankwise.cli._boards import Table, Wide, check_outputs, write_table
 from rankwise.cli._console import (
     FAILED,
     Progress,
@@ -64,26 +62,10 @@ from rankwise.cli._options import (
     reads_tables,
     split_list,
 )
+from rankwise.cli.board import Correction, Table, TestOfPair, Wide, check_outputs, write_table
 
 if TYPE_CHECKING:
     from rankwise.selection import FoldResult, Leaderboard, LearningCurve
-
-
-class Correction(StrEnum):
-    """Corrections of p-values over all pairs of rankers."""
-
-    max_t = "max-t"
-    holm = "holm"
-    benjamini_hochberg = "benjamini-hochberg"
-    bonferroni = "bonferroni"
-
-
-class TestOfPair(StrEnum):
-    """Tests of the per-query values of two rankers."""
-
-    t = "t"
-    wilcoxon = "wilcoxon"
-    randomisation = "randomisation"
 
 
 @reads_tables

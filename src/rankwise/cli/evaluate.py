@@ -10,17 +10,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rankwise.cli._boards import (
-    FailIfOption,
-    Margin,
-    Report,
-    Table,
-    Wide,
-    check_gate,
-    check_outputs,
-    exit_if_worse,
-    show_board,
-)
 from rankwise.cli._console import JobError, UsageError, echo, number, print_json, print_table
 from rankwise.cli._files import Part, name_bad_values
 from rankwise.cli._named_entries import (
@@ -43,6 +32,17 @@ from rankwise.cli._options import (
     read_unjudged,
     reads_tables,
     split_list,
+)
+from rankwise.cli.board import (
+    FailIfOption,
+    Margin,
+    Report,
+    Table,
+    Wide,
+    check_gate,
+    check_outputs,
+    exit_if_worse,
+    show_board,
 )
 
 if TYPE_CHECKING:

@@ -26,7 +26,6 @@ from rankwise.cli import (
     prefer,
     reproduce,
     search,
-    warm_up,
 )
 from rankwise.cli._console import DEBUG_FLAG, USAGE, OneLineGroup, OptionCommand, echo
 
@@ -58,7 +57,7 @@ _COMMANDS = {
     "lint": judged_files.lint,
     "info": model_files.info,
     "list": listing.list_,
-    "warm-up": warm_up.warm_up,
+    "warm-up": model_files.warm_up,
 }
 for _name, _command in _COMMANDS.items():
     # A paragraph is one line: typer keeps the line ends of docstrings on narrow terminals.

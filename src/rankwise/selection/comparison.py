@@ -32,10 +32,10 @@ from rankwise.selection.cells.candidates import (
 )
 from rankwise.selection.cells.cell_runner import FoldTask, record_lost_cell, run
 from rankwise.selection.cells.fingerprint import (
+    SOURCE,
     changes,
     fingerprint,
     fold_fingerprint,
-    merge_versions,
 )
 from rankwise.selection.cells.measured import Measurement, recall_of
 from rankwise.selection.cells.result_store import (
@@ -242,8 +242,12 @@ def compare(
     for name, fold in zip(folds.fold_names, folds, strict=True):
         _check_measurable(fold, measurement.measures, select)
         if not infos:
-            left_out = fold.train.left_out
-            shared = _find_shared(candidates, fold.train)
+            train = fold.train
+            left_out = train.left_out
+            if not all(isinstance(c.estimator, GivenScores) for c in candidates):
+                # Columns compared as scores that are features of the other rankers.
+                names = train.feature_names or [str(j + 1) for j in range(train.n_features)]
+                shared = [name for name in score_columns(candidates) if name in names]
         has_unjudged |= fold.test.judged is not None and not fold.test.judged.all()
         is_complete &= fold.test.missed is None
         infos.append(_describe(fold, name))
@@ -257,7 +261,9 @@ def compare(
         if not why_constant(parse(GRADED), np.concatenate(tuned)):
             notes.append(f"parameters are chosen by {GRADED}, as {select.name} cannot choose them")
             select = parse(GRADED)
-    versions = library_versions() | merge_versions(c.origin for c in candidates)
+    sources = {name: version for c in candidates for name, version in c.origin.items()}
+    versions = library_versions()
+    versions |= {name: sources[name] for name in sorted(sources) if not name.startswith(SOURCE)}
     common = [str(select), sorted(map(str, measurement.measures)), random_state]
     keys = _keys(candidates, infos, common, named=results is not None)
     origins = {c.name: c.origin for c in candidates}
@@ -277,10 +283,6 @@ def compare(
 
     in_workers = (n_jobs > 1 and not uses_cluster()) or (n_jobs == 1 and isolate)
     sent: dict[str, Parcel] = {}
-    sources: dict[str, str] = {}
-    if in_workers:
-        for candidate in candidates:
-            sources |= candidate.origin
 
     def due(parcels: Parcels) -> Iterator[FoldTask]:
         """Missing cells, fold by fold; a fold is created when its first missing cell is due."""
@@ -315,7 +317,7 @@ def compare(
             record_lost_cell,
             isolate=isolate,
             time_limit=time_limit,
-            sources=sources,
+            sources=sources if in_workers else {},
         )
         with closing(work):
             for cell in work:
@@ -347,14 +349,6 @@ def compare(
             shared=shared,
         ),
     )
-
-
-def _find_shared(candidates: list[Candidate], data: RankingData) -> list[str]:
-    """Columns compared as scores that are features of the other rankers, if one is fitted."""
-    if all(isinstance(candidate.estimator, GivenScores) for candidate in candidates):
-        return []
-    names = data.feature_names or [str(j + 1) for j in range(data.n_features)]
-    return [name for name in score_columns(candidates) if name in names]
 
 
 def _check_limits(time_limit: float | None, isolate: bool, n_jobs: int | None) -> None:

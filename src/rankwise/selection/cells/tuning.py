@@ -223,7 +223,8 @@ def _hold_out(train: RankingData, random_state: int) -> tuple[RankingData, Ranki
 def _choose_within_train_inplace(estimator: Any) -> list[str]:
     """Change path parameters from "val" to "cv"; return notes about the changes."""
     params = estimator.get_params(deep=False)
-    at_val = {name: "cv" for name in _PATH_PARAMETERS if _is_val(params.get(name))}
+    given = {name: params.get(name) for name in _PATH_PARAMETERS}
+    at_val = {name: "cv" for name, v in given.items() if isinstance(v, str) and v == "val"}
     if not (at_val and takes_validation(estimator)):
         return []
     estimator.set_params(**at_val)
@@ -253,10 +254,6 @@ def _choose_trees_inplace(estimator: Any, train: RankingData, random_state: int)
         f"no validation part: n_estimators={number} by early stopping on a quarter of the training "
         "queries, then fitted on all of them"
     ]
-
-
-def _is_val(value: Any) -> bool:
-    return isinstance(value, str) and value == "val"
 
 
 def _find_chosen(estimator: Any, is_watched: bool) -> dict[str, Any]:

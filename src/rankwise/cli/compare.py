@@ -366,7 +366,11 @@ def _print(board: Leaderboard, ranker: str) -> None:
         ]
         for i, info in enumerate(board.fold_infos)
     ]
-    mean = [_format_mean(row["measures"][name]) for name in board.measures]
+    mean = []
+    for name in board.measures:
+        found = row["measures"][name]
+        interval = "" if found["low"] is None else f" ({found['low']:.4f} to {found['high']:.4f})"
+        mean.append(number(found["mean"]) + interval)
     lines.append(["mean", str(len(board.qids)), *mean, number(row["fit_seconds"], ".3f"), ""])
     columns = ["fold", "queries", *board.measures, "fit s", "chosen"]
     level = f"{100 * board.settings.confidence:g} %"
@@ -376,11 +380,6 @@ def _print(board: Leaderboard, ranker: str) -> None:
         title=f"{ranker} on {board.settings.data or 'data'} (with the {level} interval)",
         right=columns[1:-1],
     )
-
-
-def _format_mean(summary: dict[str, Any]) -> str:
-    low, mean, high = (summary[what] for what in ("low", "mean", "high"))
-    return number(mean) + ("" if low is None else f" ({low:.4f} to {high:.4f})")
 
 
 def _settings(chosen: dict[str, Any]) -> str:

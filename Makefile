@@ -24,11 +24,16 @@ INSTALL_newest = $(PIP) install
 INSTALL_oldest = $(PIP) install -q uv && $(BIN)/uv pip install -q --python $(BIN)/python --resolution lowest-direct
 export PYTHONUTF8 = 1
 
-.PHONY: help demo run-demo test mutants fuzz boundscheck coverage lint bench docs dist wheel-demo run-built-demo release-check version notes clean
+# Numba sees no edits of kernels that other kernels call: a changed kernel makes another folder.
+KERNELS := $(shell cat src/rankwise/kernels/*.py src/rankwise/runtime/jit.py src/rankwise/runtime/instructions.py constraints.txt | cksum | cut -d' ' -f1)
+KERNEL_CACHE = $(CURDIR)/.numba-cache/$(KERNELS)
+
+.PHONY: help demo run-demo test test-all run-tests mutants fuzz boundscheck coverage lint bench docs dist wheel-demo run-built-demo release-check version notes clean
 
 help:
 	@echo "make demo    train and compare rankers on bundled data, write an HTML report"
-	@echo "make test    run the test suite"
+	@echo "make test    run the tests that find most faults in little time"
+	@echo "make test-all  run every test: pages, papers and long journeys too"
 	@echo "make mutants  count the faults put into the library that its tests notice"
 	@echo "make fuzz    attack every reader and model loading: FUZZ_CASES=10000 from FUZZ_FIRST=0, FUZZ_TARGETS=all"
 	@echo "make boundscheck  test kernels, and run models on fuzzed inputs, with checks of every index"
@@ -53,18 +58,25 @@ run-demo:
 		--rankers linear_regression,ridge,pointwise_elm,pairwise_elm,ranking_tree,orboost,lightgbm,xgboost \
 		--report $(OUT)/lambdarank.html
 
-# Compiled kernels start from an empty cache: numba does not see edits in other files. There is a
-# worker for each core: BLAS with threads of its own takes more CPU time, and no less of the clock.
+# There is a worker for each core: BLAS with threads of its own takes more CPU time, and no less of
+# the clock. Kernels that were compiled before they changed are removed.
 test: $(VENV)/.test
-	@rm -rf .numba-cache
-	@NUMBA_CACHE_DIR=$(CURDIR)/.numba-cache OPENBLAS_NUM_THREADS=1 \
-		$(BIN)/python -m pytest -n logical --dist worksteal $(PYTEST_ARGS)
+	@$(MAKE) --no-print-directory run-tests CHOSEN='-m "not slow"'
+
+test-all: $(VENV)/.test
+	@$(MAKE) --no-print-directory run-tests
+
+run-tests:
+	@mkdir -p $(KERNEL_CACHE)
+	@find .numba-cache -mindepth 1 -maxdepth 1 ! -name $(KERNELS) -exec rm -rf {} +
+	@NUMBA_CACHE_DIR=$(KERNEL_CACHE) OPENBLAS_NUM_THREADS=1 \
+		$(BIN)/python -m pytest -n logical --dist worksteal $(CHOSEN) $(PYTEST_ARGS)
 
 mutants: $(VENV)/.test
 	@$(BIN)/python -m tests.mutants $(MUTANTS_ARGS)
 
 fuzz: $(VENV)/.test
-	@NUMBA_CACHE_DIR=$(CURDIR)/.numba-cache $(BIN)/python -m tests.fuzz \
+	@NUMBA_CACHE_DIR=$(KERNEL_CACHE) $(BIN)/python -m tests.fuzz \
 		--targets $(FUZZ_TARGETS) --cases $(FUZZ_CASES) --first $(FUZZ_FIRST)
 
 # Code with and without the checks has the same names: the two must not share a cache.

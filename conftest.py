@@ -25,10 +25,23 @@ os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 _MUST_NOT_WARN = ("tests/repository/test_docs.py", "papers/tests/", "tests/experiments/")
 
 
+# Pages, papers and long journeys: `make test-all` has them, `make test` does without.
+_SLOW = (
+    "papers/tests/",
+    "tests/fuzz/",
+    "tests/repository/test_archives.py",
+    "tests/repository/test_contributing.py",
+    "tests/repository/test_docs.py",
+    "tests/repository/test_gallery.py",
+)
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Ignore OneQueryWarning in tests of other things."""
+    """Mark slow folders, and ignore OneQueryWarning in tests of other things."""
     ignored = pytest.mark.filterwarnings("ignore::rankwise.OneQueryWarning")
     for item in items:
+        if item.nodeid.startswith(_SLOW):
+            item.add_marker(pytest.mark.slow)
         if not item.nodeid.startswith(_MUST_NOT_WARN):
             item.add_marker(ignored, append=False)
 

@@ -19,7 +19,7 @@ import numpy as np
 
 from benchmarks._timing import interleave, report, synthetic_ranking
 from rankwise import PairwiseELM, QueryGroups
-from rankwise.features.random_nodes import draw_nodes
+from rankwise.features.random_features import draw_nodes
 from rankwise.runtime.threads import available_threads, thread_imap
 from rankwise.solvers.least_squares.gram import CHUNK_ROWS, Problem, fold_grams
 

@@ -20,7 +20,7 @@ import numpy as np
 from benchmarks._timing import interleave, synthetic_ranking
 from benchmarks.bench_closed_form import peak_extra_memory
 from rankwise import ELMRank
-from rankwise.features.random_nodes import draw_nodes
+from rankwise.features.random_features import draw_nodes
 from rankwise.runtime.threads import single_threaded_blas
 from rankwise.solvers.least_squares.stabilised import (
     C_GRID,

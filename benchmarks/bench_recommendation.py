@@ -15,7 +15,7 @@ import time
 
 import numpy as np
 
-from rankwise.features.random_nodes import NodeMap
+from rankwise.features.random_features import NodeMap
 from rankwise.runtime.threads import single_threaded_blas
 from rankwise.solvers.least_squares.stabilised import C_GRID, LAM_GRID, complex_penalties
 from rankwise_papers.elmrank_qsar.compounds import compounds

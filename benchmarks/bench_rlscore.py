@@ -17,7 +17,7 @@ import numpy as np
 
 from benchmarks._timing import Timing, report, synthetic_ranking
 from rankwise import PairwiseELM
-from rankwise.features.random_nodes import draw_nodes
+from rankwise.features.random_features import draw_nodes
 
 
 def main() -> None:

@@ -70,7 +70,7 @@ def write_codes() -> Callable[[], object]:
 
 
 def hinge_point() -> Callable[[], object]:
-    from rankwise.kernels.pair_hinge import hinge_point
+    from rankwise.kernels.pair_losses import hinge_point
 
     scores, grades, indptr = _queries()
     shape, table, ones = np.array([1.0, np.inf, 1.0]), np.tri(5, k=-1), np.ones(N_ROWS)
@@ -81,7 +81,7 @@ def hinge_point() -> Callable[[], object]:
 
 
 def logistic_point() -> Callable[[], object]:
-    from rankwise.kernels.pair_logistic import logistic_point
+    from rankwise.kernels.pair_losses import logistic_point
 
     scores, grades, indptr = _queries()
     grades = np.sort(grades.reshape(N_QUERIES, -1), axis=1)
@@ -94,7 +94,7 @@ def logistic_point() -> Callable[[], object]:
 
 
 def compare_pairs() -> Callable[[], object]:
-    from rankwise.kernels.inversions import compare_pairs
+    from rankwise.kernels.ranking_agreement import compare_pairs
 
     scores, grades, indptr = _queries()
     counts, sums = np.empty((N_QUERIES, 4), np.int64), np.empty((N_QUERIES, 2))
@@ -102,7 +102,7 @@ def compare_pairs() -> Callable[[], object]:
 
 
 def search_postings() -> Callable[[], object]:
-    from rankwise.kernels.postings_search import search_postings
+    from rankwise.kernels.text_search import search_postings
 
     draw = np.random.default_rng(SEED)
     n_documents, n_terms, k = 20_000, 100, 10

@@ -13,6 +13,7 @@ from inspect import cleandoc
 from pathlib import Path
 from typing import Any
 
+from typer import Context
 from typer.main import get_command
 
 from rankwise._registry import REGISTRY, Entry
@@ -114,7 +115,9 @@ def commands() -> str:
 
 def _single_commands(group: Any, before: str = "") -> Iterator[tuple[str, Any]]:
     """Commands of a group and of the groups in it, by their full names."""
-    for name, command in group.commands.items():
+    context = Context(group)
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
         if hasattr(command, "commands"):
             yield from _single_commands(command, f"{before}{name} ")
         else:

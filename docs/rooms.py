@@ -12,7 +12,7 @@ ROOT = Path(__file__).parents[1]
 ROOMS = {
     "__main__": "python -m rankwise",
     "cli": "one file per command",
-    "experiments": "runs published experiments",
+    "experiments": "names from rankwise-papers",
     "distributed": "fits on Dask and other clusters",
     "export": "ONNX, Solr, Elasticsearch, RankLib",
     "report": "HTML pages and plots",

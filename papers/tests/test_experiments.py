@@ -13,8 +13,8 @@ import pytest
 import rankwise
 import rankwise_papers
 from rankwise.experiments import Experiment
-from rankwise.experiments.experiment import experiments
 from rankwise_papers.experiments import EXPERIMENTS
+from rankwise_papers.framework.experiment import experiments
 
 PROJECT = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text("utf-8"))[
     "project"

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from rankwise.features.random_nodes import draw_nodes
+from rankwise.features.random_features import draw_nodes
 from rankwise.solvers.least_squares import stabilised as complex_path
 from rankwise.solvers.least_squares.stabilised import complex_paths, complex_penalties, plan_folds
 from rankwise_papers import tuned_draws

@@ -26,9 +26,9 @@ from .features.kernels import IgnoredParameterWarning as IgnoredParameterWarning
 from .features.nystroem import Nystroem as Nystroem
 from .features.polynomial_terms import PolynomialTerms as PolynomialTerms
 from .features.query_scaling import QueryScaler as QueryScaler
-from .features.random_fourier import RandomFourier as RandomFourier
-from .features.random_nodes import RandomNodes as RandomNodes
-from .features.random_perceptrons import RandomPerceptrons as RandomPerceptrons
+from .features.random_features import RandomFourier as RandomFourier
+from .features.random_features import RandomNodes as RandomNodes
+from .features.random_features import RandomPerceptrons as RandomPerceptrons
 from .groups import QueryGroups as QueryGroups
 from .labels.cost_sensitive.cost_sensitive_one_vs_all_regression import (
     CostSensitiveOneVsAllRegression as CostSensitiveOneVsAllRegression,
@@ -80,25 +80,25 @@ from .rankers.ensemble.blend import BordaBlend as BordaBlend
 from .rankers.ensemble.blend import ReciprocalRankBlend as ReciprocalRankBlend
 from .rankers.ensemble.blend import ScoreBlend as ScoreBlend
 from .rankers.ensemble.stacking_ranker import StackingRanker as StackingRanker
-from .rankers.kernel.lsrrank import CLSRRank as CLSRRank
-from .rankers.kernel.lsrrank import LSRRank as LSRRank
+from .rankers.kernel.rankrls import CLSRRank as CLSRRank
+from .rankers.kernel.rankrls import LSRRank as LSRRank
 from .rankers.kernel.rankrls import LSSVRanker as LSSVRanker
 from .rankers.kernel.rankrls import MPRank as MPRank
 from .rankers.kernel.rankrls import RankRLS as RankRLS
 from .rankers.kernel.svrank import SVRank as SVRank
 from .rankers.kernel.svrank import SVRRanker as SVRRanker
-from .rankers.linear.model_tree import ModelTree as ModelTree
 from .rankers.linear.pair_ranker import PairRanker as PairRanker
 from .rankers.linear.pair_ranker import RankLR as RankLR
 from .rankers.linear.rank_svm import PrunedRankSVM as PrunedRankSVM
 from .rankers.linear.rank_svm import RankSVM as RankSVM
-from .rankers.linear.ridge import LinearRegressionRanker as LinearRegressionRanker
-from .rankers.linear.ridge import RidgeRanker as RidgeRanker
+from .rankers.linear.regression import LinearRegressionRanker as LinearRegressionRanker
+from .rankers.linear.regression import ModelTree as ModelTree
+from .rankers.linear.regression import RidgeRanker as RidgeRanker
 from .rankers.neural.boltz_rank import BoltzRank as BoltzRank
-from .rankers.neural.rank_net import LambdaRank as LambdaRank
-from .rankers.neural.rank_net import ListMLE as ListMLE
-from .rankers.neural.rank_net import ListNet as ListNet
-from .rankers.neural.rank_net import RankNet as RankNet
+from .rankers.neural.neural_ranker import LambdaRank as LambdaRank
+from .rankers.neural.neural_ranker import ListMLE as ListMLE
+from .rankers.neural.neural_ranker import ListNet as ListNet
+from .rankers.neural.neural_ranker import RankNet as RankNet
 from .rankers.streamed import evaluate_stream as evaluate_stream
 from .selection.comparison import compare as compare
 from .selection.table_leaderboard import leaderboard as leaderboard

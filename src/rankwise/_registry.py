@@ -55,23 +55,22 @@ class Row:
     params: dict[str, Any] = field(default_factory=dict)
     space: dict[str, list[Any]] = field(default_factory=dict)
 
-    def entry(self, kind: str) -> Entry:
-        """Convert a row to an entry."""
-        return Entry(
-            f"rankwise.{self.place}",
-            kind,
-            self.summary,
-            frozenset(self.tags.split()),
-            self.paper,
-            self.extra,
-            self.params,
-            self.space,
-        )
-
 
 def entries(kind: str, table: Mapping[str, Row]) -> dict[str, Entry]:
     """Entries of a table with estimators of one kind."""
-    return {key: row.entry(kind) for key, row in table.items()}
+    return {
+        key: Entry(
+            f"rankwise.{row.place}",
+            kind,
+            row.summary,
+            frozenset(row.tags.split()),
+            row.paper,
+            row.extra,
+            row.params,
+            row.space,
+        )
+        for key, row in table.items()
+    }
 
 
 # Kernel models whose time is linear in the number of rows.
@@ -84,12 +83,12 @@ _NETWORK: dict[str, Any] = {
 
 RANKERS: dict[str, Row] = {
     "linear_regression": Row(
-        "rankers.linear.ridge:LinearRegressionRanker",
+        "rankers.linear.regression:LinearRegressionRanker",
         "Least squares on the grades (LETOR's Regression baseline)",
         "pointwise closed-form linear deterministic",
     ),
     "ridge": Row(
-        "rankers.linear.ridge:RidgeRanker",
+        "rankers.linear.regression:RidgeRanker",
         "Ridge regression on the grades, with the whole path from one decomposition",
         "pointwise closed-form linear path validation deterministic",
         params={"alpha": "val"},
@@ -123,14 +122,14 @@ RANKERS: dict[str, Row] = {
         params={"kernel": "rbf", "alpha": "val", **_LANDMARKS},
     ),
     "lsrrank": Row(
-        "rankers.kernel.lsrrank:LSRRank",
+        "rankers.kernel.rankrls:LSRRank",
         "Least-squares regularised ranking in the space of a kernel (LSRRank)",
         "pairwise closed-form kernel path validation",
         paper="agarwal2009",
         params={"lam": "val", **_LANDMARKS},
     ),
     "clsrrank": Row(
-        "rankers.kernel.lsrrank:CLSRRank",
+        "rankers.kernel.rankrls:CLSRRank",
         "Least-squares ranking with penalised coefficients, for any kernel (CLSRRank)",
         "pairwise closed-form kernel path validation",
         paper="chen2014clsr",
@@ -237,35 +236,35 @@ RANKERS: dict[str, Row] = {
         space={"form": ["plain", "ordinal"], "gain": ["linear", "exp2"]},
     ),
     "model_tree": Row(
-        "rankers.linear.model_tree:ModelTree",
+        "rankers.linear.regression:ModelTree",
         "Regression tree with linear models in its leaves, pruned and smoothed (M5')",
         "pointwise trees linear deterministic",
         paper="wang1997",
         space={"min_samples_leaf": [4, 32]},
     ),
     "rank_net": Row(
-        "rankers.neural.rank_net:RankNet",
+        "rankers.neural.neural_ranker:RankNet",
         "Neural network with logistic loss over the pairs of each query (RankNet)",
         "pairwise neural validation",
         paper="burges2005",
         **_NETWORK,
     ),
     "list_net": Row(
-        "rankers.neural.rank_net:ListNet",
+        "rankers.neural.neural_ranker:ListNet",
         "Neural network trained on the top-one probabilities of each query (ListNet)",
         "listwise neural validation",
         paper="cao2007",
         **_NETWORK,
     ),
     "list_mle": Row(
-        "rankers.neural.rank_net:ListMLE",
+        "rankers.neural.neural_ranker:ListMLE",
         "Neural network trained on the likelihood of the order of each query (ListMLE)",
         "listwise neural validation",
         paper="xia2008",
         **_NETWORK,
     ),
     "lambda_rank": Row(
-        "rankers.neural.rank_net:LambdaRank",
+        "rankers.neural.neural_ranker:LambdaRank",
         "Neural network trained on pairs weighted by their effect on nDCG (LambdaRank)",
         "listwise neural validation",
         paper="burges2010",
@@ -524,7 +523,7 @@ TRANSFORMERS: dict[str, Row] = {
         paper="lin2010",
     ),
     "random_fourier": Row(
-        "features.random_fourier:RandomFourier",
+        "features.random_features:RandomFourier",
         "Random Fourier features of the rbf and laplacian kernels",
         "kernel",
         paper="rahimi2007",
@@ -536,13 +535,13 @@ TRANSFORMERS: dict[str, Row] = {
         paper="tsai2010",
     ),
     "random_perceptrons": Row(
-        "features.random_perceptrons:RandomPerceptrons",
+        "features.random_features:RandomPerceptrons",
         "Random perceptrons and stumps whose inner products estimate kernels",
         "kernel",
         paper="lin2008",
     ),
     "random_nodes": Row(
-        "features.random_nodes:RandomNodes",
+        "features.random_features:RandomNodes",
         "Random hidden nodes as features",
         "random-nodes",
         paper="zong2013",

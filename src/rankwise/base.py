@@ -9,7 +9,7 @@ from sklearn.base import BaseEstimator, RegressorMixin
 
 from rankwise.checks.constant_scores import warn_of_constant_scores
 from rankwise.checks.rows import check_target, check_weight, warn_of_one_query
-from rankwise.groups import QueryGroups
+from rankwise.groups import QueryGroups, RowStream
 from rankwise.metrics.default import (
     GRADED,
     check_same_kind,
@@ -19,7 +19,6 @@ from rankwise.metrics.default import (
 )
 from rankwise.persistence import Save
 from rankwise.runtime.finite import FiniteResults, names_its_class
-from rankwise.streams.row_stream import RowStream
 from rankwise.structure.state_rules import TRAINED_ON, Number, Rule, Sometimes, Word
 from rankwise.typing import ArrayLike, Float64Array, FrameLike, Int64Array
 

@@ -16,14 +16,12 @@ from sklearn.exceptions import ConvergenceWarning
 
 from rankwise.checks.column_sizes import ColumnLimit, target_power
 from rankwise.checks.rows import check_validation
-from rankwise.groups import FitData, QueryGroups
+from rankwise.groups import FitData, QueryGroups, RowStream
 from rankwise.losses.squared_loss import SquaredLoss
 from rankwise.runtime.messages import callers_level
 from rankwise.runtime.threads import single_threaded_blas
-from rankwise.streams.checked_stream import StreamData
-from rankwise.streams.row_stream import RowStream
 from rankwise.structure.state_rules import forget
-from rankwise.tuning.penalty_search import Choice, Penalties, Penalty, PenaltySearch, SolutionPath
+from rankwise.tuning import Choice, Penalties, Penalty, PenaltySearch, SolutionPath
 from rankwise.typing import ArrayLike, Float64Array, FrameLike
 
 Designs = Iterable[tuple[Mapping[str, Any], Any]]
@@ -142,8 +140,8 @@ def fit_equation(
     search.check_measure(rows.y, rows.groups, are_classes=rows.classes is not None)
     with single_threaded_blas():
         choice = _solve(equation, search, rows)
-    if isinstance(rows, StreamData):  # only now the labels of all chunks are known
-        model._set_score_name(rows.checked.typical_labels)
+    if rows.stream is not None:  # only now the labels of all chunks are known
+        model._set_score_name(rows.stream.typical_labels)
     publish(model, equation, search, choice)
     shortfall = choice.fit.shortfall(choice.index, f"{equation.penalty.name}={choice.value:g}")
     if shortfall:
@@ -157,7 +155,7 @@ def _solve(equation: Equation, search: PenaltySearch, rows: FitData) -> Choice[A
     # The squares of extreme targets overflow. The solution of a squared loss is linear in the
     # targets, so these are divided by a power of two, which is exact. Not those of a stream, whose
     # sums read its own targets, nor in a search, whose measures read them.
-    is_linear = isinstance(equation.loss, SquaredLoss) and not isinstance(rows, StreamData)
+    is_linear = isinstance(equation.loss, SquaredLoss) and rows.stream is None
     power = target_power(rows.y) if is_linear and search.way == "fixed" else 0
     rows = replace(rows, y=np.ldexp(rows.y, -power)) if power else rows
     loss, penalties = equation.loss, search.penalties

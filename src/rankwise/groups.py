@@ -4,14 +4,12 @@ Rows of a query need not be contiguous, and query ids may be of any type. Intern
 processes rows in *group order*: queries in order of first appearance, rows of a query in input
 order. :meth:`QueryGroups.sort` and :meth:`QueryGroups.unsort` convert between the two orders.
 
-Checked rows, as estimators receive them from their checks.
-
-Rows of whole queries, the input of losses and their solvers.
+The rows themselves follow: checked ones in memory, and streams of chunks.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, ClassVar
@@ -21,7 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from rankwise.runtime.frames import check_one_type, convert_to_array, first_merged
 from rankwise.structure.state_rules import Optional, Plain, Rule, integers, require
-from rankwise.typing import Float64Array, Int64Array, Matrix
+from rankwise.typing import Float64Array, FrameLike, Int64Array, Matrix
 
 
 @dataclass(frozen=True, eq=False)
@@ -369,7 +367,9 @@ class FitData:
     order that their content determines, see :func:`rankwise.checks.rows.check_validation`.
 
     ``kept`` marks the input rows that were kept; None: all of them. ``classes`` holds the ordered
-    classes whose numbers 0, 1, … are ``y``; None if y holds the targets themselves.
+    classes whose numbers 0, 1, … are ``y``; None if y holds the targets themselves. ``stream`` is
+    the checked stream whose first rows these are: they serve to build designs and problems, while
+    all sums are computed over the stream. None: these are all rows.
     """
 
     X: Matrix
@@ -378,6 +378,7 @@ class FitData:
     sample_weight: Float64Array | None
     kept: NDArray[np.bool_] | None = None
     classes: NDArray[Any] | None = None
+    stream: Any = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -391,3 +392,171 @@ class GroupedRows:
     y: Float64Array
     indptr: Int64Array
     weight: Float64Array
+
+
+class QueryNumbers:
+    """Numbers queries in order of appearance; each must come in one run of rows.
+
+    ``last`` is the id of the last query, which may continue.
+    """
+
+    def __init__(self) -> None:
+        self.n_queries = 0
+        self.last: Any = None
+        self._parts: list[np.ndarray[Any, Any]] = []
+        self._known: set[Any] | None = None  # only once ids do not ascend
+
+    def add(self, ids: np.ndarray[Any, Any]) -> int:
+        """Number the queries; return the number of ``ids[0]``, which may continue the last one."""
+        goes_on = self.n_queries > 0 and plain_id(ids[0]) == self.last
+        first = self.n_queries - goes_on
+        new = ids[int(goes_on) :]
+        if len(new):
+            self._note(new)
+            self._parts.append(new)
+            self.last = plain_id(new[-1])
+            self.n_queries += len(new)
+        return first
+
+    def ids(self) -> np.ndarray[Any, Any]:
+        """All ids, in order of appearance."""
+        return join_ids(self._parts)
+
+    def _note(self, new: np.ndarray[Any, Any]) -> None:
+        if self._known is None:
+            if self._ascends(new):
+                return
+            self._known = {plain_id(value) for part in self._parts for value in part.tolist()}
+        for value in new.tolist():
+            if value in self._known:
+                raise ValueError(
+                    f"qid {value!r} came back after other queries. The rows of a query must be in "
+                    "one chunk, or at the end of one and the start of the next: sort the rows by "
+                    "query."
+                )
+            self._known.add(value)
+
+    def _ascends(self, new: np.ndarray[Any, Any]) -> bool:
+        if new.dtype.kind not in "iufU":
+            return False
+        if self._parts and self._parts[-1].dtype.kind != new.dtype.kind:
+            return False
+        before = self._parts[-1][-1:] if self._parts else new[:0]
+        both = np.concatenate([before, new])
+        return bool((both[1:] > both[:-1]).all())
+
+
+def join_ids(parts: Sequence[np.ndarray[Any, Any]]) -> np.ndarray[Any, Any]:
+    """Join ids into one array, of objects if their kinds differ, so that 1 is not "1"."""
+    if len({part.dtype.kind for part in parts}) > 1:
+        parts = [part.astype(object) for part in parts]
+    return np.concatenate(parts) if parts else np.zeros(0, dtype=np.int64)
+
+
+def plain_id(value: Any) -> Any:
+    """A query id as a Python value."""
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def same_kind_of_ids(kinds: Sequence[tuple[str, str]]) -> None:
+    """Raise if some query ids are text and others are not: 1 and "1" would be two queries.
+
+    ``kinds`` holds pairs of a place, which the message names, and "text", "numbers", or "" without
+    ids.
+    """
+    seen: dict[str, str] = {}
+    for place, kind in kinds:
+        if kind:
+            seen.setdefault(kind, place)
+    if len(seen) > 1:
+        (kind, place), (other, later) = seen.items()
+        raise ValueError(
+            f"qid must be of one kind, got {kind} in {place} and {other} in {later}: 1 and '1' "
+            "would be two queries. Convert them to one kind."
+        )
+
+
+def kind_of_ids(qid: Any) -> str:
+    """The kind of query ids: "text", "numbers", or "" without ids or for mixed objects."""
+    values = np.asarray(qid)
+    if not values.size:
+        return ""
+    if values.dtype.kind in "biuf":
+        return "numbers"
+    if values.dtype.kind in "US":
+        return "text"
+    kinds = {isinstance(value, str | bytes) for value in values.ravel().tolist()}
+    return "" if len(kinds) > 1 else "text" if kinds.pop() else "numbers"
+
+
+@dataclass(frozen=True, eq=False)
+class Chunk:
+    """Some rows of a stream, not yet checked.
+
+    X has shape (n_rows, n_features); y, qid, sample_weight and doc_ids are array-likes (n_rows,).
+    """
+
+    X: FrameLike
+    y: Any = None
+    qid: Any = None
+    sample_weight: Any = None
+    feature_names: list[str] | None = None  # names of the columns if X is an array
+    doc_ids: Any = None  # ndarray of str
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        X: Any = self.X
+        return int(X.shape[0]) if hasattr(X, "shape") else len(X)
+
+
+# Named in errors of all other estimators.
+FIT_STREAMS = "LinearRegressionRanker, RidgeRanker, PointwiseELM, PairwiseELM and ELMRank"
+ALSO = "RankRLS, LSRRank, MPRank and LSSVRanker"
+EVALUATES = "rankwise.evaluate_stream(ranker, stream)"
+
+
+class RowStream:
+    """Stream of judged rows in chunks; created by :func:`rankwise.stream`.
+
+    Iterating gives the chunks, each with ``X``, ``y``, ``qid``, ``sample_weight`` and
+    ``feature_names``.
+
+    Attributes
+    ----------
+    n_samples : int or None
+        Number of rows; None if it is unknown before reading.
+    reiterable : bool
+        Whether the stream can be read more than once.
+    """
+
+    n_samples: Any
+    reiterable = True
+
+    def __iter__(self) -> Iterator[Chunk]:
+        raise NotImplementedError
+
+    def keys(self) -> Iterator[Chunk]:
+        """The chunks with query ids and weights; ``X`` need not be read."""
+        return iter(self)
+
+    def __array__(self, *args: Any, **kwargs: Any) -> Any:
+        raise self.refused("This method")
+
+    def refused(self, method: str) -> TypeError:
+        """Error of a method that takes no streams, such as ``LambdaMART.fit``."""
+        name = method.rpartition(".")[2]
+        fix = "Read the rows into memory, or use one of these."
+        if name == "partial_fit":
+            fix = "Pass the chunks one by one: partial_fit(chunk.X, chunk.y, qid=chunk.qid)."
+        elif name != "fit":
+            fix = f"Pass the X of each chunk, or score any ranker with {EVALUATES}."
+        return TypeError(
+            f"{method} needs rows in memory, got a RowStream. {FIT_STREAMS} fit streams; {ALSO} "
+            f"too, unless they store rows for a kernel. They predict and score streams. {fix}"
+        )
+
+    def __repr__(self) -> str:
+        rows = "?" if self.n_samples is None else self.n_samples
+        again = "" if self.reiterable else ", once"
+        return f"RowStream({type(self).__name__}, {rows} rows{again})"

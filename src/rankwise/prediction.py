@@ -1,9 +1,7 @@
 """Predictions of fitted estimators: scores to rank by and, from classifiers, classes.
 
-Call any estimator with the metadata that it accepts.
-
-The method's signature decides. If a pipeline or another meta-estimator passes metadata on,
-scikit-learn's routing decides.
+Estimators are called with the metadata that they accept: by the method's signature or, if a
+pipeline or another meta-estimator passes metadata on, by scikit-learn's routing.
 """
 
 from __future__ import annotations
@@ -21,7 +19,7 @@ from rankwise.checks.classes import class_positions
 from rankwise.checks.exact_values import exact_float64
 from rankwise.checks.rows import warn_of_one_query
 from rankwise.groups import QueryGroups
-from rankwise.runtime.frames import materialise
+from rankwise.runtime.frames import Table
 from rankwise.typing import ArrayLike, Float64Array, Int64Array
 
 
@@ -70,7 +68,7 @@ def scores(estimator: Any, X: Any, qid: ArrayLike | QueryGroups | None = None) -
     >>> rankwise.scores(model, X).round(2)
     array([0.3, 1.1, 1.9, 2.7])
     """
-    return scores_of(estimator, materialise(X), qid)
+    return scores_of(estimator, Table.of(X).rows, qid)
 
 
 def rank(estimator: Any, X: Any, qid: ArrayLike | QueryGroups | None = None) -> Int64Array:

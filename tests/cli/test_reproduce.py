@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import csv
+import importlib
+import sys
+from importlib.metadata import EntryPoints
 
 import pytest
 
-from rankwise.cli._options import complete_experiments
 from rankwise.experiments import reproduce
-from rankwise.experiments.experiment import HOW_TO_GET, ExperimentEntry, experiments
+from rankwise_papers.framework.command import complete_experiments
+from rankwise_papers.framework.experiment import HOW_TO_GET, ExperimentEntry, experiments
 from tests.experiments import slow
 from tests.experiments.conftest import toy  # noqa: F401
 
@@ -125,6 +128,26 @@ def test_without_a_package_of_experiments_it_names_one(rankwise, toy, monkeypatc
     assert complete_experiments("") == ["all", "list"]
     with pytest.raises(ValueError, match=r"'x' was not found.*pip install rankwise-papers"):
         reproduce("x")
+
+
+@pytest.mark.parametrize("arguments", [["list"], ["--help"], []])
+def test_without_the_papers_it_says_what_to_install(rankwise, monkeypatch, arguments):
+    monkeypatch.setattr("rankwise.cli.main.entry_points", lambda **_: EntryPoints())
+    run = rankwise("reproduce", *arguments)
+    assert run.code == 2
+    assert run.err == (
+        "error: the command reproduce needs rankwise-papers, which is not installed. "
+        "Run: pip install rankwise-papers\n"
+    )
+    assert " reproduce " not in rankwise("--help").out
+    assert "No such command 'reproduces'" in rankwise("reproduces").err
+
+
+def test_importing_experiments_without_the_papers_says_what_to_install(monkeypatch):
+    monkeypatch.delitem(sys.modules, "rankwise.experiments", raising=False)
+    monkeypatch.setitem(sys.modules, "rankwise_papers.framework", None)
+    with pytest.raises(ImportError, match=r"pip install rankwise-papers"):
+        importlib.import_module("rankwise.experiments")
 
 
 def test_out_must_be_a_folder(rankwise_toy, tmp_path):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rankwise.experiments.experiment import ExperimentEntry, experiments
+from rankwise_papers.framework.experiment import ExperimentEntry, experiments
 
 TOY = ExperimentEntry(
     "tests.experiments.toy:Toy", "Means of numbers", "Nobody, 1 (2000)", ("absent",)

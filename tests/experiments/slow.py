@@ -18,7 +18,7 @@ from rankwise.experiments import (
     Value,
     reproduce,
 )
-from rankwise.experiments.experiment import experiments
+from rankwise_papers.framework.experiment import experiments
 
 LOG = "RANKWISE_TEST_LOG"
 N_CELLS, PAUSE = 15, 0.06

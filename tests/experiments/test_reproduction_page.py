@@ -7,7 +7,12 @@ import csv
 import pytest
 
 from rankwise.experiments import Figure, Reproduction, ResultTable, Series, Value, reproduce
-from rankwise.experiments.reproduction_page import plot_figure, plot_table, write_csv, write_page
+from rankwise_papers.framework.reproduction_page import (
+    plot_figure,
+    plot_table,
+    write_csv,
+    write_page,
+)
 from tests.report.test_report import Page
 
 

@@ -8,9 +8,9 @@ import time
 import numpy as np
 import pytest
 
-from rankwise.experiments import Cell, reproduce, runner
-from rankwise.experiments import runner as identity
+from rankwise.experiments import Cell, reproduce
 from rankwise.selection.cells.result_store import JsonLines
+from rankwise_papers.framework import runner
 from tests.experiments import slow
 from tests.experiments import toy as toy_module
 from tests.selection.forking import Killable
@@ -152,7 +152,7 @@ def test_the_code_of_a_cell_is_the_package_and_what_its_module_imports(tmp_path,
 
     def key_after(path, text):
         path.write_text(text)
-        return identity.code_key(toy)
+        return runner.code_key(toy)
 
     cells = "from published.own import tables\nimport numpy\n"
     (shared / "__init__.py").touch()
@@ -165,18 +165,18 @@ def test_the_code_of_a_cell_is_the_package_and_what_its_module_imports(tmp_path,
     fifth = key_after(tmp_path / "published" / "sources.py", "d = 1\n")
     sixth = key_after(shared / "__init__.py", "e = 1\n")
     assert len({first, second, third, fourth, fifth, sixth}) == 6
-    monkeypatch.setattr(identity, "package_hash", lambda: "edited")
-    assert identity.code_key(toy) != sixth
+    monkeypatch.setattr(runner, "package_hash", lambda: "edited")
+    assert runner.code_key(toy) != sixth
 
 
 @pytest.mark.parametrize("change", [{"name": "b"}, {"params": {"seed": 1}}, {"data": "other"}])
 def test_the_key_of_a_cell_names_everything(change):
     settings = {"name": "a", "params": {"seed": 0}, "data": "set"}
-    key = identity.cell_key("toy", Cell(**settings), "hash")
-    assert key == identity.cell_key("toy", Cell(**settings), "hash")
-    assert key != identity.cell_key("toy", Cell(**(settings | change)), "hash")
-    assert key != identity.cell_key("toy", Cell(**settings), "other hash")
-    assert key != identity.cell_key("tor", Cell(**settings), "hash")
+    key = runner.cell_key("toy", Cell(**settings), "hash")
+    assert key == runner.cell_key("toy", Cell(**settings), "hash")
+    assert key != runner.cell_key("toy", Cell(**(settings | change)), "hash")
+    assert key != runner.cell_key("toy", Cell(**settings), "other hash")
+    assert key != runner.cell_key("tor", Cell(**settings), "hash")
 
 
 def test_an_unknown_experiment_names_the_known_ones(toy):

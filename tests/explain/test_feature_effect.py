@@ -140,8 +140,8 @@ def test_pipelines_and_sparse_rows(rows):
     [
         ({"feature": "bm25"}, "feature must be a column of X, got 'bm25'. Columns: x0, x1, x2"),
         ({"feature": 3}, r"feature must lie in \[0, 2\], got 3"),
-        ({"feature": 0, "n_points": 1}, "n_points must be at least 2, got 1"),
-        ({"feature": 0, "max_queries": 0}, "max_queries must be at least 1 or None, got 0"),
+        ({"feature": 0, "n_points": 1}, "n_points must be a whole number >= 2, got 1"),
+        ({"feature": 0, "max_queries": 0}, "max_queries must be a whole number >= 1, got 0"),
     ],
 )
 def test_what_cannot_be(rows, options, message):

@@ -76,9 +76,9 @@ def test_frames_pipelines_and_ordinal_estimators(judged):
 def test_wrong_arguments_are_named(judged):
     X, y, qid = judged
     model = RidgeRanker().fit(X, y, qid=qid)
-    with pytest.raises(ValueError, match="n_repeats must be at least 1, got 0"):
+    with pytest.raises(ValueError, match="n_repeats must be a whole number >= 1, got 0"):
         permutation_importances(model, X, y, qid, n_repeats=0)
-    with pytest.raises(ValueError, match="within must be 'rows' or 'queries', got 'all'"):
+    with pytest.raises(ValueError, match="within must be one of 'rows', 'queries', got 'all'"):
         permutation_importances(model, X, y, qid, within="all")
     with pytest.raises(ValueError, match="must score at least one query, got none"):
         permutation_importances(model, X, 0 * y, qid)

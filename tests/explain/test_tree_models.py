@@ -224,7 +224,9 @@ def test_games_are_named(judged):
     tree.fit(X, y, qid=qid)
     ridge.fit(np.nan_to_num(X), y, qid=qid)
     X = np.nan_to_num(X)
-    message = "feature_perturbation must be one of interventional, tree_path_dependent, got 'path'"
+    message = (
+        "feature_perturbation must be one of 'interventional', 'tree_path_dependent', got 'path'"
+    )
     for explain in (explain_pair, explain_scores):
         with pytest.raises(ValueError, match=message):
             explain(tree, X[0], X[1], feature_perturbation="path")

@@ -9,7 +9,7 @@ from scipy import sparse
 import rankwise
 from rankwise import RandomFourier
 from rankwise.features.kernels import median_gamma, resolve_kernel
-from rankwise.features.random_nodes import SLICE_ROWS
+from rankwise.features.random_features import SLICE_ROWS
 
 
 @pytest.mark.parametrize("name", ["rbf", "laplacian"])

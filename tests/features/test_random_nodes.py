@@ -7,7 +7,7 @@ import pytest
 from scipy import sparse
 
 from rankwise import RandomNodes
-from rankwise.features.random_nodes import ACTIVATIONS
+from rankwise.features.random_features import ACTIVATIONS
 
 FORMULAS = {
     "sigmoid": lambda z: 1 / (1 + np.exp(-z)),

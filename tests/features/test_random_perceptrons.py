@@ -10,7 +10,7 @@ from scipy import sparse
 from scipy.spatial.distance import cdist
 
 from rankwise import RandomPerceptrons
-from rankwise.features.random_perceptrons import mean_projection
+from rankwise.features.random_features import mean_projection
 
 METRICS: dict[str, Any] = {"perceptron": "euclidean", "stump": "cityblock"}
 

@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from rankwise.kernels.inversions import sort_by_majority
+from rankwise.kernels.ranking_agreement import sort_by_majority
 
 
 def beats(ranks, weight, a, b):

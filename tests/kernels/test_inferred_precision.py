@@ -6,7 +6,7 @@ from itertools import permutations, product
 
 import numpy as np
 
-from rankwise.kernels.tied_ranks import (
+from rankwise.kernels.ranking_agreement import (
     EPSILON,
     MISSING,
     OTHER,

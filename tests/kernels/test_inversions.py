@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import rankdata
 
-from rankwise.kernels.inversions import compare_pairs, mean_absolute_gaps, multiply_ranks
+from rankwise.kernels.ranking_agreement import compare_pairs, mean_absolute_gaps, multiply_ranks
 from tests.kernels import ragged
 
 

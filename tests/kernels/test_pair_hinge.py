@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from rankwise.kernels.pair_hinge import hinge_curvature, hinge_point, hinge_sum
+from rankwise.kernels.pair_losses import hinge_curvature, hinge_point, hinge_sum
 from tests.kernels import ragged
 from tests.kernels.hinge import hinge
 

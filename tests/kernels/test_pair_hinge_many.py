@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import rankdata
 
-from rankwise.kernels.pair_hinge import hinge_curvature_many, hinge_point_many, hinge_sum_many
+from rankwise.kernels.pair_losses import hinge_curvature_many, hinge_point_many, hinge_sum_many
 from tests.kernels import ragged
 from tests.kernels.hinge import hinge
 

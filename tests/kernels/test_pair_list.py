@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from rankwise.kernels.pair_hinge import (
+from rankwise.kernels.pair_losses import (
     apply_listed_curvature,
     evaluate_listed_pairs,
     sum_listed_pairs,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from rankwise.kernels.pair_logistic import (
+from rankwise.kernels.pair_losses import (
     descend_pairs,
     logistic_curvature,
     logistic_point,

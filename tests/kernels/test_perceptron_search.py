@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from rankwise.kernels.weak_learners import run_pass, search_line, sum_weighted, write_sides
+from rankwise.kernels.boosting_rounds import run_pass, search_line, sum_weighted, write_sides
 
 
 def gain_of(s, u):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from rankwise.kernels.postings_search import search_postings
+from rankwise.kernels.text_search import search_postings
 
 
 @pytest.mark.parametrize("k", [1, 3, 50, 70, 300])

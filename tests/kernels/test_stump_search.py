@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from rankwise.kernels.weak_learners import (
+from rankwise.kernels.boosting_rounds import (
     add_stumps,
     choose_bin,
     choose_sorted,

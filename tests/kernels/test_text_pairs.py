@@ -8,7 +8,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from rankwise.kernels.text_pairs import NAMES, pair_features
+from rankwise.kernels.text_search import NAMES, pair_features
 from rankwise.text import Analyzer, QueryDocumentFeatures, TextIndex
 from tests.text.corpus import random_corpus
 

@@ -7,7 +7,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from rankwise.kernels.tied_ranks import expect_relevance_sums, expect_stops, mean_tied_values
+from rankwise.kernels.ranking_agreement import expect_relevance_sums, expect_stops, mean_tied_values
 from tests import oracles_metrics as naive
 
 SIZES = [0, 1, 6, 5, 2, 4]

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from rankwise import evaluate
 from rankwise.groups import QueryGroups
-from rankwise.losses.ordinal_costs import cost_matrix, row_costs, threshold_weights, v_shaped
+from rankwise.losses.class_costs import cost_matrix, row_costs, threshold_weights, v_shaped
 from tests.oracles import ragged_groups
 
 

@@ -216,7 +216,7 @@ def test_bad_arguments_are_named():
         paired_test([1.0], [1.0], alternative="both")
     with pytest.raises(ValueError, match="infinity"):
         paired_test([np.inf], [1.0])
-    with pytest.raises(ValueError, match="n_resamples must be >= 1, got 0"):
+    with pytest.raises(ValueError, match="n_resamples must be a whole number >= 1, got 0"):
         paired_test([1.0], [1.0], "randomisation", n_resamples=0)
     with pytest.raises(ValueError, match=r"\[0, 1\]"):
         holm([0.2, 1.2])

@@ -50,7 +50,7 @@ LEARNING = [
         "(np.abs(total) + 1.0)",
         "labels/cost_sensitive/test_csovo.py labels/cost_sensitive/test_cost_regression.py",
     ),
-    Mutation("labels/multi_label/subset_fits.py", "return total - label_statistics(",
+    Mutation("labels/multi_label/plst.py", "return total - label_statistics(",
              "return total + label_statistics(",
              "labels/multi_label/test_label_splits.py"),
     Mutation(
@@ -64,7 +64,7 @@ LEARNING = [
     Mutation("losses/cumulative_link.py", "np.diff(below), -np.diff(above)",
              "np.diff(below), np.diff(above)", "losses/test_cumulative_link.py"),
     Mutation(
-        "kernels/tied_ranks.py",
+        "kernels/ranking_agreement.py",
         "(p - s) * pool_share",
         "pool_share",
         "kernels/test_inferred_precision.py metrics/measures/test_incomplete_judgements.py",
@@ -170,13 +170,13 @@ LEARNING = [
         "trees/test_pruning.py",
     ),
     Mutation(
-        "tuning/folds.py",
+        "tuning.py",
         "np.arange(len(distinct)) % n_folds",
         "np.arange(len(distinct)) // n_folds % n_folds",
         "tuning/test_folds.py",
     ),
     Mutation(
-        "tuning/folds.py",
+        "tuning.py",
         "np.where(defined, values, 0.0).sum(axis=0)",
         "np.where(defined, values, 1.0).sum(axis=0)",
         "tuning rankers/kernel/test_kernel_search.py",

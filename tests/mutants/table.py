@@ -106,13 +106,13 @@ TABLE = [
         "distributed/test_steps.py",
     ),
     Mutation(
-        "experiments/experiment.py",
+        "../../papers/src/rankwise_papers/framework/experiment.py",
         "abs(difference) <= self.tolerance + _FUZZ",
         "abs(difference) < self.tolerance",
         "experiments/test_experiment.py",
     ),
     Mutation(
-        "experiments/reproduction.py",
+        "../../papers/src/rankwise_papers/framework/reproduction.py",
         "self.texts.index(text) + 1",
         "self.texts.index(text)",
         "experiments/test_reproduction_text.py",

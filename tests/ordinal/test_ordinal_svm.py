@@ -13,9 +13,9 @@ import rankwise
 from rankwise import OrdinalSVM
 from rankwise.features.kernels import gamma_grid, resolve_kernel
 from rankwise.groups import QueryGroups
-from rankwise.losses.ordinal_costs import cost_matrix, row_costs, threshold_weights
+from rankwise.losses.class_costs import cost_matrix, row_costs, threshold_weights
 from rankwise.metrics import parse
-from rankwise.tuning.folds import fold_splits
+from rankwise.tuning import fold_splits
 
 KERNELS = ("perceptron", "stump", "laplacian", "rbf", "polynomial", "linear")
 

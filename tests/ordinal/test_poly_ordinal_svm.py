@@ -20,7 +20,7 @@ from rankwise import (
     load,
 )
 from rankwise.groups import QueryGroups
-from rankwise.losses.ordinal_costs import cost_matrix, row_costs, threshold_weights
+from rankwise.losses.class_costs import cost_matrix, row_costs, threshold_weights
 from rankwise.solvers.svm.ordinal_path import sorted_thresholds
 from rankwise.solvers.svm.threshold_solver import ThresholdHinge
 from tests.solvers.svm.test_threshold_svm import liblinear, powers

@@ -16,7 +16,7 @@ from rankwise import RankingTree
 from rankwise.groups import QueryGroups
 from rankwise.trees.leaves import leaf_classes
 from rankwise.trees.node_splits import make_criterion
-from rankwise.tuning.folds import fold_splits
+from rankwise.tuning import fold_splits
 
 RULES = ["median", "mode", "mean", "probabilities"]
 FRAMES = ["pandas", "polars"]
@@ -193,17 +193,17 @@ def test_histograms_from_a_size_on(rng, monkeypatch):
     X, y = rng.normal(size=(600, 2)), rng.integers(0, 3, 600)
     exact, binned = (RankingTree(method=m, max_bins=8).fit(X, y) for m in ("exact", "histogram"))
     assert exact.get_n_leaves() > binned.get_n_leaves()
-    monkeypatch.setattr("rankwise.ordinal.tree_ranker.BINNED_FROM", 1201)
+    monkeypatch.setattr("rankwise.ordinal.ranking_tree.BINNED_FROM", 1201)
     same_trees(RankingTree(max_bins=8).fit(X, y), exact)
     weight = np.ones(600)
     weight[0] = 2  # 601 rows
     assert RankingTree(max_bins=8).fit(X, y, sample_weight=weight).get_n_leaves() < 300
-    monkeypatch.setattr("rankwise.ordinal.tree_ranker.BINNED_FROM", 1200)
+    monkeypatch.setattr("rankwise.ordinal.ranking_tree.BINNED_FROM", 1200)
     same_trees(RankingTree(max_bins=8).fit(X, y), binned)
 
 
 def test_many_categories_are_not_binned(rng, monkeypatch):
-    monkeypatch.setattr("rankwise.ordinal.tree_ranker.BINNED_FROM", 1)
+    monkeypatch.setattr("rankwise.ordinal.ranking_tree.BINNED_FROM", 1)
     X = rng.integers(0, 300, (900, 1)).astype(float)
     y = X[:, 0].astype(int) % 3
     tree = RankingTree(categorical_features=[0], max_depth=2).fit(X, y)

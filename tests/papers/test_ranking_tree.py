@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from rankwise import RankingTree
-from rankwise.losses.ordinal_costs import cost_matrix
+from rankwise.losses.class_costs import cost_matrix
 from rankwise.trees.leaves import leaf_classes
 from rankwise.trees.node_splits import make_criterion
 

@@ -5,12 +5,6 @@ from __future__ import annotations
 import pytest
 
 from rankwise.rankers.adapters.catboost_model import hash_category
-from rankwise.trees.stored_boosters import catboost_hash
-
-
-def test_short_numbers_hash_as_in_the_adapter():
-    for code in range(-1, 1000):
-        assert hash_category(str(code)) == catboost_hash(code)
 
 
 def test_lengths():

@@ -38,7 +38,7 @@ def run_with(folder: Path, *, failing: str) -> "subprocess.CompletedProcess[str]
 def test_all_steps_pass(tmp_path):
     run = run_with(tmp_path, failing="none")
     assert run.returncode == 0, run.stdout + run.stderr
-    assert run.stdout.rstrip().endswith("make test")
+    assert run.stdout.rstrip().endswith("make test-all")
 
 
 @pytest.mark.parametrize("step", [".venv/.test", "wheel-demo", "lint", "docs", "boundscheck"])
@@ -46,8 +46,8 @@ def test_a_failing_step_ends_the_run(tmp_path, step):
     run = run_with(tmp_path, failing=step)
     assert run.returncode != 0
     assert f"make {step}\n" in run.stdout
-    assert "make test\n" not in run.stdout
+    assert "make test-all\n" not in run.stdout
 
 
 def test_failing_tests_fail_the_run(tmp_path):
-    assert run_with(tmp_path, failing="test").returncode != 0
+    assert run_with(tmp_path, failing="test-all").returncode != 0

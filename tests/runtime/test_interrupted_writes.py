@@ -32,11 +32,11 @@ from rankwise.datasets import (
     write_run,
 )
 from rankwise.experiments import Reproduction, ResultTable, Value
-from rankwise.experiments.reproduction_page import write_csv, write_page
 from rankwise.export import to_elasticsearch, to_onnx, to_ranklib, to_solr
 from rankwise.report import write_report
 from rankwise.runtime import files as _output
 from rankwise.runtime.array_folder import HEADER
+from rankwise_papers.framework.reproduction_page import write_csv, write_page
 from tests.report.conftest import make_board
 
 N = 1500

@@ -284,9 +284,9 @@ def test_line_endings_do_not_matter(package, tmp_path, monkeypatch):
     assert sources(package()) == sources(package(end="\r\n"))
     hashes = []
     for name, end in [("unix", b"\n"), ("windows", b"\r\n")]:
-        (tmp_path / name / "selection").mkdir(parents=True)
+        (tmp_path / name).mkdir()
         (tmp_path / name / "__init__.py").write_bytes(b"a = 1" + end)
-        place = tmp_path / name / "selection" / "source_files.py"
+        place = tmp_path / name / "selection" / "cells" / "fingerprint.py"
         monkeypatch.setattr(source_files, "__file__", str(place))
         hashes.append(source_files.package_hash.__wrapped__())
     assert hashes[0] == hashes[1]
@@ -299,8 +299,17 @@ def test_layers_that_only_show_numbers_do_not_count(tmp_path, monkeypatch, folde
         return source_files.package_hash.__wrapped__()
 
     (tmp_path / folder).mkdir()
-    monkeypatch.setattr(source_files, "__file__", str(tmp_path / "selection" / "source_files.py"))
+    place = tmp_path / "selection" / "cells" / "fingerprint.py"
+    monkeypatch.setattr(source_files, "__file__", str(place))
     assert (key_after("a = 1") != key_after("a = 2")) == counts
+
+
+def test_all_packages_that_compute_count(monkeypatch):
+    monkeypatch.setattr(source_files, "file_hash", lambda files: {name for name, _ in files})
+    names = source_files.package_hash.__wrapped__()
+    counted = {name.partition("/")[0].removesuffix(".py") for name in names}
+    assert {"kernels", "rankers", "selection", "equation", "_registry"} <= counted
+    assert not counted & source_files._LAYERS_ABOVE
 
 
 def test_what_does_not_count_are_the_layers_above():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from rankwise.losses.ordinal_costs import cost_matrix
+from rankwise.losses.class_costs import cost_matrix
 from rankwise.trees.leaves import distance_matrix, leaf_classes, leaf_margins, mean_ranks
 
 CLIPPED = [[0, 1, 2, 2], [1, 0, 1, 2], [2, 1, 0, 1], [2, 2, 1, 0]]

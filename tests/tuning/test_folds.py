@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from rankwise.groups import QueryGroups
-from rankwise.tuning.folds import content_folds, split_stratified
+from rankwise.tuning import content_folds, split_stratified
 
 
 def splits_of(X, y, qid=None):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from rankwise.groups import FitData, QueryGroups
-from rankwise.tuning.penalty_search import Penalty, PenaltySearch, RefitPath, search_way
+from rankwise.tuning import Penalty, PenaltySearch, RefitPath, search_way
 
 C = Penalty("C", "C", np.array([0.1, 1.0, 10.0]), ("cv", "val", "loqo", "lpo"), unpenalised=True)
 ALPHA = Penalty("alpha", "alpha", np.array([10.0, 1.0, 0.1]))

@@ -6,7 +6,7 @@ ending keeps stored cells valid), ``protocol.md`` and the published values as CS
 else is imported here, so that ``rankwise reproduce list`` starts at once.
 """
 
-from rankwise.experiments import ExperimentEntry
+from rankwise_papers.framework.experiment import ExperimentEntry
 
 EXPERIMENTS: dict[str, ExperimentEntry] = {
     "rankelm-ohsumed": ExperimentEntry(

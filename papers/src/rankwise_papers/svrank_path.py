@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from rankwise.losses.absolute_loss import pairwise_absolute
+from rankwise.solvers import SolveResult
 from rankwise.solvers.newton.proximal_newton import ProximalNewton, kernel_products
-from rankwise.solvers.solve_result import SolveResult
 from rankwise.typing import ArrayLike, Float64Array, Int64Array
 
 

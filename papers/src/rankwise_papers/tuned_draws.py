@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from rankwise.features.random_nodes import NodeMap
+from rankwise.features.random_features import NodeMap
 from rankwise.solvers.least_squares.stabilised import (
     C_GRID,
     LAM_GRID,

@@ -17,7 +17,7 @@ from sklearn.base import clone
 from sklearn.utils import _safe_indexing
 
 from rankwise.runtime.finite import RangeError
-from rankwise.runtime.frames import convert_to_values, materialise
+from rankwise.runtime.frames import Table, convert_to_values
 from rankwise.runtime.messages import callers_level
 from rankwise.typing import Float64Array, Int64Array
 
@@ -87,7 +87,7 @@ def _convert_to_table(X: Any) -> Any:
     """X in a form whose rows can be selected."""
     if sparse.issparse(X):
         return X.tocsr()
-    X = materialise(X)
+    X = Table.of(X).rows
     return X if isinstance(X, list) or hasattr(X, "columns") else np.asarray(X)
 
 

@@ -3,23 +3,8 @@
 X is checked before y, y before qid, qid before weights. Messages name the argument, the rule, the
 value and the fix.
 
-Fast path through the check of X, for rows that need no conversion and no message.
-
-scikit-learn's check of a small table takes longer than most models take to score it. Float arrays
-and numeric frames with the columns of the fit pass all of its tests, and a few comparisons
-recognise them. Anything else takes the full check, which converts, warns or raises.
-
-Checks that rows have the columns that a model reads, by the arrays of the model itself.
-
-``n_features_in_`` is an attribute that anyone can set, and compiled code indexes rows without
-checking bounds. So the width of the model is taken from its arrays.
-
-Warnings for rows without query ids, and errors for queries with nothing to learn from.
-
-``qid=None`` means one query, as scikit-learn's contract requires, but usually ``qid`` was
-forgotten. A scalar, such as ``qid=0``, declares one query on purpose.
-
-Positions at which rows were displayed when clicks were recorded as labels.
+scikit-learn's check of a small table takes longer than most models take to score it, so rows that
+need no conversion and no message take a faster path (:func:`plain_rows`).
 """
 
 from __future__ import annotations
@@ -46,13 +31,11 @@ from rankwise.groups import FitData, QueryGroups
 from rankwise.row_order import canonical_order, training_fingerprint
 from rankwise.runtime.frames import (
     TIMES,
+    Table,
     check_is_table,
-    collect_frame,
     convert_to_array,
     convert_to_values,
     is_missing,
-    materialise,
-    plain_frame,
 )
 from rankwise.runtime.messages import callers_level, setting
 from rankwise.structure.state_rules import (
@@ -70,7 +53,7 @@ from rankwise.typing import ArrayLike, Float64Array, FrameLike, Int64Array, Matr
 
 def check_fit(
     estimator: Any,
-    X: FrameLike,
+    X: FrameLike | Table,
     y: ArrayLike | None,
     qid: ArrayLike | QueryGroups | None,
     sample_weight: ArrayLike | None = None,
@@ -133,7 +116,7 @@ def check_fit(
 def check_validation(
     estimator: Any,
     train: FitData,
-    X_val: FrameLike | None,
+    X_val: FrameLike | Table | None,
     y_val: ArrayLike | None,
     qid_val: ArrayLike | QueryGroups | None,
     *,
@@ -180,7 +163,7 @@ def check_validation(
 @overload
 def check_rows(
     estimator: Any,
-    X: FrameLike,
+    X: FrameLike | Table,
     *,
     accept_sparse: Literal[False],
     allow_nan: bool = False,
@@ -193,7 +176,7 @@ def check_rows(
 @overload
 def check_rows(
     estimator: Any,
-    X: FrameLike,
+    X: FrameLike | Table,
     *,
     accept_sparse: bool = True,
     allow_nan: bool = False,
@@ -205,7 +188,7 @@ def check_rows(
 
 def check_rows(
     estimator: Any,
-    X: FrameLike,
+    X: FrameLike | Table,
     *,
     accept_sparse: bool = True,
     allow_nan: bool = False,
@@ -222,19 +205,17 @@ def check_rows(
             f"{name} must hold rows, got a {type(X).__name__}. Chunks of rows go through a stream: "
             "fit(rankwise.stream(chunks))."
         )
-    is_array = isinstance(X, np.ndarray)  # has neither labels nor columns to look for
-    X = X if is_array else materialise(X)
+    table = Table.of(X)
     if not reset and name == "X":  # beside X_val, attributes of an earlier fit may remain
         check_model_width(estimator)
-    if names is None and not hasattr(X, "columns"):
-        names = _names_given_for(estimator)
-    if not reset and (plain := plain_rows(estimator, X, names)) is not None:
-        table, names = plain
-        _check_finite(table, names, allow_nan=allow_nan, name=name)
-        return table
-    X = plain_frame(X)
-    frame = None if is_array else collect_frame(X)
-    given: Any = X
+    if names is None and not hasattr(table.rows, "columns"):
+        named = _NAMED.get()
+        names = named[1] if named is not None and named[0] is estimator else None
+    if not reset and (plain := plain_rows(estimator, table.rows, names)) is not None:
+        array, names = plain
+        _check_finite(array, names, allow_nan=allow_nan, name=name)
+        return array
+    given, frame = table.numbers, table.numeric_frame
     rules: dict[str, Any] = {
         "accept_sparse": "csr" if accept_sparse else False,
         "dtype": [np.float64, np.float32],  # others become the first
@@ -252,7 +233,7 @@ def check_rows(
             rows = check_array(given, estimator=estimator, **rules)
             check_names(estimator, names, reset=reset)
     except (TypeError, ValueError, NotImplementedError) as error:
-        _check_numbers(X, names, name)
+        _check_numbers(table, names, name)
         if name == "X":
             raise
         said = str(error)
@@ -282,11 +263,6 @@ def name_columns(estimator: Any, names: list[str] | None) -> Iterator[None]:
         yield
     finally:
         _NAMED.reset(token)
-
-
-def _names_given_for(estimator: Any) -> list[str] | None:
-    named = _NAMED.get()
-    return None if named is None or named[0] is not estimator else named[1]
 
 
 def check_target(y: ArrayLike, n_samples: int | None = None, *, name: str = "y") -> Float64Array:
@@ -373,16 +349,17 @@ def _convert_to_float(values: np.ndarray[Any, Any], name: str, fix: str) -> Floa
     raise ValueError(f"{name} must hold numbers, got dtype {values.dtype}{reason}. {fix}")
 
 
-def _check_numbers(X: Any, names: list[str] | None, name: str) -> None:
+def _check_numbers(table: Table, names: list[str] | None, name: str) -> None:
     """Raise if a column holds text or dates; called once X did not convert to numbers."""
+    X, frame = table.numbers, table.numeric_frame
     if is_sparse(X):
         return
     check_is_table(X, name)
-    if (frame := collect_frame(X)) is not None:
+    if frame is not None:
         columns = [convert_to_array(series.to_native()) for series in frame.iter_columns()]
     else:
-        table = np.asarray(X, dtype=getattr(X, "dtype", object))
-        columns = list(table.T) if table.ndim == 2 else []
+        array = np.asarray(X, dtype=getattr(X, "dtype", object))
+        columns = list(array.T) if array.ndim == 2 else []
     for j, column in enumerate(columns):
         row = _first_no_number(column)
         if row is not None:

@@ -45,7 +45,7 @@ def complete_measures(incomplete: str) -> list[str]:
 
 def complete_presets(incomplete: str) -> list[str]:
     """Names of presets."""
-    from rankwise.metrics.names import PRESETS
+    from rankwise.metrics.spec import PRESETS
 
     return [name for name in PRESETS if name.startswith(incomplete)]
 
@@ -58,13 +58,6 @@ def complete_data(incomplete: str) -> list[str]:
 
     sets = [name for name in known_datasets() if name.startswith(incomplete)]
     return [*sets, *sorted(glob(f"{escape(incomplete)}*"))]
-
-
-def complete_experiments(incomplete: str) -> list[str]:
-    """Keys of experiments, and the words ``all`` and ``list``."""
-    from rankwise.experiments.experiment import experiments as installed
-
-    return [key for key in (*installed(), "all", "list") if key.startswith(incomplete)]
 
 
 DATA_HELP = (

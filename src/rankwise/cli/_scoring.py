@@ -39,10 +39,10 @@ from rankwise.datasets.readers.trec import (
 )
 from rankwise.datasets.table_columns import Columns
 from rankwise.export import ParityCertificate, verify
+from rankwise.groups import Chunk, join_ids
 from rankwise.prediction import call_with, reads_queries, scores_of
 from rankwise.runtime.frames import frame_for, text_array
-from rankwise.streams.cutter import join_ids
-from rankwise.streams.row_stream import CHUNK_ROWS, Chunk, UnjudgedLetor, table_stream
+from rankwise.streams.row_stream import CHUNK_ROWS, UnjudgedLetor, table_stream
 from rankwise.trees.column_table import warn_of_unknown
 from rankwise.typing import join_rows
 

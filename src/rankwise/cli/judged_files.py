@@ -101,9 +101,9 @@ def lint(
 def _lint_against(path: Path, data: list[str], columns: ColumnOptions, json: bool) -> None:
     """Report what moved in DATA since the training of a model, and exit with 1 if anything did."""
     from rankwise.cli._scoring import chunks_to_score, join_chunk_rows
+    from rankwise.groups import join_ids
     from rankwise.persistence import load
     from rankwise.selection import find_drift
-    from rankwise.streams.cutter import join_ids
 
     check_model_file(path)
     summary = read_row_summary(path)

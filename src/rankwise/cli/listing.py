@@ -136,7 +136,7 @@ def _measures() -> list[dict[str, Any]]:
 
 
 def _presets() -> list[dict[str, Any]]:
-    from rankwise.metrics.names import PRESETS
+    from rankwise.metrics.spec import PRESETS
 
     return [
         {"name": name, "measures": {measure: dict(sets) for measure, sets in measures.items()}}

@@ -14,9 +14,9 @@ from dask.delayed import Delayed, delayed
 
 from rankwise.datasets.table_columns import ALL_QUERY_NAMES
 from rankwise.distributed.steps import reorder_columns
+from rankwise.groups import RowStream
 from rankwise.runtime.messages import setting
 from rankwise.selection.cells.workers import watch_workers
-from rankwise.streams.row_stream import RowStream
 
 
 def partitions_of(X: Any, columns: dict[str, Any]) -> list[Any]:

@@ -10,15 +10,13 @@ import numpy as np
 from rankwise.checks.rows import check_target
 from rankwise.distributed.steps import convert_to_stream, naming_partition, reorder_columns
 from rankwise.distributed.whole_queries import QueryPart, join_parts, whole_parts
-from rankwise.groups import QueryGroups
+from rankwise.groups import Chunk, QueryGroups, join_ids
 from rankwise.metrics.evaluation import EvaluationResult
 from rankwise.metrics.evaluation import evaluate as evaluate_rows
 from rankwise.metrics.measure import Measure
 from rankwise.metrics.spec import list_specs, parse
 from rankwise.rankers.streamed import predict_chunk
 from rankwise.streams.checked_stream import match_chunk
-from rankwise.streams.cutter import join_ids
-from rankwise.streams.row_stream import Chunk
 
 try:
     from dask.delayed import delayed

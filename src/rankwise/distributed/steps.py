@@ -33,7 +33,15 @@ import numpy as np
 from sklearn.base import clone
 
 from rankwise.equation import Equation, publish
-from rankwise.groups import FitData, QueryGroups
+from rankwise.groups import (
+    FitData,
+    QueryGroups,
+    QueryNumbers,
+    RowStream,
+    join_ids,
+    kind_of_ids,
+    same_kind_of_ids,
+)
 from rankwise.losses.squared_loss import Problem, RowPart, SquaredLoss
 from rankwise.metrics.default import GRADES, TARGETS
 from rankwise.metrics.measure import Measure
@@ -49,17 +57,16 @@ from rankwise.solvers.least_squares.path_selection import (
     part_scores,
     solve_folds,
 )
-from rankwise.streams.checked_stream import (
-    CheckedStream,
-    kind_of_ids,
-    labels_of,
-    match_columns,
-    same_kind_of_ids,
+from rankwise.streams.checked_stream import CheckedStream, labels_of, match_columns
+from rankwise.streams.cutter import Cutter
+from rankwise.streams.row_stream import stream
+from rankwise.tuning import (
+    DEFAULT_FOLDS,
+    PenaltySearch,
+    RunningMean,
+    is_searched,
+    measure_per_query,
 )
-from rankwise.streams.cutter import Cutter, QueryNumbers, join_ids
-from rankwise.streams.row_stream import RowStream, stream
-from rankwise.tuning.folds import DEFAULT_FOLDS, RunningMean, measure_per_query
-from rankwise.tuning.penalty_search import PenaltySearch, is_searched
 from rankwise.typing import Float64Array, Int64Array, join_rows
 
 LANDMARKS, QUERIES, SUMS = "landmarks", "queries", "sums"
@@ -397,15 +404,11 @@ def _noting_ids(chunks: Iterator[FitData], ids: list[np.ndarray[Any, Any]]) -> I
 def _sums(
     job: Plan, chunks: Iterator[FitData], n_threads: int | None
 ) -> tuple[list[list[Any]], tuple[Any, ...]]:
-    cutter = Cutter(
-        job.problem,
-        job.folds,
-        chunk_rows=gram.CHUNK_ROWS,
-        giant_rows=gram.GIANT_ROWS,
-        edges=(True, True),
-    )
     maps = [(phi, job.problem.query_weight) for phi in job.design.maps]
-    of_maps = gram.accumulate(cutter.cut(chunks), maps, job.n_folds, n_rows=0, n_threads=n_threads)
+    of_maps = gram.accumulate_chunks(
+        chunks, job.problem, maps, job.n_folds, job.folds,
+        n_rows=0, n_threads=n_threads, edges=(True, True),
+    )  # fmt: skip
     edges = [
         GramEdge(query, fold, [sums.edges[place][2] for sums in of_maps])
         for place, (query, fold, _) in enumerate(of_maps[0].edges)

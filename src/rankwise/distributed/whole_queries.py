@@ -15,15 +15,8 @@ from sklearn.base import clone
 
 from rankwise.checks.rows import check_fit
 from rankwise.distributed.steps import convert_to_stream, naming_partition, refuse_categories
-from rankwise.groups import QueryGroups
-from rankwise.streams.checked_stream import (
-    kind_of_ids,
-    labels_of,
-    match_chunk,
-    match_columns,
-    same_kind_of_ids,
-)
-from rankwise.streams.cutter import join_ids
+from rankwise.groups import QueryGroups, join_ids, kind_of_ids, same_kind_of_ids
+from rankwise.streams.checked_stream import labels_of, match_chunk, match_columns
 from rankwise.typing import Float64Array, Matrix, is_sparse, join_rows
 
 _MIXED = "qid must be given in every partition or in none. Without it all rows are one query."

@@ -1,9 +1,9 @@
+from .contributions import PairExplanation as PairExplanation
+from .contributions import RankingExplanation as RankingExplanation
+from .contributions import ScoreExplanation as ScoreExplanation
 from .contributions import explain_pair as explain_pair
 from .contributions import explain_ranking as explain_ranking
 from .contributions import explain_scores as explain_scores
-from .explanation import PairExplanation as PairExplanation
-from .explanation import RankingExplanation as RankingExplanation
-from .explanation import ScoreExplanation as ScoreExplanation
 from .feature_effect import FeatureEffect as FeatureEffect
 from .feature_effect import feature_effect as feature_effect
 from .importances import FeatureImportances as FeatureImportances

@@ -1,15 +1,17 @@
-"""Contributions of features: why A ranks above B, the order of a query, the score of a row."""
+"""Contributions of features: why A ranks above B, the order of a query, the score of a row.
+
+Contributions of features, as text and bars.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted
 
-from rankwise.explain.explanation import PairExplanation, RankingExplanation, ScoreExplanation
 from rankwise.explain.games import (
     MOST_ENUMERATED,
     Encode,
@@ -33,7 +35,10 @@ from rankwise.explain.table_rows import (
 )
 from rankwise.groups import QueryGroups
 from rankwise.prediction import scores_of
-from rankwise.typing import ArrayLike, Float64Array, FloatArray
+from rankwise.runtime.messages import join_lines
+from rankwise.typing import ArrayLike, Float64Array
+
+SHOWN = 10  # contributions or rows in a text
 
 
 def explain_pair(
@@ -87,7 +92,6 @@ def explain_pair(
     Trees: O(nodes), or O(nodes D) path-dependent for D features on the longest path.
     Additive models: d + 1 mixed rows; sampled contributions: ``2 n_orders (d + 1)``.
     """
-    check_is_fitted(ranker)
     check_scores(ranker)
     a, b = convert_to_table(xa), convert_to_table(xb)
     _check_one_row("xa", a, getattr(ranker, "n_features_in_", a.shape[1]))
@@ -95,30 +99,24 @@ def explain_pair(
     with convert_to_arrays(ranker, a, b) as tables:
         row_a, row_b = (*row_values(a, tables[0]), *row_values(b, tables[1]))
         both = join(*tables)
-        scores = scores_of(ranker, both)
-        values, error = _share_difference(
-            ranker, both, feature_perturbation, n_orders, random_state
-        )
+        scores, error = scores_of(ranker, both), None
+        trees = tree_games(ranker)
+        check_game(feature_perturbation, trees is not None or is_additive(ranker))
+        if trees is None:
+            random = check_random_state(random_state)
+            rows = row_values(both)
+            values, error = contributions(ranker, both, rows, 0, 1, n_orders, random)
+        else:
+            games, encode = trees
+            encoded = encode(both)
+            if feature_perturbation == "tree_path_dependent":
+                of_a, of_b = games.path_dependent(encoded)
+                values = of_a - of_b
+            else:
+                bounds = np.array([[0, 1, 0, 1]])
+                values = games.interventional(encoded[:1], encoded[1:], bounds)[0]
     names = names_of(ranker, a)
     return PairExplanation(names, values, float(scores[0]), float(scores[1]), row_a, row_b, error)
-
-
-def _share_difference(
-    ranker: Any, both: Any, feature_perturbation: str, n_orders: int, random_state: Any
-) -> tuple[Float64Array, Float64Array | None]:
-    """Contributions to the difference of the two rows of a table, and their standard errors."""
-    trees, additive = tree_games(ranker), is_additive(ranker)
-    check_game(feature_perturbation, additive or trees is not None)
-    if trees is None:
-        random = check_random_state(random_state)
-        return contributions(ranker, both, row_values(both), 0, 1, n_orders, random)
-    games, encode = trees
-    encoded = encode(both)
-    if feature_perturbation == "tree_path_dependent":
-        of_a, of_b = games.path_dependent(encoded)
-        return of_a - of_b, None
-    bounds = np.array([[0, 1, 0, 1]])
-    return games.interventional(encoded[:1], encoded[1:], bounds)[0], None
 
 
 def contributions(
@@ -135,7 +133,11 @@ def contributions(
     ``rows`` are the :func:`row_values` of the table; errors are None if the values are exact.
     """
     d = table.shape[1]
-    differing = np.flatnonzero([not _equal(x, y) for x, y in zip(rows[a], rows[b], strict=True)])
+    # Missing values are equal to each other.
+    equal = [
+        x is y or bool(x == y) or (x != x and y != y) for x, y in zip(rows[a], rows[b], strict=True)
+    ]
+    differing = np.flatnonzero(np.logical_not(equal))
 
     def score(sets: Any) -> Float64Array:
         sources = np.full((len(sets), d), b, dtype=np.int64)
@@ -160,11 +162,6 @@ def _check_one_row(name: str, table: Any, n_features: int) -> None:
             f"{name} must be one row of n_features={n_features} values, got shape {table.shape}. "
             "Pass X[i], or X[i:i + 1]."
         )
-
-
-def _equal(x: Any, y: Any) -> bool:
-    """Whether two values are equal; missing values are equal to each other."""
-    return x is y or bool(x == y) or (x != x and y != y)
 
 
 def explain_ranking(
@@ -216,7 +213,6 @@ def explain_ranking(
     per row, plus the pairs of distinct sets of passing features per leaf. For additive models,
     values are exact, from d n_samples mixed rows. Other models need ``n_samples n_others`` pairs.
     """
-    check_is_fitted(ranker)
     check_scores(ranker)
     table = convert_to_table(X)
     groups = QueryGroups.from_qid(qid, table.shape[0])
@@ -243,7 +239,13 @@ def _share_scores(
     check_game(feature_perturbation, additive or trees is not None)
     if trees is not None:
         games, encode = trees
-        return _explain_trees(games, encode(table), groups, feature_perturbation), True
+        encoded = encode(table)
+        if feature_perturbation == "tree_path_dependent":
+            return less_query_means(games.path_dependent(encoded), groups), True
+        starts, ends = groups.indptr[:-1], groups.indptr[1:]
+        encoded = groups.sort(encoded)
+        bounds = np.stack([starts, ends, starts, ends], axis=1)
+        return groups.unsort(games.interventional(encoded, encoded, bounds)), True
     if additive:
         return less_query_means(additive_parts(ranker, table), groups), True
     random = check_random_state(random_state)
@@ -262,17 +264,6 @@ def _share_scores(
             values[row] = np.mean([part for part, _ in parts], axis=0)
             exact = exact and all(error is None for _, error in parts)
     return values, exact
-
-
-def _explain_trees(
-    games: TreeGames, rows: FloatArray, groups: QueryGroups, feature_perturbation: str
-) -> Float64Array:
-    if feature_perturbation == "tree_path_dependent":
-        return less_query_means(games.path_dependent(rows), groups)
-    starts, ends = groups.indptr[:-1], groups.indptr[1:]
-    rows = groups.sort(rows)
-    bounds = np.stack([starts, ends, starts, ends], axis=1)
-    return groups.unsort(games.interventional(rows, rows, bounds))
 
 
 def less_query_means(values: Float64Array, groups: QueryGroups) -> Float64Array:
@@ -364,7 +355,6 @@ def explain_scores(
     >>> explain_scores(tree, X[2:3], background=X).values
     array([[0.3, 0.5]])
     """
-    check_is_fitted(ranker)
     check_scores(ranker)
     if feature_perturbation == "auto":
         is_path_dependent = background is None
@@ -429,3 +419,172 @@ def _explain_against(
             values[row] = np.mean([part for part, _ in pairs], axis=0)
             exact = exact and all(error is None for _, error in pairs)
     return values, expected, exact
+
+
+@dataclass(frozen=True, eq=False)
+class PairExplanation:
+    """Contributions of the features to the difference of two scores.
+
+    Attributes
+    ----------
+    names : sequence of str
+        Names of the features.
+    values : ndarray of shape (n_features,), float64
+        Contributions, which add up to ``score_a - score_b``.
+    score_a, score_b : float
+        Scores of the two rows.
+    row_a, row_b : sequence
+        Values of the features in the two rows.
+    error : ndarray of shape (n_features,), or None
+        Standard errors of sampled contributions; None if they are exact.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rankwise import RidgeRanker
+    >>> from rankwise.explain import explain_pair
+    >>> X = np.array([[0.0, 1.0], [1.0, 1.0], [1.0, 3.0], [0.0, 2.0]])
+    >>> ranker = RidgeRanker(alpha=1e-9).fit(X, [1, 4, 6, 2], qid=0)
+    >>> print(explain_pair(ranker, X[2], X[0]))
+    score 6 against 1: 5 above
+    feature   contribution     A     B
+    x0                  +3     1     0
+    x1                  +2     3     1
+    """
+
+    names: Sequence[str]
+    values: Float64Array
+    score_a: float
+    score_b: float
+    row_a: Sequence[Any]
+    row_b: Sequence[Any]
+    error: Float64Array | None = None
+
+    def order(self) -> Any:
+        """Order of the features by absolute contribution, largest first."""
+        return np.argsort(-np.abs(self.values), kind="stable")
+
+    def text(self, most: int = SHOWN) -> str:
+        """Table of the ``most`` largest contributions."""
+        difference = self.score_a - self.score_b
+        side = "above" if difference >= 0 else "below"
+        lines = [
+            f"score {self.score_a:.4g} against {self.score_b:.4g}: {abs(difference):.4g} {side}"
+        ]
+        order = [j for j in self.order().tolist() if self.values[j] != 0]
+        width = max([len("feature"), *(len(self.names[j]) for j in order[:most])])
+        sampled = "" if self.error is None else "        ±"
+        lines.append(f"{'feature':<{width}}   contribution{sampled}     A     B")
+        for j in order[:most]:
+            error = "" if self.error is None else f" {self.error[j]:8.2g}"
+            lines.append(
+                f"{self.names[j]:<{width}} {self.values[j]:>+14.4g}{error}"
+                f" {format_value(self.row_a[j]):>5} {format_value(self.row_b[j]):>5}"
+            )
+        rest = order[most:]
+        if rest:
+            lines.append(f"{len(rest)} others {self.values[rest].sum():+.4g}")
+        return join_lines(lines)
+
+    def __str__(self) -> str:
+        return self.text()
+
+
+@dataclass(frozen=True, eq=False)
+class RankingExplanation:
+    """Contributions of the features to the scores of rows within their queries.
+
+    Attributes
+    ----------
+    names : sequence of str
+    values : ndarray of shape (n_samples, n_features), float64
+        Contributions to a row's score minus the mean score of its query.
+    scores : ndarray of shape (n_samples,)
+    groups : QueryGroups
+    exact : bool
+        Whether the contributions are exact; otherwise they use some of the query's rows, or are
+        sampled.
+    """
+
+    names: Sequence[str]
+    values: Float64Array
+    scores: Float64Array
+    groups: QueryGroups
+    exact: bool
+
+    def ranks(self) -> Any:
+        """1-based rank of every row within its query."""
+        return self.groups.ranks(self.scores)
+
+    def importances(self) -> Float64Array:
+        """Mean absolute contribution of every feature, shape (n_features,)."""
+        return np.abs(self.values).mean(axis=0)
+
+    def text(self, rows: int = SHOWN, features: int = 3) -> str:
+        """First ``rows`` of every query, each with its largest contributions."""
+        ranks = self.ranks()
+        lines = []
+        for query in range(self.groups.n_queries):
+            members = self.groups.rows([query])
+            lines.append(f"query {self.groups.ids[query]}")
+            for row in members[np.argsort(ranks[members])][:rows].tolist():
+                lines.append(
+                    f"  {ranks[row]:>3}  row {row}  score {self.scores[row]:.4g}  "
+                    + _largest(self.names, self.values[row], features)
+                )
+        return join_lines(lines)
+
+    def __str__(self) -> str:
+        return self.text()
+
+
+@dataclass(frozen=True, eq=False)
+class ScoreExplanation:
+    """Contributions of the features to the score of every row.
+
+    Attributes
+    ----------
+    names : sequence of str
+    values : ndarray of shape (n_samples, n_features), float64
+        Contributions to a row's score minus ``expected``.
+    scores : ndarray of shape (n_samples,)
+    expected : float
+        Score without any feature: its mean over the training rows, as stored in the trees, or over
+        the background rows.
+    exact : bool
+        Whether the contributions are exact; otherwise they are sampled.
+    """
+
+    names: Sequence[str]
+    values: Float64Array
+    scores: Float64Array
+    expected: float
+    exact: bool
+
+    def importances(self) -> Float64Array:
+        """Mean absolute contribution of every feature, shape (n_features,)."""
+        return np.abs(self.values).mean(axis=0)
+
+    def text(self, rows: int = SHOWN, features: int = 3) -> str:
+        """First ``rows``, each with its largest contributions."""
+        lines = [f"expected score {self.expected:.4g}"]
+        for row in range(min(rows, len(self.scores))):
+            lines.append(
+                f"  row {row}  score {self.scores[row]:.4g}  "
+                + _largest(self.names, self.values[row], features)
+            )
+        return join_lines(lines)
+
+    def __str__(self) -> str:
+        return self.text()
+
+
+def _largest(names: Sequence[str], values: Float64Array, most: int) -> str:
+    """Largest contributions of a row."""
+    order = np.argsort(-np.abs(values), kind="stable")[:most].tolist()
+    return ", ".join(f"{names[j]} {values[j]:+.3g}" for j in order if values[j] != 0)
+
+
+def format_value(value: Any) -> str:
+    """Value of a feature as text, with four significant digits."""
+    return f"{value:.4g}" if isinstance(value, float | np.floating) else str(value)

@@ -8,14 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted
 
-from rankwise.explain.explanation import format_value
+from rankwise.explain.contributions import format_value
 from rankwise.explain.games import check_scores
 from rankwise.explain.table_rows import convert_to_table, names_of, score_mixed
 from rankwise.groups import QueryGroups
 from rankwise.prediction import reads_queries
-from rankwise.runtime.messages import join_lines
+from rankwise.runtime.messages import check_whole, join_lines
 from rankwise.typing import ArrayLike, Float64Array, Int64Array
 
 _OUTER = 0.01  # share of the rows at each end that the grid ignores
@@ -136,15 +135,13 @@ def feature_effect(
      2      0.625  0.625 to 0.625
      3      0.875  0.875 to 0.875
     """
-    check_is_fitted(ranker)
     check_scores(ranker)
     if reads_queries(ranker):
         raise ValueError(
             f"ranker must score each row by itself, got {type(ranker).__name__}, whose scores "
             "depend on the other rows of the query. Explain the model behind its query scaling."
         )
-    if n_points < 2:
-        raise ValueError(f"n_points must be at least 2, got {n_points}.")
+    check_whole("n_points", n_points, 2)
     table = convert_to_table(X)
     names = names_of(ranker, table)
     column = _column_number(feature, names)
@@ -186,8 +183,8 @@ def _column_number(feature: int | str, names: list[str]) -> int:
 
 def _draw_queries(groups: QueryGroups, most: int | None, random_state: Any) -> Int64Array:
     """Queries with at least two documents, drawn at random if there are more than ``most``."""
-    if most is not None and most < 1:
-        raise ValueError(f"max_queries must be at least 1 or None, got {most}.")
+    if most is not None:
+        check_whole("max_queries", most, 1, "None: all queries.")
     known = np.flatnonzero(np.diff(groups.indptr) > 1)
     if len(known) == 0:
         raise ValueError(

@@ -4,11 +4,8 @@ In a game of A and B, a set S of features takes its values from A, the others fr
 
 Shapley values are the only contributions that add up to ``f(A) - f(B)``, give 0 to a feature
 without effect, treat equal features alike and are additive over sums of models [1]_. For a sum of
-functions of single features, they are the differences of these functions.
-
-Exact Shapley values of sums of trees, for two games.
-
-The players are the features of a row x; the worth of a set S of features is
+functions of single features, they are the differences of these functions. For sums of trees, they
+are exact in two games whose players are the features of a row x; the worth of a set S is
 
 - tree_path_dependent: the score if nodes that split by a feature outside S send x to both sides,
   weighted by their shares of the training rows [3]_;
@@ -31,11 +28,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from math import factorial
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from scipy.special import comb
 from sklearn.base import is_classifier
+from sklearn.utils.validation import check_is_fitted
 
 from rankwise.checks.rows import check_columns_read
 from rankwise.explain.table_rows import BATCH, Score
@@ -47,11 +45,22 @@ from rankwise.kernels.tree_shapley import (
     path_values,
 )
 from rankwise.prediction import innermost
+from rankwise.runtime.messages import check_choice
 from rankwise.runtime.threads import available_threads, thread_map
 from rankwise.trees.tree_ensemble import TreeEnsemble
 from rankwise.typing import Float64Array, FloatArray, Int64Array
 
+Encode = Callable[[Any], FloatArray]
+_Nodes = tuple[Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, Any]
+_ROWS_AT_ONCE = 256
+_LANES = 128  # rows processed side by side
+GAMES = ("interventional", "tree_path_dependent")
 MOST_ENUMERATED = 10  # features, which give 1,024 mixed rows
+# Steps of scikit-learn whose column j is a function of column j alone.
+_BY_COLUMN = {
+    "Binarizer", "MaxAbsScaler", "MinMaxScaler", "OrdinalEncoder", "PowerTransformer",
+    "QuantileTransformer", "RobustScaler", "StandardScaler",
+}  # fmt: skip
 
 
 def enumerate_sets(score: Score, players: int) -> Float64Array:
@@ -101,12 +110,6 @@ def single(score: Score, players: int) -> Float64Array:
     sets = np.vstack([np.zeros((1, players), dtype=bool), np.eye(players, dtype=bool)])
     worth = score(sets)
     return worth[1:] - worth[0]
-
-
-_Nodes = tuple[Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, Any]
-
-_ROWS_AT_ONCE = 256
-_LANES = 128  # rows processed side by side
 
 
 @dataclass(frozen=True, eq=False)
@@ -286,17 +289,6 @@ def _split_groups(groups: Int64Array) -> list[Int64Array]:
     return [np.array(chunk, dtype=np.int64) for chunk in chunks if chunk]
 
 
-Game = Literal["interventional", "tree_path_dependent"]
-Encode = Callable[[Any], FloatArray]
-GAMES = ("interventional", "tree_path_dependent")
-
-# Steps of scikit-learn whose column j is a function of column j alone.
-_BY_COLUMN = {
-    "Binarizer", "MaxAbsScaler", "MinMaxScaler", "OrdinalEncoder", "PowerTransformer",
-    "QuantileTransformer", "RobustScaler", "StandardScaler",
-}  # fmt: skip
-
-
 def is_additive(estimator: Any) -> bool:
     """Whether scores are sums of functions of single features, as in linear models and stumps.
 
@@ -312,7 +304,8 @@ def is_additive(estimator: Any) -> bool:
 
 
 def check_scores(estimator: Any) -> None:
-    """Raise TypeError if the estimator is a classifier without ordered classes, hence no scores."""
+    """Raise unless the estimator is fitted and has scores: classes may have no order to rank by."""
+    check_is_fitted(estimator)
     last = innermost(estimator)
     if hasattr(last, "rank_score") or not hasattr(last, "__sklearn_tags__"):
         return
@@ -337,7 +330,12 @@ def tree_games(estimator: Any) -> tuple[TreeGames, Encode] | None:
             continue
         *before, (_, estimator) = estimator.steps
         steps += [step for _, step in before if step not in (None, "passthrough")]
-    if not hasattr(estimator, "tree_ensemble") or not all(map(_keeps_columns_apart, steps)):
+    are_by_column = [
+        type(step).__module__.startswith("sklearn.preprocessing.")
+        and type(step).__name__ in _BY_COLUMN
+        for step in steps
+    ]
+    if not hasattr(estimator, "tree_ensemble") or not all(are_by_column):
         return None
 
     def encode(X: Any) -> FloatArray:
@@ -350,17 +348,9 @@ def tree_games(estimator: Any) -> tuple[TreeGames, Encode] | None:
 
 def check_game(feature_perturbation: str, is_known: bool) -> None:
     """Raise ValueError if the game is unknown or does not apply to the model (not ``is_known``)."""
-    if feature_perturbation not in GAMES:
-        raise ValueError(
-            f"feature_perturbation must be one of {', '.join(GAMES)}, got {feature_perturbation!r}."
-        )
+    check_choice("feature_perturbation", feature_perturbation, GAMES)
     if feature_perturbation == "tree_path_dependent" and not is_known:
         raise ValueError(
             "feature_perturbation='tree_path_dependent' needs a model of trees, got another model. "
             "Pass feature_perturbation='interventional'."
         )
-
-
-def _keeps_columns_apart(step: Any) -> bool:
-    kind = type(step)
-    return kind.__module__.startswith("sklearn.preprocessing.") and kind.__name__ in _BY_COLUMN

@@ -1,6 +1,4 @@
-"""Importances of features by name, and by the loss when their values are permuted.
-
-Permutation importances: the loss of a measure when the values of a feature are permuted [1]_.
+"""Importances of features by name, and by the loss of a measure when values are permuted [1]_.
 
 References
 ----------
@@ -18,13 +16,13 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from rankwise.checks.rows import check_target
-from rankwise.explain.explanation import SHOWN, RankingExplanation, ScoreExplanation
+from rankwise.explain.contributions import SHOWN, RankingExplanation, ScoreExplanation
 from rankwise.explain.table_rows import convert_to_table, mix_rows, names_of
 from rankwise.groups import QueryGroups
 from rankwise.metrics import parse
 from rankwise.prediction import grades_of, innermost, predictions
-from rankwise.runtime.frames import materialise
-from rankwise.runtime.messages import join_lines
+from rankwise.runtime.frames import Table
+from rankwise.runtime.messages import check_choice, check_whole, join_lines
 from rankwise.typing import ArrayLike, Float64Array, FrameLike, Int64Array
 
 
@@ -215,11 +213,9 @@ def permutation_importances(
     >>> found.ranked()[0][0]
     'x0'
     """
-    if within not in ("rows", "queries"):
-        raise ValueError(f"within must be 'rows' or 'queries', got {within!r}.")
-    if n_repeats < 1:
-        raise ValueError(f"n_repeats must be at least 1, got {n_repeats}.")
-    table, parsed = convert_to_table(materialise(X)), parse(measure)
+    check_choice("within", within, ("rows", "queries"))
+    check_whole("n_repeats", n_repeats, 1)
+    table, parsed = convert_to_table(Table.of(X).rows), parse(measure)
     n, d = table.shape
     labels, groups = check_target(grades_of(model, y), n), QueryGroups.from_qid(qid, n)
 

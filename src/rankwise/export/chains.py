@@ -50,8 +50,7 @@ from rankwise.features.score_expansions import (
 )
 from rankwise.ordinal.ordinal_ranker import OrdinalRanker
 from rankwise.ordinal.proportional_odds import ProportionalOdds
-from rankwise.ordinal.ranking_tree import RankingTree
-from rankwise.ordinal.tree_ranker import TreeRanker
+from rankwise.ordinal.ranking_tree import RankingTree, TreeRanker
 from rankwise.ordinal.voted_prank import AggregatePRank, Votes
 from rankwise.rankers.adapters.read_booster import library_of, read_booster
 from rankwise.solvers.boosting.stump_search import StumpEnsemble

@@ -55,7 +55,7 @@ class Scaled:
 
 @dataclass(frozen=True, eq=False)
 class HiddenNodes:
-    """Hidden nodes, see :mod:`rankwise.features.random_nodes`.
+    """Hidden nodes, see :mod:`rankwise.features.random_features`.
 
     Weights are (n_in, n_out) and biases (n_out,).
     """

@@ -52,7 +52,6 @@ from sklearn.utils.validation import check_is_fitted
 from rankwise.checks.column_sizes import kernel_limit, warn_of_dominant_columns
 from rankwise.checks.parameter_constraints import POSITIVE, StrOptions, minimum
 from rankwise.checks.rows import check_rows
-from rankwise.features.feature_transformer import FeatureTransformer
 from rankwise.features.kernels import (
     KERNEL_NAMES,
     NAMED_WIDTHS,
@@ -60,6 +59,7 @@ from rankwise.features.kernels import (
     build_squared_distances,
     resolve_kernel,
 )
+from rankwise.features.random_features import FeatureTransformer
 from rankwise.row_order import distinct_rows
 from rankwise.structure.state_rules import (
     Instance,

@@ -30,8 +30,8 @@ from rankwise.checks.parameter_constraints import (
     minimum,
 )
 from rankwise.checks.rows import check_columns_read, check_rows
-from rankwise.features.feature_transformer import FeatureTransformer
 from rankwise.features.kernels import Kernel
+from rankwise.features.random_features import FeatureTransformer
 from rankwise.kernels.row_products import append_one, expand_csr, expand_rows
 from rankwise.structure.state_rules import Rule, integers, require
 from rankwise.typing import (

@@ -15,7 +15,7 @@ import numpy as np
 
 from rankwise.features.kernels import SLICE_ROWS, Kernel
 from rankwise.features.nystroem import NystroemMap
-from rankwise.features.random_nodes import ACTIVATIONS, NodeMap, sum_outputs
+from rankwise.features.random_features import ACTIVATIONS, NodeMap, sum_outputs
 from rankwise.structure.state_rules import Instance, MatrixRows, Number, Rule, Word, floats, require
 from rankwise.typing import Float64Array, FloatArray, Matrix, densify
 

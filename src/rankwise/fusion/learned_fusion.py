@@ -45,13 +45,12 @@ from rankwise.rankers.closed_form import (
     ColumnFeatures,
     build_closed_form,
 )
-from rankwise.rankers.kernel.lsrrank import LSRRank
+from rankwise.rankers.kernel.rankrls import LSRRank
 from rankwise.runtime.finite import restore_on_error
 from rankwise.runtime.messages import check_choice, check_whole, join_lines
 from rankwise.solvers.least_squares.path_selection import NonNegativePath
 from rankwise.structure.state_rules import Fitted, Names, Rule, require
-from rankwise.tuning.folds import DEFAULT_FOLDS
-from rankwise.tuning.penalty_search import Penalty
+from rankwise.tuning import DEFAULT_FOLDS, Penalty
 from rankwise.typing import Float64Array
 
 # Penalty of the default ranker if there are too few queries to choose one.

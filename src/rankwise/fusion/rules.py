@@ -236,7 +236,7 @@ def _borda(pool: RunPool, x: Float64Array, w: Float64Array) -> Float64Array:
 
 
 def _condorcet(pool: RunPool, x: Float64Array, w: Float64Array) -> Float64Array:
-    from rankwise.kernels.inversions import LEAST_LEAD, sort_by_majority
+    from rankwise.kernels.ranking_agreement import LEAST_LEAD, sort_by_majority
 
     groups, points = pool.groups, _borda(pool, x, w)
     codes, profile, first = groups.codes(), *_rank_profiles(pool)

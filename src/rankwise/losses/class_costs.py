@@ -1,6 +1,6 @@
 """Builders of costs of classes and of pairs of classes.
 
-Builders of class costs; ordinal: :func:`rankwise.losses.ordinal_costs.cost_matrix`.
+Builders of class costs; ordinal: :func:`rankwise.losses.class_costs.cost_matrix`.
 
 Transformed class costs for weighted all-pairs; their differences are weights of class pairs.
 
@@ -15,6 +15,23 @@ References
 ----------
 .. [1] Beygelzimer, Dani, Hayes, Langford & Zadrozny, "Error limiting reductions between
    classification tasks", ICML 22 (2005).
+
+Costs of predicting one class for another, and the threshold weights that follow from them.
+
+The reduction of ordinal ranking to binary questions "is the class above k?" [1]_ weighs question k
+of a row with costs c by ``|c_k - c_{k+1}|``. If costs are V-shaped, that is, if they do not fall
+with the distance from the true class on either side, the weights of the questions that a prediction
+answers wrongly sum to its cost.
+
+ERR-oriented costs [2]_ are
+``c_k = ERR of the query's best order - ERR if only this row is taken for class k``. Class numbers
+serve as grades, and the highest is the top of the scale.
+
+References
+----------
+.. [1] Li & Lin, "Ordinal regression by extended binary classification", NIPS 19 (2007).
+.. [2] Tsai, Chen, Chen, Ferng, Wang, Wen & Lin, "An ensemble ranking solution to the Yahoo!
+   Learning to Rank Challenge", technical report, National Taiwan University (2010), section 2.
 """
 
 from __future__ import annotations
@@ -26,9 +43,206 @@ from sklearn.utils import check_random_state
 
 from rankwise.checks.classes import order_labels
 from rankwise.checks.cost_tables import ClassCosts, cost_numbers
-from rankwise.losses.ordinal_costs import cost_matrix
+from rankwise.groups import FitData, QueryGroups
+from rankwise.kernels.topk import err_costs
 from rankwise.metrics.measures.confusion_matrix import Confusion
-from rankwise.typing import ArrayLike, Float64Array
+from rankwise.typing import ArrayLike, Float64Array, Int64Array
+
+BY_CLASS = ("absolute", "squared", "zero_one")
+COSTS = (*BY_CLASS, "err")
+# A fall in the costs below this share of the largest cost is rounding.
+_ROUNDING = 1e-12
+
+
+def cost_matrix(kind: str, n_classes: int) -> Float64Array:
+    """Costs by true class (row) and predicted class (column), (n_classes, n_classes).
+
+    "absolute" is ``|y - k|``, "squared" ``(y - k)^2``, and "zero_one" 1 if y and k differ.
+
+    Examples
+    --------
+    >>> from rankwise.losses.class_costs import cost_matrix
+    >>> cost_matrix("squared", 3)
+    array([[0., 1., 4.],
+           [1., 0., 1.],
+           [4., 1., 0.]])
+    """
+    if kind not in BY_CLASS:
+        raise ValueError(f"kind must be one of {', '.join(BY_CLASS)}, got {kind!r}.")
+    distance = np.abs(np.subtract.outer(np.arange(n_classes), np.arange(n_classes))).astype(float)
+    if kind == "squared":
+        return distance**2
+    return np.minimum(distance, 1.0) if kind == "zero_one" else distance
+
+
+def row_costs(
+    costs: str | ArrayLike,
+    codes: Int64Array,
+    n_classes: int,
+    groups: QueryGroups,
+    *,
+    weight: Float64Array | None = None,
+    kept: np.ndarray[Any, Any] | None = None,
+) -> Float64Array:
+    """Cost (n_samples, n_classes) of every class for every row, >= 0 and 0 for the true class.
+
+    ``costs`` is "err", a name for :func:`cost_matrix` or an array: (n_classes, n_classes) by true
+    and predicted class or (n_rows, n_classes) by row, of which the first applies if both shapes are
+    equal. An array must be finite, >= 0 and V-shaped; the cost of the true class is subtracted.
+    ``kept`` (n_rows,) masks the rows kept by ``fit``, as costs by row cover all rows. ``codes`` are
+    class numbers, 0 to n_classes - 1, and ``weight`` > 0; both are (n_samples,).
+
+    "err" needs ``groups`` and whole weights: a row of weight 2 counts as two rows. It takes O(m K)
+    for a query of m rows and K classes. A misclassified row ties with the rows of its predicted
+    class; its cost is the mean over its possible ranks among them.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rankwise.groups import QueryGroups
+    >>> from rankwise.losses.class_costs import row_costs
+    >>> row_costs("err", np.array([0, 1, 1]), 2, QueryGroups.single(3))
+    array([[0.        , 0.11111111],
+           [0.02083333, 0.        ],
+           [0.02083333, 0.        ]])
+    """
+    codes = np.asarray(codes).astype(np.int64)
+    if isinstance(costs, str):
+        if costs == "err":
+            return _err(codes, n_classes, groups, weight)
+        if costs not in COSTS:
+            raise ValueError(
+                f"costs must be one of {', '.join(COSTS)}, or an array, got {costs!r}."
+            )
+        return cost_matrix(costs, n_classes)[codes]
+    array = _check_costs(costs, n_classes, len(codes) if kept is None else len(kept))
+    if array.shape == (n_classes, n_classes):
+        table = array[codes]
+    else:
+        table = array if kept is None else array[kept]
+    table = table - np.take_along_axis(table, codes[:, None], axis=1)
+    _check_v_shape(table, codes)
+    return np.maximum(table, 0.0)
+
+
+def threshold_weights(costs: Float64Array) -> Float64Array:
+    """Weights ``|c_k - c_{k+1}|`` of the thresholds, shape (n_samples, n_classes - 1).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rankwise.losses.class_costs import threshold_weights
+    >>> threshold_weights(np.array([[4.0, 1.0, 0.0, 1.0]]))
+    array([[3., 1., 1.]])
+    """
+    return np.abs(np.diff(costs, axis=1))
+
+
+def query_setting(costs: str | ArrayLike) -> str | None:
+    """Setting of the costs that requires query ids, as users write it; None if there is none."""
+    return 'costs="err"' if isinstance(costs, str) and costs == "err" else None
+
+
+def fit_threshold_weights(costs: str | ArrayLike, data: FitData) -> Float64Array:
+    """Weights (n_samples, n_classes - 1) of the thresholds for the rows of a fit.
+
+    Classes are ordered. The weights are not multiplied by row weights. For ``costs``, see
+    :func:`row_costs`; they must not all be zero.
+    """
+    assert data.classes is not None
+    table = row_costs(
+        costs,
+        data.y.astype(np.int64),
+        len(data.classes),
+        data.groups,
+        weight=data.sample_weight,
+        kept=data.kept,
+    )
+    weights = threshold_weights(table)
+    if weights.size and not weights.any():
+        got = repr(costs) if isinstance(costs, str) else f"an array of shape {np.shape(costs)}"
+        raise ValueError(
+            f"costs must cost something for some row and class, got {got}, which gives zeros alone "
+            "(ERR-oriented costs are zero in queries of one row or class). Use other costs."
+        )
+    return weights
+
+
+def costs_of_rows(costs: str | ArrayLike, data: FitData, rows: Int64Array) -> str | ArrayLike:
+    """Costs for a subset of the checked rows; costs given by row are subset too."""
+    assert data.classes is not None
+    n_classes = len(data.classes)
+    if isinstance(costs, str) or np.shape(costs) == (n_classes, n_classes):
+        return costs
+    array = np.asarray(costs)
+    return (array if data.kept is None else array[data.kept])[rows]
+
+
+def v_shaped(costs: ArrayLike, codes: ArrayLike) -> Float64Array:
+    """Smallest V-shaped costs that are at least as large as the given costs (n_samples, n_classes).
+
+    They are running maxima from the true class outwards. ``codes`` (n_samples,) are the class
+    numbers of the rows; 0 to n_classes - 1 for a cost matrix by class.
+
+    Examples
+    --------
+    >>> from rankwise.losses.class_costs import v_shaped
+    >>> v_shaped([[2.0, 3.0, 0.0, 5.0, 1.0]], [2])
+    array([[3., 3., 0., 5., 5.]])
+    """
+    costs = cost_numbers(costs)
+    codes = np.asarray(codes)[:, None]
+    columns = np.arange(costs.shape[1])
+    above = np.maximum.accumulate(np.where(columns >= codes, costs, -np.inf), axis=1)
+    below = np.where(columns <= codes, costs, -np.inf)[:, ::-1]
+    below = np.maximum.accumulate(below, axis=1)[:, ::-1]
+    return np.where(columns >= codes, above, below)
+
+
+def _err(
+    codes: Int64Array, n_classes: int, groups: QueryGroups, weight: Float64Array | None
+) -> Float64Array:
+    """ERR-oriented costs; equal for the rows of a query that share a class."""
+    if weight is not None and (weight != np.rint(weight)).any():
+        raise ValueError(
+            'costs="err" needs whole sample_weight (a row of weight 2 is two rows of its query\'s '
+            f"list), got {weight[weight != np.rint(weight)][0]:g}. Drop it, or use other costs."
+        )
+    query = groups.codes()
+    cells = np.bincount(
+        query * n_classes + codes, weights=weight, minlength=groups.n_queries * n_classes
+    )
+    counts = np.rint(cells).astype(np.int64).reshape(groups.n_queries, n_classes)
+    # (2^y - 1) / 2^G, computed without overflow.
+    grades = np.arange(n_classes, dtype=np.float64)
+    stop = np.exp2(grades - (n_classes - 1)) - np.exp2(1.0 - n_classes)
+    table = np.empty((groups.n_queries, n_classes, n_classes))
+    err_costs(counts, stop, table)
+    return table[query, codes]
+
+
+def _check_costs(costs: ArrayLike, n_classes: int, n_rows: int) -> Float64Array:
+    array = cost_numbers(costs)
+    if array.shape not in ((n_classes, n_classes), (n_rows, n_classes)):
+        raise ValueError(
+            f"costs must have shape (n_classes, n_classes)=({n_classes}, {n_classes}) or "
+            f"(n_samples, n_classes)=({n_rows}, {n_classes}), got {array.shape}."
+        )
+    return array
+
+
+def _check_v_shape(table: Float64Array, codes: Int64Array) -> None:
+    rises = np.diff(table, axis=1) * np.where(
+        np.arange(table.shape[1] - 1) >= codes[:, None], 1.0, -1.0
+    )
+    slack = _ROUNDING * np.abs(table).max(initial=0.0)
+    if (rises < -slack).any():
+        row = int(np.argmax((rises < -slack).any(axis=1)))
+        raise ValueError(
+            "costs must not fall with the distance from the true class, got "
+            f"{table[row].tolist()} for class number {int(codes[row])} (its cost subtracted). "
+            "Use rankwise.losses.class_costs.v_shaped(costs, class_numbers)."
+        )
 
 
 def ordinal_costs(kind: str, classes: ArrayLike | int) -> ClassCosts:

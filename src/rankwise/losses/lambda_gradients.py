@@ -40,9 +40,8 @@ from rankwise.kernels.lambda_gradients import (
     neighbour_gradients,
 )
 from rankwise.losses.gradient_loss import CHUNK_ROWS, GradientLoss, JudgedRows
-from rankwise.metrics.conventions import discounts, gain_table
-from rankwise.metrics.measure import Measure
-from rankwise.metrics.measures.ndcg import DCG, NDCG, ExpectedReciprocalRank
+from rankwise.metrics.measure import Measure, TopMeasure
+from rankwise.metrics.measures.ndcg import DCG, NDCG, ExpectedReciprocalRank, gain_table
 from rankwise.metrics.measures.relevance import (
     AveragePrecision,
     Precision,
@@ -50,7 +49,7 @@ from rankwise.metrics.measures.relevance import (
     Recall,
     ReciprocalRank,
 )
-from rankwise.metrics.measures.top import TopMeasure
+from rankwise.metrics.scored import discounts
 from rankwise.typing import Float64Array, Int64Array
 
 N_DRAWS = 10

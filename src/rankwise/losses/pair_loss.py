@@ -20,7 +20,7 @@ from typing import Protocol
 import numpy as np
 
 from rankwise.groups import GroupedRows
-from rankwise.kernels.pair_logistic import logistic_curvature, logistic_point, raise_scores
+from rankwise.kernels.pair_losses import logistic_curvature, logistic_point, raise_scores
 from rankwise.losses.score_loss import (
     PairWeight,
     QueryWeight,

@@ -7,7 +7,7 @@ hinge ``h(s) = max(0, s)^2``, or the hinge ``max(0, s)``, bent by a parabola up 
 ``s^2 / (2 bend)``, then ``s - bend / 2``. The margin ``delta`` is 1 or ``y_i - y_j``; the latter is
 a margin of 0 for the keys ``f - y``.
 
-Composition: pairs of distinct grades x hinge; :mod:`rankwise.kernels.pair_hinge` does the sums.
+Composition: pairs of distinct grades x hinge; :mod:`rankwise.kernels.pair_losses` does the sums.
 
 Hinge loss over an explicit list of pairs.
 
@@ -21,7 +21,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from rankwise.groups import GroupedRows
-from rankwise.kernels.pair_hinge import (
+from rankwise.kernels.pair_losses import (
     apply_listed_curvature,
     evaluate_listed_pairs,
     hinge_curvature,

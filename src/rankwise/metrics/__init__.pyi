@@ -1,6 +1,6 @@
 from .default import UndefinedMeasureWarning as UndefinedMeasureWarning
-from .evaluated_rows import TiedScoresWarning as TiedScoresWarning
 from .evaluation import EvaluationResult as EvaluationResult
+from .evaluation import TiedScoresWarning as TiedScoresWarning
 from .evaluation import evaluate as evaluate
 from .evaluation import make_scorer as make_scorer
 from .label_evaluation import LabelResult as LabelResult
@@ -16,6 +16,6 @@ from .measures.confusion_matrix import kappa_interval as kappa_interval
 from .measures.confusion_matrix import make_cost_scorer as make_cost_scorer
 from .measures.confusion_matrix import mean_cost as mean_cost
 from .measures.label_measures import label_propensities as label_propensities
-from .names import PRESETS as PRESETS
 from .scored import ScoredGroups as ScoredGroups
+from .spec import PRESETS as PRESETS
 from .spec import parse as parse

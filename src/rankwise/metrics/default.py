@@ -13,6 +13,7 @@ import numpy as np
 from rankwise.checks.classes import are_whole, middle_label
 from rankwise.groups import QueryGroups
 from rankwise.metrics.measure import Measure
+from rankwise.metrics.spec import parse
 from rankwise.runtime.messages import callers_level
 from rankwise.typing import Float64Array
 
@@ -36,8 +37,6 @@ def default_score_name(y: Float64Array, measure: str | None = None) -> str:
     graded = is_graded(y)
     if measure is None or measure == GRADED:
         return GRADED if graded else f"1 - {MISRANKING}"
-    from rankwise.metrics.spec import parse
-
     parsed = parse(measure)
     if not graded:
         values = np.unique(y)
@@ -65,8 +64,6 @@ def mean_score(
     also weigh within the query if the measure is a mean over rows. NaN, with an
     UndefinedMeasureWarning, if no query counts.
     """
-    from rankwise.metrics.spec import parse
-
     values, query_weight = score_per_query(name, y, scores, groups, weight)
     if len(y) > groups.n_queries:
         warn_of_constant({f"score, {name}": parse(name)}, y, groups.n_queries)
@@ -81,8 +78,6 @@ def score_per_query(
     weight: Float64Array | None = None,
 ) -> tuple[Float64Array, Float64Array | None]:
     """Value and weight of every query with a row of positive weight; no weights without any."""
-    from rankwise.metrics.spec import parse
-
     measure = parse(name)
     if weight is None:
         return measure.per_query(y, scores, groups), None
@@ -102,8 +97,6 @@ def aggregate_score(
     name: str, y: Float64Array, values: Float64Array, query_weight: Float64Array | None
 ) -> float:
     """Mean over the queries that count, with a warning if none does."""
-    from rankwise.metrics.spec import parse
-
     measure = parse(name)
     counted = ~np.isnan(values)
     if not counted.any():

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.metadata_routing import UNUSED
@@ -16,24 +19,23 @@ from rankwise.checks.exact_values import (
     LARGEST_EXACT,
     check_exact,
     exact_float64,
+    id_texts,
     order_keeping_float64,
 )
 from rankwise.checks.rows import warn_of_one_query
-from rankwise.datasets.readers.judged_run import judge, refuses_both_ways
-from rankwise.datasets.readers.results import read_judgements
+from rankwise.datasets.data import RankingData
+from rankwise.datasets.readers.judged_run import (
+    JudgedRun,
+    describe_identical_ids,
+    drop_identical_ids,
+    judge,
+    refuses_both_ways,
+)
+from rankwise.datasets.readers.results import as_run, read_judgements
 from rankwise.datasets.readers.trec import Qrels, Run
+from rankwise.datasets.table_columns import is_frame
 from rankwise.groups import QueryGroups
 from rankwise.metrics.default import warn_of_constant, warn_of_undefined, why_undefined
-from rankwise.metrics.evaluated_rows import (
-    DEFAULT_MEASURES,
-    Given,
-    ScoredRows,
-    refuse_ties_without_ids,
-    tie_rule,
-    unpack_rows,
-    unpack_run,
-    warn_of_ties,
-)
 from rankwise.metrics.measure import Measure
 from rankwise.metrics.spec import list_specs, parse
 from rankwise.metrics.statistics.prediction_powered import PoweredMean, prediction_powered_mean
@@ -42,14 +44,16 @@ from rankwise.runtime.frames import convert_to_array, convert_to_values
 from rankwise.runtime.messages import callers_level, join_lines
 from rankwise.typing import Float64Array
 
-if TYPE_CHECKING:
-    from rankwise.datasets.data import RankingData
-    from rankwise.datasets.readers.judged_run import JudgedRun
-
-
+DEFAULT_MEASURES = ("nDCG@10",)
+# With a machine judge every query counts, so that each has a human and a machine value.
+DEFAULT_MEASURE = "nDCG(empty=0)@10"
 # Labels are real numbers if one of the first _READ is not whole. Scores look like grades if all of
 # them are whole and each value occurs in at least _PER_GRADE rows on average.
 _READ, _PER_GRADE = 256, 2
+# Values of the same rows in another order, but for rounding.
+_SAME = 1e-12
+# doc_ids, retrieved, judged and pooled, as evaluate takes them
+Columns: TypeAlias = dict[str, Any]
 
 
 @refuses_both_ways(
@@ -170,11 +174,12 @@ def evaluate(
     >>> round(evaluate(y, predicted, None, "MAE", classes=["poor", "fair", "good"])["MAE"], 4)
     0.3333
     """
-    arguments = Given(y, scores, qid, measures, doc_ids, retrieved, judged, pooled)
-    arguments = arguments._replace(ignore_identical_ids=ignore_identical_ids)
+    columns = {"doc_ids": doc_ids, "retrieved": retrieved, "judged": judged, "pooled": pooled}
+    arguments = (y, scores, qid, measures, columns, ignore_identical_ids)
     if judge is not None:
-        return _evaluate_with_judge(arguments, judge, preset)
-    y, scores, qid, measures, doc_ids, retrieved, judged, pooled, _ = unpack_rows(arguments)
+        return _evaluate_with_machine(*arguments, judge, preset)
+    y, scores, qid, measures, columns = _unpack_rows(*arguments)
+    doc_ids, retrieved = columns["doc_ids"], columns["retrieved"]
     given = list_specs(measures)
     parsed = {spec if isinstance(spec, str) else str(spec): parse(spec, preset) for spec in given}
     labels, values = convert_to_values(y), convert_to_values(scores)
@@ -194,7 +199,7 @@ def evaluate(
             f"y and scores must have the same length, got {len(y)} and {len(scores)}. "
             "Pass one label and one score per row."
         )
-    known, chosen = _judgement_masks(judged, pooled, len(y))
+    known, chosen = _judgement_masks(columns["judged"], columns["pooled"], len(y))
     if known is not None:
         y = _grade_unjudged(y, known, parsed)
     if retrieved is not None:
@@ -204,9 +209,10 @@ def evaluate(
     groups = QueryGroups.from_qid(qid, len(y))
     rows = ScoredRows(y, scores, groups, retrieved is not None, known, chosen)
     if doc_ids is None:
-        refuse_ties_without_ids(parsed, rows, preset)
+        _refuse_ties_without_ids(parsed, rows, preset)
     per_query = _values_per_query(parsed, rows, doc_ids)
-    warn_of_ties(_select_left_to_preset(parsed, preset), per_query, rows)
+    if preset is not None:
+        _warn_of_ties(parsed, per_query, rows)
     warn_of_undefined(parsed, per_query, y)
     # A run that retrieves only relevant documents is a good one, unless grades say otherwise.
     is_table = retrieved is None or (bool(np.all(retrieved)) and y.min() < y.max())
@@ -217,49 +223,81 @@ def evaluate(
     return EvaluationResult(means, per_query, groups.ids, parsed, unjudged)
 
 
-def _evaluate_with_judge(given: Given, machine: Any, preset: str | None) -> EvaluationResult:
+def _unpack_rows(
+    y: Any, scores: Any, qid: Any, measures: Any, columns: Columns, ignore_identical_ids: bool
+) -> tuple[Any, Any, Any, Any, Columns]:
+    """Replace objects that carry several of the arguments by their columns.
 
-    run, human, measures = unpack_run(given)
-    specs = [DEFAULT_MEASURE] if measures is DEFAULT_MEASURES else list_specs(measures)
-    return evaluate_with_machine(run, human, machine, specs, preset)
+    Positional arguments move up: a run comes with its queries, so the measures follow. An argument
+    that is missing, is passed twice or has changed places with another raises an error.
+    """
+    if isinstance(y, JudgedRun):
+        measures = _moved_measures(measures, scores if qid is None else qid)
+        _refuse_extra(columns, "a judged run")
+        if ignore_identical_ids:
+            raise TypeError("a judged run is joined: pass ignore_identical_ids=True to judge.")
+        if note := describe_identical_ids(y):
+            warnings.warn(f"{note}.", UserWarning, stacklevel=callers_level())
+        return y.y, y.scores, y.qid, measures, {name: getattr(y, name) for name in columns}
+    is_judged = isinstance(y, RankingData) and not isinstance(scores, Qrels | RankingData)
+    if isinstance(y, Qrels) or isinstance(scores, Run) or (is_judged and _is_run(scores, y)):
+        raise ValueError("pass the run first, then its judgements: evaluate(run, qrels, measures).")
+    if _is_run(y, scores):
+        if scores is None:
+            raise TypeError("a run needs judgements: evaluate(run, qrels, measures).")
+        _refuse_extra(columns, "a run")
+        rows = judge(run=y, qrels=scores, ignore_identical_ids=ignore_identical_ids)
+        if not (rows.judged & rows.retrieved).any():
+            raise ValueError(
+                "the run and the judgements have no document of a query in common, or none with a "
+                "grade of at least 0. Check that both use the same query and document ids, and "
+                "that neither is empty."
+            )
+        return _unpack_rows(rows, None, qid, measures, columns, False)
+    if ignore_identical_ids:
+        raise TypeError("ignore_identical_ids needs a run: evaluate(run, qrels, measures).")
+    if isinstance(y, RankingData):
+        if scores is None:
+            raise TypeError("scores are missing: evaluate(data, scores, measures).")
+        own = {"doc_ids": y.doc_ids, "judged": y.judged}
+        columns = {n: own.get(n) if column is None else column for n, column in columns.items()}
+        return y.y, scores, y.groups, _moved_measures(measures, qid), columns
+    if scores is None:
+        raise TypeError("scores are missing: evaluate(y, scores, qid, measures).")
+    return y, scores, qid, measures, columns
 
 
-def _values_per_query(
-    measures: dict[str, Measure], rows: ScoredRows, doc_ids: ArrayLike | None
-) -> dict[str, Float64Array]:
-    """Values of every measure, of rows in the order that its rule for ties expects."""
-    found = {}
-    for by_id in (False, True):
-        chosen = {s: m for s, m in measures.items() if by_id == (tie_rule(m) == "docid")}
-        if chosen:
-            ordered = rows.by_id(doc_ids) if by_id and doc_ids is not None else rows
-            found |= dict(zip(chosen, ordered.values(chosen.values()), strict=True))
-    return {spec: found[spec] for spec in measures}
+def _is_run(y: Any, judgements: Any) -> bool:
+    """Whether the first argument is a run, rather than one label per row."""
+    if isinstance(y, Run | str | Path | Mapping):
+        return True
+    if isinstance(y, list):
+        return bool(y) and (isinstance(y[0], Run | Path | Mapping) or is_frame(y[0]))
+    whole = isinstance(judgements, Qrels | str | Path | Mapping | RankingData)
+    return is_frame(y) and (whole or len(getattr(y, "columns", [])) > 1)
 
 
-def _measure_unjudged(
-    measures: dict[str, Measure], rows: ScoredRows, doc_ids: ArrayLike | None
-) -> dict[str, float]:
-    """Mean share of unjudged rows among those that each measure reads as not relevant."""
-    if rows.judged is None:
-        return {}
-    from rankwise.metrics.measures.relevance import find_unjudged_share  # loads numba
+def _moved_measures(measures: Any, moved: Any) -> Any:
+    """Measures, which may stand in the place of an argument that the data replace."""
+    if moved is None:
+        return measures
+    several = [moved] if isinstance(moved, str | Measure) else moved
+    if not isinstance(several, list | tuple) or not all(
+        isinstance(measure, str | Measure) for measure in several
+    ):
+        raise TypeError(
+            f"the first argument has its own query ids, got {type(moved).__name__} beside it. Pass "
+            "the measures next."
+        )
+    if measures is not DEFAULT_MEASURES:
+        raise TypeError("measures are passed twice. The first argument has its own query ids.")
+    return moved
 
-    beside = {spec: find_unjudged_share(measure) for spec, measure in measures.items()}
-    known: dict[str, Measure] = {spec: m for spec, m in beside.items() if m is not None}
-    values = _values_per_query(known, rows, doc_ids)
-    return {spec: measure.aggregate(values[spec]) for spec, measure in known.items()}
 
-
-def _select_left_to_preset(measures: dict[str, Measure], preset: str | None) -> dict[str, Measure]:
-    """Measures whose rule for ties comes from the preset, rather than from the caller."""
-    if preset is None:
-        return {}
-    return {
-        spec: measure
-        for spec, measure in measures.items()
-        if tie_rule(measure) == "stable" and tie_rule(parse(spec)) != "stable"
-    }
+def _refuse_extra(columns: Columns, what: str) -> None:
+    for name, column in columns.items():
+        if column is not None:
+            raise TypeError(f"{what} has its own {name}. Leave out {name}.")
 
 
 def _class_numbers(
@@ -379,9 +417,8 @@ def _mask(name: str, values: ArrayLike, n_samples: int) -> NDArray[np.bool_]:
     return mask
 
 
-def _column(name: str, values: Any) -> NDArray[Any]:
+def _column(name: str, array: NDArray[Any]) -> NDArray[Any]:
     """One real number per row; shape (n, 1) is accepted as (n,)."""
-    array = convert_to_values(values)
     if array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]
     if array.ndim != 1:
@@ -394,6 +431,161 @@ def _column(name: str, values: Any) -> NDArray[Any]:
             "Convert text and dates to numbers first."
         )
     return array
+
+
+class TiedScoresWarning(UserWarning):
+    """The order in which rows of equal score were passed decides the value of a measure.
+
+    ``ties='mean'`` takes the mean over all orders instead.
+    """
+
+
+@dataclass(frozen=True, eq=False)
+class ScoredRows:
+    """Rows to evaluate; all arrays are (n_samples,)."""
+
+    y: NDArray[Any]
+    scores: NDArray[Any]
+    groups: QueryGroups
+    may_miss: bool = False  # whether a score of minus infinity marks a row that was not retrieved
+    # Whether each row has a judgement; None if that is unknown
+    judged: NDArray[np.bool_] | None = None
+    # Whether each row was to be judged; None: the judged ones were
+    pooled: NDArray[np.bool_] | None = None
+
+    @cached_property
+    def have_ties(self) -> bool:
+        """Whether two rows of a query have equal scores; rows that were not retrieved have."""
+        from rankwise.metrics.scored import have_ties  # loads numba
+
+        return have_ties(self.scores, self.groups)
+
+    def values(self, measures: Collection[Measure]) -> list[Float64Array]:
+        """Values per query of every measure."""
+        from rankwise.metrics.scored import compute  # loads numba
+
+        measures = list(measures)
+        words: Any = {"may_miss": self.may_miss, "judged": self.judged, "pooled": self.pooled}
+        return compute(measures, self.y, self.scores, self.groups, **words)
+
+    def by_id(self, doc_ids: ArrayLike) -> ScoredRows:
+        """The rows of each query by ascending document id, the order that ``"docid"`` expects.
+
+        ValueError is raised if there is not one id per row, an id is missing, or a query has a
+        document twice.
+        """
+        ids = convert_to_array(doc_ids)
+        if ids.shape != self.y.shape:
+            raise ValueError(
+                f"doc_ids must have n_samples={len(self.y)} entries, got shape {ids.shape}. Pass "
+                "one document id per row."
+            )
+        # Ids are text in run files, so 10 comes before 9, as in trec_eval.
+        names = id_texts(ids, "doc_ids")
+        encoded = pa.array(names, pa.string()).dictionary_encode()
+        # Code points sort like the bytes of UTF-8.
+        by_text = np.argsort(np.array(encoded.dictionary.to_pylist(), dtype=object))
+        place = np.argsort(by_text)[encoded.indices.to_numpy()]
+        codes = self.groups.codes()
+        order = np.lexsort((place, codes))
+        twice = (np.diff(codes[order]) == 0) & (np.diff(place[order]) == 0)
+        if twice.any():
+            row = int(order[1:][twice].min())
+            raise ValueError(
+                f"doc_ids must not repeat within a query, got {names[row]!r} of query "
+                f"{self.groups.ids[codes[row]]!s} again at row {row}. A document has one rank."
+            )
+        return replace(self, groups=QueryGroups(self.groups.indptr, order, self.groups.ids))
+
+    def bounds(self, measure: Measure) -> tuple[Float64Array, Float64Array]:
+        """Lowest and highest value per query over all orders of tied rows."""
+        ends = self.values([replace(measure, **{"ties": rule}) for rule in ("worst", "best")])
+        return np.minimum(*ends), np.maximum(*ends)
+
+
+def tie_rule(measure: Measure) -> str | None:
+    """Rule for rows of equal score, of measures that rank rows; else None."""
+    rule = getattr(measure, "ties", None)
+    return rule if measure.reads_from_top and isinstance(rule, str) else None
+
+
+def _refuse_ties_without_ids(
+    measures: Mapping[str, Measure], rows: ScoredRows, preset: str | None
+) -> None:
+    """Raise ValueError if a measure breaks ties by id, and their order could change its value."""
+    for spec, measure in measures.items():
+        # Without ties no order is open, and ranking once is cheaper than all orders of ties.
+        if tie_rule(measure) != "docid" or not rows.have_ties:
+            continue
+        low, high = rows.bounds(measure)
+        n_decided = int((high - low > _SAME).sum())
+        if n_decided:
+            raise ValueError(
+                f"measure {spec!r} breaks ties by document id"
+                f"{'' if preset is None else f' (preset={preset!r})'}, and the order of rows with "
+                f"equal scores decides {n_decided} of {_queries(rows.groups.n_queries)}: its mean "
+                f"is between {measure.aggregate(low):.4f} and {measure.aggregate(high):.4f}. Pass "
+                f"doc_ids, or write {measure.name}(ties=mean) for the mean over all orders."
+            )
+
+
+def _warn_of_ties(
+    measures: Mapping[str, Measure], per_query: Mapping[str, Float64Array], rows: ScoredRows
+) -> None:
+    """Warn of measures whose preset ranks ties by row, where the order of the rows decides.
+
+    A value that equals the mean over all orders, by chance or not, needs no warning, and neither
+    does a rule for ties that the caller wrote.
+    """
+    by_row = {
+        spec: measure
+        for spec, measure in measures.items()
+        if tie_rule(measure) == "stable" and tie_rule(parse(spec)) != "stable"
+    }
+    if not by_row or not rows.have_ties:
+        return
+    averages = rows.values([replace(measure, **{"ties": "mean"}) for measure in by_row.values()])
+    for (spec, measure), average in zip(by_row.items(), averages, strict=True):
+        if not (np.abs(average - per_query[spec]) > _SAME).any():
+            continue
+        low, high = rows.bounds(measure)
+        n_decided = int((high - low > _SAME).sum())
+        warnings.warn(
+            f"{spec}: rows with equal scores rank in the order of the rows (ties='stable'), which "
+            f"decides {n_decided} of {_queries(rows.groups.n_queries)}: the mean is "
+            f"{measure.aggregate(per_query[spec]):.4f}, and between {measure.aggregate(low):.4f} "
+            f"and {measure.aggregate(high):.4f} in other orders. Write {measure.name}(ties=mean) "
+            "for the mean over all orders.",
+            TiedScoresWarning,
+            stacklevel=callers_level(),
+        )
+
+
+def _values_per_query(
+    measures: dict[str, Measure], rows: ScoredRows, doc_ids: ArrayLike | None
+) -> dict[str, Float64Array]:
+    """Values of every measure, of rows in the order that its rule for ties expects."""
+    found = {}
+    for by_id in (False, True):
+        chosen = {s: m for s, m in measures.items() if by_id == (tie_rule(m) == "docid")}
+        if chosen:
+            ordered = rows.by_id(doc_ids) if by_id and doc_ids is not None else rows
+            found |= dict(zip(chosen, ordered.values(chosen.values()), strict=True))
+    return {spec: found[spec] for spec in measures}
+
+
+def _measure_unjudged(
+    measures: dict[str, Measure], rows: ScoredRows, doc_ids: ArrayLike | None
+) -> dict[str, float]:
+    """Mean share of unjudged rows among those that each measure reads as not relevant."""
+    if rows.judged is None:
+        return {}
+    from rankwise.metrics.measures.relevance import find_unjudged_share  # loads numba
+
+    beside = {spec: find_unjudged_share(measure) for spec, measure in measures.items()}
+    known: dict[str, Measure] = {spec: m for spec, m in beside.items() if m is not None}
+    values = _values_per_query(known, rows, doc_ids)
+    return {spec: measure.aggregate(values[spec]) for spec, measure in known.items()}
 
 
 @dataclass(frozen=True, eq=False)
@@ -448,7 +640,15 @@ class EvaluationResult(MeanValues):
 
     def __repr__(self) -> str:
         if self.powered:
-            return self._show_powered()
+            first = next(iter(self.powered.values()))
+            lines = [
+                f"EvaluationResult of {_queries(first.n_human)} with human and machine judgements, "
+                f"{first.n_machine} with those of the machine only",
+                *show_estimates(self.powered),
+            ]
+            if self.n_left_out:
+                lines.append(f"{_queries(self.n_left_out)} without machine judgements do not count")
+            return join_lines(lines)
         width = max([len(spec) for spec in self.means], default=0)
         lines = [f"EvaluationResult of {_queries(len(self.qids))}"]
         for spec, mean in self.means.items():
@@ -462,101 +662,80 @@ class EvaluationResult(MeanValues):
             lines.append(f"  {spec:<{width}}  {mean:.4f}  {'' if full == spec else full}{note}")
         return join_lines(line.rstrip() for line in lines)
 
-    def _show_powered(self) -> str:
-
-        first = next(iter(self.powered.values()))
-        lines = [
-            f"EvaluationResult of {_queries(first.n_human)} with human and machine judgements, "
-            f"{first.n_machine} with those of the machine only",
-            *show_estimates(self.powered),
-        ]
-        if self.n_left_out:
-            lines.append(f"{_queries(self.n_left_out)} without machine judgements do not count")
-        return join_lines(lines)
-
 
 def _queries(n: int) -> str:
     return f"{n} {'query' if n == 1 else 'queries'}"
 
 
-# Every query counts, so that each has a human and a machine value.
-DEFAULT_MEASURE = "nDCG(empty=0)@10"
-_COLUMNS = (
-    "",
-    "estimate",
-    "interval",
-    "humans alone",
-    "machine",
-    "r",
-    "weight",
-    "bias",
-    "p (bias)",
-)
-
-
-@dataclass(frozen=True, eq=False)
-class TwoJudges:
-    """Judgements of people and of a machine."""
-
-    both_human: Qrels  # of the queries that both judged, as ``both_machine``
-    both_machine: Qrels
-    machine_only: Qrels  # of the further queries of the machine
-    n_left_out: int  # number of queries that only people judged
-
-    @classmethod
-    def read(cls, human: Any, machine: Any) -> TwoJudges:
-        """Read both judgements, in any form that ``read_judgements`` takes.
-
-        ValueError is raised if they share fewer than three queries.
-        """
-        by_human, by_machine = read_judgements(human), read_judgements(machine)
-        asked = np.unique(by_human.qid)
-        both = np.intersect1d(asked, by_machine.qid)
-        if len(both) < 3:
-            raise ValueError(
-                f"human and machine must share at least 3 judged queries, got {len(both)}. Let the "
-                "machine judge the queries with human judgements, too."
-            )
-        is_shared = np.isin(by_machine.qid, both)
-        return cls(
-            _only(by_human, np.isin(by_human.qid, both)),
-            _only(by_machine, is_shared),
-            _only(by_machine, ~is_shared),
-            len(asked) - len(both),
-        )
-
-    def measure(self, run: Run, specs: Sequence[str | Measure], preset: str | None) -> JudgedValues:
-        """Values of a run per query."""
-        parts = (self.both_human, self.both_machine, self.machine_only)
-        qids, *values = zip(*(_values(run, qrels, specs, preset) for qrels in parts), strict=True)
-        by_spec = {str(spec): list(found) for spec, found in zip(specs, values, strict=True)}
-        return JudgedValues(qids[0], by_spec)
-
-
-@dataclass(frozen=True, eq=False)
-class JudgedValues:
-    """Values of a run per query."""
-
-    qids: NDArray[Any]  # (n,), queries that both judged
-    # By measure: human and machine values of these queries, machine values of the others
-    values: dict[str, list[Float64Array]]
-
-
-def evaluate_with_machine(
-    run: Run, human: Any, machine: Any, specs: Sequence[str | Measure], preset: str | None
+def _evaluate_with_machine(
+    y: Any,
+    human: Any,
+    qid: Any,
+    measures: Any,
+    columns: Columns,
+    ignore_identical_ids: bool,
+    machine: Any,
+    preset: str | None,
 ) -> EvaluationResult:
-    """Prediction-powered means of one run; see :func:`rankwise.metrics.evaluate`."""
-    judges = TwoJudges.read(human, machine)
-    found = judges.measure(run, specs, preset)
-    powered = {spec: estimate_mean(spec, values) for spec, values in found.values.items()}
+    """Prediction-powered means of one run; the arguments are those of :func:`_unpack_rows`."""
+    if isinstance(y, Qrels) or human is None or not _is_run(y, human):
+        raise TypeError(
+            "judge needs a run and human judgements: evaluate(run, human, measures, judge=machine)."
+        )
+    _refuse_extra(columns, "a run")
+    run = drop_identical_ids(as_run(y)) if ignore_identical_ids else as_run(y)
+    measures = _moved_measures(measures, qid)
+    specs = [DEFAULT_MEASURE] if measures is DEFAULT_MEASURES else list_specs(measures)
+    by_measure, qids, n_left_out = values_by_both_judges({"": run}, human, machine, specs, preset)
+    values = {spec: by_run[""] for spec, by_run in by_measure.items()}
+    powered = {spec: estimate_mean(spec, found) for spec, found in values.items()}
     return EvaluationResult(
         {spec: estimate.mean for spec, estimate in powered.items()},
-        {spec: values[0] for spec, values in found.values.items()},
-        found.qids,
+        {spec: found[0] for spec, found in values.items()},
+        qids,
         {str(spec): parse(spec, preset) for spec in specs},
         powered=powered,
-        n_left_out=judges.n_left_out,
+        n_left_out=n_left_out,
     )
+
+
+def values_by_both_judges(
+    runs: Mapping[str, Run],
+    human: Any,
+    machine: Any,
+    specs: Sequence[str | Measure],
+    preset: str | None,
+) -> tuple[dict[str, dict[str, list[Float64Array]]], NDArray[Any], int]:
+    """Values per query by human and by machine judgements, in any form of ``read_judgements``.
+
+    Returns, by measure and run, human and machine values of the queries that both judged and
+    machine values of the others; the queries that both judged; and the number of queries that only
+    people judged. ValueError is raised if both judged fewer than three queries.
+    """
+    by_human, by_machine = read_judgements(human), read_judgements(machine)
+    asked = np.unique(by_human.qid)
+    both = np.intersect1d(asked, by_machine.qid)
+    if len(both) < 3:
+        raise ValueError(
+            f"human and machine must share at least 3 judged queries, got {len(both)}. Let the "
+            "machine judge the queries with human judgements, too."
+        )
+    is_shared = np.isin(by_machine.qid, both)
+    values = {str(spec): {name: [np.empty(0)] * 3 for name in runs} for spec in specs}
+    qids = both
+    for part, (qrels, kept) in enumerate(
+        ((by_human, np.isin(by_human.qid, both)), (by_machine, is_shared), (by_machine, ~is_shared))
+    ):
+        if not kept.any():
+            continue
+        judgements = Qrels(qrels.qid[kept], qrels.doc_ids[kept], qrels.relevance[kept])
+        for name, run in runs.items():
+            result = evaluate(judge(run, judgements, all_queries=True), specs, preset=preset)
+            order = np.argsort(result.qids)
+            qids = result.qids[order] if part == 0 else qids
+            for spec, by_run in values.items():
+                by_run[name][part] = result.per_query[spec][order]
+    return values, qids, len(asked) - len(both)
 
 
 def estimate_mean(
@@ -575,7 +754,23 @@ def estimate_mean(
 
 def show_estimates(rows: Mapping[str, PoweredMean]) -> list[str]:
     """Aligned lines of a table of estimates by name, after a header."""
-    cells = [_COLUMNS, *(_row(name, found) for name, found in rows.items())]
+    cells: list[tuple[str, ...]] = [
+        ("", "estimate", "interval", "humans alone", "machine", "r", "weight", "bias", "p (bias)")
+    ]
+    for name, found in rows.items():
+        cells.append(
+            (
+                name,
+                f"{found.mean:.4f}",
+                f"{found.low:.4f} to {found.high:.4f}",
+                f"{found.human_low:.4f} to {found.human_high:.4f}",
+                f"{found.machine_mean:.4f}",
+                f"{found.correlation:.2f}",
+                f"{found.weight:.2f}",
+                f"{found.bias:+.4f}",
+                f"{found.bias_p:.3f}" if found.bias_p >= 0.001 else "< 0.001",
+            )
+        )
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     return [
         "  ".join(
@@ -584,35 +779,6 @@ def show_estimates(rows: Mapping[str, PoweredMean]) -> list[str]:
         ).rstrip()
         for row in cells
     ]
-
-
-def _values(
-    run: Run, qrels: Qrels, specs: Sequence[str | Measure], preset: str | None
-) -> tuple[NDArray[Any], ...]:
-    """Queries in ascending order, and the values of every measure."""
-    if not len(qrels):
-        return (np.empty(0), *(np.empty(0) for _ in specs))
-    result = evaluate(judge(run, qrels, all_queries=True), specs, preset=preset)
-    order = np.argsort(result.qids)
-    return (result.qids[order], *(result.per_query[str(spec)][order] for spec in specs))
-
-
-def _only(qrels: Qrels, kept: NDArray[np.bool_]) -> Qrels:
-    return Qrels(qrels.qid[kept], qrels.doc_ids[kept], qrels.relevance[kept])
-
-
-def _row(name: str, found: PoweredMean) -> tuple[str, ...]:
-    return (
-        name,
-        f"{found.mean:.4f}",
-        f"{found.low:.4f} to {found.high:.4f}",
-        f"{found.human_low:.4f} to {found.human_high:.4f}",
-        f"{found.machine_mean:.4f}",
-        f"{found.correlation:.2f}",
-        f"{found.weight:.2f}",
-        f"{found.bias:+.4f}",
-        f"{found.bias_p:.3f}" if found.bias_p >= 0.001 else "< 0.001",
-    )
 
 
 class MeasureScorer(BaseEstimator):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +25,8 @@ from rankwise.metrics.spec import list_specs, parse
 from rankwise.typing import ArrayLike, Float64Array, Matrix, SparseMatrix, is_sparse
 
 MOST_CELLS = 2**22  # limit of a dense block: 32 MB per array
+# Rows as queries: values of their labels, scores, and numbers of labels
+LabelBlock: TypeAlias = tuple[Float64Array, Float64Array, NDArray[Any]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,15 +45,6 @@ class LabelResult(MeanValues):
 
     per_row: dict[str, Float64Array] = field(repr=False)
     measures: dict[str, Measure] = field(repr=False)
-
-
-@dataclass(frozen=True, eq=False)
-class LabelBlock:
-    """Rows treated as queries: label values (relevance or 1 / propensity) and scores."""
-
-    values: Float64Array
-    scores: Float64Array
-    sizes: NDArray[Any]
 
 
 def evaluate_labels(
@@ -119,19 +112,27 @@ def evaluate_labels(
         spec if isinstance(spec, str) else str(spec): parse(spec, preset, also=LABEL_MEASURES)
         for spec in given
     }
-    truth = check_indicator(Y, _n_rows(Y))
+    rows: Any = Y
+    n_rows = int(rows.shape[0]) if len(getattr(rows, "shape", ())) else len(rows)
+    truth = check_indicator(Y, n_rows)
     means: dict[str, float] = {}
     per_row: dict[str, Float64Array] = {}
-    sets = {spec: measure for spec, measure in parsed.items() if isinstance(measure, SetMeasure)}
-    ranks = {
-        spec: measure for spec, measure in parsed.items() if not isinstance(measure, SetMeasure)
-    }
+    sets = {s: m for s, m in parsed.items() if isinstance(m, SetMeasure)}
+    ranks = {s: m for s, m in parsed.items() if s not in sets}
+    weighted = {s: m for s, m in ranks.items() if isinstance(m, PropensityPrecision)}
+    plain = {s: m for s, m in ranks.items() if s not in weighted}
     if sets:
-        _measure_sets(truth, predicted, sets, means, per_row)
-    weighted = {
-        s: measure for s, measure in ranks.items() if isinstance(measure, PropensityPrecision)
-    }
-    plain = {s: measure for s, measure in ranks.items() if s not in weighted}
+        if predicted is None:
+            raise ValueError(f"{next(iter(sets))!r} needs predicted: pass 0/1 labels.")
+        ones = check_indicator(predicted, truth.shape[0], name="predicted")
+        _check_shape("predicted", ones.shape, truth.shape)
+        by_row, by_label = count_ones(truth, ones, 1), count_ones(truth, ones, 0)
+        for spec, measure in sets.items():
+            of_rows = measure.by_row(by_row, truth.shape[1])
+            if of_rows is None:
+                means[spec] = measure.of_labels(by_label)
+            else:
+                per_row[spec], means[spec] = of_rows, measure.aggregate(of_rows)
     checked = _check_scores(truth, scores, ranks) if ranks else None
     if plain:
         values = _measure_rows(truth, checked, list(plain.values()))
@@ -148,42 +149,17 @@ def evaluate_labels(
     return LabelResult({spec: means[spec] for spec in parsed}, per_row, parsed)
 
 
-def _measure_sets(
-    truth: SparseMatrix,
-    predicted: Any,
-    measures: Mapping[str, SetMeasure],
-    means: dict[str, float],
-    per_row: dict[str, Float64Array],
-) -> None:
-    if predicted is None:
-        raise ValueError(f"{next(iter(measures))!r} needs predicted: pass 0/1 labels.")
-    ones = check_indicator(predicted, truth.shape[0], name="predicted")
-    _check_shape("predicted", ones.shape, truth.shape)
-    rows, labels = count_ones(truth, ones, 1), count_ones(truth, ones, 0)
-    for spec, measure in measures.items():
-        values = measure.by_row(rows, truth.shape[1])
-        if values is not None:
-            per_row[spec] = values
-        means[spec] = measure.of_labels(labels) if values is None else measure.aggregate(values)
-
-
 def _measure_rows(
     values: SparseMatrix, scores: Any, measures: Sequence[Measure]
 ) -> list[Float64Array]:
-    """Values per row of every measure."""
+    """Values per row of every measure; ``values`` holds relevance, or 1 / propensity."""
     from rankwise.metrics.scored import compute  # loads numba
 
     may_miss = is_sparse(scores)
-    blocks = _union_blocks(values, scores) if may_miss else _dense_blocks(values, scores)
+    blocks = [_union_block(values, scores)] if may_miss else _dense_blocks(values, scores)
     parts = [
-        compute(
-            measures,
-            rows.values,
-            rows.scores,
-            QueryGroups.from_sizes(rows.sizes),
-            may_miss=may_miss,
-        )
-        for rows in blocks
+        compute(measures, of_labels, scored, QueryGroups.from_sizes(sizes), may_miss=may_miss)
+        for of_labels, scored, sizes in blocks
     ]
     return [np.concatenate(columns) for columns in zip(*parts, strict=True)]
 
@@ -193,10 +169,10 @@ def _dense_blocks(values: SparseMatrix, scores: Float64Array) -> Iterator[LabelB
     step = max(1, MOST_CELLS // n_labels)
     for lo in range(0, max(n_samples, 1), step):
         rows = values[lo : lo + step].toarray()
-        yield LabelBlock(rows.ravel(), scores[lo : lo + step].ravel(), np.full(len(rows), n_labels))
+        yield rows.ravel(), scores[lo : lo + step].ravel(), np.full(len(rows), n_labels)
 
 
-def _union_blocks(values: SparseMatrix, scores: Any) -> Iterator[LabelBlock]:
+def _union_block(values: SparseMatrix, scores: Any) -> LabelBlock:
     """Labels that are relevant or scored; unscored labels get minus infinity."""
     n_labels = values.shape[1]
     of_values, of_scores = _cells(values), _cells(scores)
@@ -204,17 +180,13 @@ def _union_blocks(values: SparseMatrix, scores: Any) -> Iterator[LabelBlock]:
     filled, scored = np.zeros(len(cells)), np.full(len(cells), -np.inf)
     filled[np.searchsorted(cells, of_values)] = values.data
     scored[np.searchsorted(cells, of_scores)] = scores.data
-    yield LabelBlock(filled, scored, np.bincount(cells // n_labels, minlength=values.shape[0]))
+    return filled, scored, np.bincount(cells // n_labels, minlength=values.shape[0])
 
 
 def _cells(matrix: Any) -> NDArray[np.int64]:
     """Number of every stored entry in the matrix, row by row."""
     rows = np.repeat(np.arange(matrix.shape[0], dtype=np.int64), np.diff(matrix.indptr))
     return rows * matrix.shape[1] + matrix.indices
-
-
-def _n_rows(Y: Any) -> int:
-    return int(Y.shape[0]) if hasattr(Y, "shape") and len(Y.shape) else len(Y)
 
 
 def _check_scores(truth: Matrix, scores: Any, measures: Mapping[str, Measure]) -> Any:

@@ -1,4 +1,4 @@
-"""Base class of measures: a frozen dataclass whose fields are its convention.
+"""Base classes of measures: frozen dataclasses whose fields are their conventions.
 
 A measure maps labels and scores to one value per query; the values are then averaged. Its string
 form names every choice that affects the value and parses back to an equal measure:
@@ -13,8 +13,9 @@ the parameters as fields with defaults (a field called ``cutoff`` is written ``@
 from __future__ import annotations
 
 import math
-from dataclasses import Field, dataclass, fields
-from typing import TYPE_CHECKING, Any, ClassVar
+from collections.abc import Sequence
+from dataclasses import dataclass, field, fields
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +26,16 @@ from rankwise.typing import Float64Array
 
 if TYPE_CHECKING:
     from rankwise.metrics.scored import ScoredGroups
+
+Gain: TypeAlias = str | tuple[float, ...]
+Empty: TypeAlias = int | str
+
+GAINS = ("exp2", "linear")
+DISCOUNTS = ("log2", "letor")
+EMPTY = (0, 1, "skip", "nan")
+# "mean" is the expected value: tied rows stand in every order equally often.
+TIES = ("mean", "stable", "docid", "worst", "best")
+_DEEPEST = int(np.iinfo(np.int64).max)
 
 
 @dataclass(frozen=True)
@@ -109,11 +120,13 @@ class Measure:
         return float(counted.mean()) if counted.size else math.nan
 
     def __str__(self) -> str:
-        params = [
-            f"{field.name}={_literal(getattr(self, field.name))}"
-            for field in fields(self)
-            if field.name != "cutoff" and _is_printed(field, getattr(self, field.name))
-        ]
+        params = []
+        for each in fields(self):
+            value = getattr(self, each.name)
+            # Options that came later are left out while off: names of stored results stay valid.
+            is_off = each.metadata.get("only_if_set") and value == each.default
+            if each.name != "cutoff" and not is_off:
+                params.append(f"{each.name}={_literal(value)}")
         cutoff = getattr(self, "cutoff", None)
         return (
             self.name
@@ -165,14 +178,160 @@ class Reversed(Measure):
         return f"{'1 - ' if self.start else '-'}{self.loss}"
 
 
-def _is_printed(field: Field[Any], value: Any) -> bool:
-    """False for an option that came later and is off: the names of stored results stay valid."""
-    return not (field.metadata.get("only_if_set") and value == field.default)
-
-
 def _literal(value: Any) -> str:
     """Python literal without spaces."""
     if isinstance(value, tuple):
         inner = ",".join(_literal(item) for item in value)
         return f"({inner},)" if len(value) == 1 else f"({inner})"
     return repr(value.item() if isinstance(value, np.generic) else value)
+
+
+class QueryMeasure(Measure):
+    """Base class of measures that are undefined for some queries.
+
+    Subclasses declare the field ``empty``, which is only annotated here. Thus each class prints
+    its parameters in its own order.
+    """
+
+    empty: Empty  # 0, 1, "skip" or "nan": value of a query for which the measure is undefined
+
+    def __post_init__(self) -> None:
+        check_choice(self.name, "empty", self.empty, EMPTY)
+
+    def aggregate(self, values: Float64Array) -> float:
+        """Mean of the values that count; NaN with ``empty="nan"`` if a query has no value."""
+        if self.empty == "nan" and np.isnan(values).any():
+            return math.nan
+        return super().aggregate(values)
+
+    def fill_empty(self, values: Float64Array, gain: NDArray[Any]) -> Float64Array:
+        """Fill in the convention's value for queries without possible gain (0 or False)."""
+        return np.where(gain > 0, values, value_of_empty(self.empty))
+
+
+def make_judged_only_field() -> Any:
+    """Field ``judged_only`` of a measure, which is printed only if it is set.
+
+    It says whether to leave rows without a judgement out of the ranking (condensed list, Sakai
+    2007).
+    """
+    return field(default=False, kw_only=True, metadata={"only_if_set": True})
+
+
+class TopMeasure(QueryMeasure):
+    """Base class of measures that read a ranking from its top.
+
+    Subclasses declare the fields ``empty``, ``ties`` and ``cutoff``. Those that can leave unjudged
+    rows out declare ``judged_only`` with :func:`make_judged_only_field`.
+    """
+
+    reads_from_top: ClassVar[bool] = True
+    bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
+    tie_rules: ClassVar[tuple[str, ...]] = TIES
+
+    ties: str  # order of rows with equal scores, one of ``tie_rules``
+    cutoff: int | None  # number of ranks that count, >= 1; None: all
+    judged_only: bool = False
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_choice(self.name, "ties", self.ties, self.tie_rules)
+        check_cutoff(self.name, self.cutoff)
+        if not isinstance(self.judged_only, bool):
+            raise ValueError(
+                f"{self.name}: judged_only must be True or False, got {self.judged_only!r}."
+            )
+
+    @property
+    def depth(self) -> int:
+        """Cut-off in the form of the kernels: 0 for none, and no more than they can hold."""
+        return min(self.cutoff or 0, _DEEPEST)
+
+    @property
+    def nanoseconds_per_row(self) -> float:
+        few = self.cutoff is not None and self.cutoff <= 20 and self.ties in ("mean", "stable")
+        return 4.0 if few else 16.0
+
+    @property
+    def reads_judgements(self) -> bool:
+        return self.judged_only
+
+    def prepare(self, scored: ScoredGroups) -> None:
+        if self.judged_only:
+            self.read_judged(scored)
+        if self.ties in TIES:
+            scored.need(self.ties, self.cutoff)
+        else:
+            scored.need("stable", None)
+
+    def read_judged(self, scored: ScoredGroups) -> NDArray[np.bool_]:
+        """Mask of the judged rows; ValueError if the rows do not say which are judged."""
+        if scored.judged is None:
+            name = f"{self.name}(judged_only=True)" if self.judged_only else self.name
+            raise ValueError(
+                f"{name} depends on which rows are judged, but the rows do not say which are "
+                "judged. Evaluate a run with its judgements, or pass judged, one truth value per "
+                "row."
+            )
+        return scored.judged
+
+
+class BinaryMeasure(TopMeasure):
+    """Base class of measures that only distinguish grades of at least ``rel`` from others."""
+
+    rel: float
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_number(self.name, "rel", self.rel, -math.inf, math.inf, open_ends=True)
+
+    def sums(self, scored: ScoredGroups) -> Float64Array:
+        """Result of ``ScoredGroups.relevance`` for the parameters of this measure."""
+        return scored.relevance(self.ties, self.rel, self.depth)
+
+
+def check_choice(measure: str, name: str, value: Any, choices: Sequence[Any]) -> None:
+    """Raise ValueError unless ``value`` is one of the choices."""
+    if value not in choices or isinstance(value, bool):
+        raise ValueError(f"{measure}: {name} must be one of {list(choices)}, got {value!r}.")
+
+
+def check_cutoff(measure: str, cutoff: Any) -> None:
+    """Raise ValueError unless the cut-off is None or an integer >= 1."""
+    if cutoff is not None and not (isinstance(cutoff, int | np.integer) and cutoff >= 1):
+        raise ValueError(
+            f"{measure}: the cut-off must be an integer >= 1, got {cutoff!r}. "
+            "Leave '@k' out for the whole ranking."
+        )
+
+
+def check_number(
+    measure: str, name: str, value: Any, low: float, high: float, *, open_ends: bool = False
+) -> None:
+    """Raise ValueError unless ``value`` is a number from ``low`` to ``high``."""
+    number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
+    inside = number and (low < value < high if open_ends else low <= value <= high)
+    if not inside:
+        between = f"between {low} and {high}" if open_ends else f"from {low} to {high}"
+        raise ValueError(f"{measure}: {name} must be a number {between}, got {value!r}.")
+
+
+def check_gain(measure: str, gain: Any) -> None:
+    """Raise ValueError unless ``gain`` is a name or a table of non-decreasing gains >= 0."""
+    if not isinstance(gain, tuple):
+        check_choice(measure, "gain", gain, GAINS)
+        return
+    try:
+        table = np.asarray(gain, dtype=np.float64)
+    except (TypeError, ValueError):
+        table = np.full(1, np.nan)
+    if table.ndim != 1 or not table.size or not (np.diff(table, prepend=0.0) >= 0).all():
+        raise ValueError(
+            f"{measure}: gain must be 'exp2', 'linear' or a tuple of non-decreasing numbers >= 0, "
+            f"the gains of grades 0, 1, ..., got {gain!r}."
+        )
+
+
+def value_of_empty(empty: Empty) -> float:
+    """Value of a query without possible gain; NaN if the query does not count."""
+    return np.nan if isinstance(empty, str) else float(empty)

@@ -8,19 +8,26 @@ it is bit-identical for any number of threads.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rankwise.groups import QueryGroups
-from rankwise.kernels.tied_ranks import expect_relevance_sums, expect_stops, mean_tied_values
-from rankwise.kernels.topk import best_grades, rank_long_rows, rank_rows, relevance_sums
-from rankwise.metrics.conventions import LARGEST_GRADE, discounts
+from rankwise.kernels.ranking_agreement import expect_relevance_sums, expect_stops, mean_tied_values
+from rankwise.kernels.topk import (
+    add_discounted,
+    best_grades,
+    rank_long_rows,
+    rank_rows,
+    relevance_sums,
+)
 from rankwise.runtime.threads import available_threads, query_chunks, thread_map
 from rankwise.typing import Float64Array, Int64Array
 
+# Sums of 2**grade overflow for larger integer grades.
+LARGEST_GRADE = 1000
 # Less work than this stays on one thread.
 SMALL_NANOSECONDS = 2e6
 BLOCKS_PER_THREAD = 2
@@ -168,6 +175,15 @@ class ScoredGroups:
         before = {"worst": -self.y, "best": self.y}[ties]
         scores = self._rank(before, self.scores).values
         return self._rank(scores, self._rank(before, values).values, depth)
+
+    def sum_ranked(
+        self, values: Float64Array, ties: str, weights: Float64Array, depth: int
+    ) -> Float64Array:
+        """Sum per query of ranked values times the weights of their ranks, down to ``depth``."""
+        out = np.empty(self.n_queries)
+        ranked, top = self.rank(values, ties, depth)
+        add_discounted(ranked, top, np.empty(0), weights, False, depth, out)
+        return out
 
     def ideal(self) -> Ranked:
         """Labels in descending order, query by query, down to the depth announced for "ideal"."""
@@ -438,10 +454,32 @@ def count_pairs(y: Float64Array, scores: Float64Array, indptr: Int64Array) -> Pa
 
     Labels and scores are (n_rows,), in group order, without NaN; indptr is (n_queries + 1,).
     """
-    from rankwise.kernels.inversions import compare_pairs
+    from rankwise.kernels.ranking_agreement import compare_pairs
 
     sizes = np.diff(indptr)
     counts = np.empty((len(sizes), 4), dtype=np.int64)
     gaps = np.empty((len(sizes), 2))
     compare_pairs(y, scores, indptr, counts, gaps)
     return PairCounts(sizes * (sizes - 1) // 2, *counts.T, *gaps.T)
+
+
+def discounts(discount: str, n_ranks: int) -> Float64Array:
+    """Weights of the ranks 1 … n_ranks, possibly of further ranks.
+
+    ``"log2"``: 1 / log2(1 + r). ``"letor"``: 1 at rank 1 and 1 / log2(r) below it, so the second
+    rank is not discounted. ``"reciprocal"``: 1 / r.
+    """
+    return _discounts(discount, 1 << max(4, int(n_ranks - 1).bit_length()))
+
+
+@lru_cache(maxsize=16)
+def _discounts(discount: str, n_ranks: int) -> Float64Array:
+    ranks = np.arange(1, n_ranks + 1, dtype=np.float64)
+    if discount == "log2":
+        weights = 1.0 / np.log2(ranks + 1.0)
+    elif discount == "letor":
+        weights = 1.0 / np.log2(np.maximum(ranks, 2.0))
+    else:
+        weights = 1.0 / ranks
+    weights.flags.writeable = False
+    return weights

@@ -8,13 +8,12 @@ to one ``fit`` with ``shuffle=False``.
 from __future__ import annotations
 
 import warnings
-from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from numbers import Integral
-from typing import Any, ClassVar, Literal, Protocol, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -83,26 +82,11 @@ from rankwise.typing import (
 BLOCK_VALUES, BLOCK_ROWS = 2**19, 8192  # values, and rows, of a block of features
 SUPPORT_BLOCK = 1024
 MAX_WEIGHTS = 2**27  # weights of all hypotheses: 1 GiB
+# With fewer products of weights and entries, one thread is faster.
+SMALL_WORK = 1e6
+LEAST_PRANKS = 16  # per thread
 # Kernel parameters that are computed from the rows of the fit if they are not given.
 _FROM_ROWS = {"rbf": "gamma", "laplacian": "gamma", "perceptron": "delta", "stump": "delta"}
-
-
-class Steps(Protocol):
-    """Update of hypotheses by rows, see :class:`PerceptronSteps`."""
-
-    def on_rows(
-        self, known: Hypotheses, features: Matrix, codes: Int64Array, coins: NDArray[np.bool_]
-    ) -> NDArray[np.int32]: ...
-
-    def on_value(
-        self,
-        known: Hypotheses,
-        values: Float64Array,
-        code: int,
-        coins: NDArray[np.bool_],
-        weights: Float64Array,
-        moves: NDArray[np.int32],
-    ) -> bool: ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -359,9 +343,46 @@ class OnlineRanker(ScoreProbabilities, OrdinalRanker):
         setattr(self, names[0], weights)
         vars(self).pop(names[1], None)
 
-    def _steps(self) -> Steps:
-        """Update rule of the hypotheses."""
-        return PerceptronSteps()
+    def _update_by_rows(
+        self, features: Matrix, codes: Int64Array, coins: NDArray[np.bool_]
+    ) -> NDArray[np.int32]:
+        """Update the hypotheses in place from rows of explicit features, here as PRank does.
+
+        ``coins`` marks the rows that each hypothesis sees. Returns the number of thresholds that
+        each row lowered and raised, shape (n_rows, P, 2).
+        """
+        known = self.hypotheses_
+        moves = np.zeros((*coins.shape, 2), dtype=np.int32)
+        state = (coins, known.weights, known.thresholds, known.tallies, moves)
+
+        def learn(span: tuple[int, int]) -> None:
+            if is_sparse(features):
+                arrays = (features.data, features.indices, features.indptr)
+                prank_csr(*arrays, codes, *state, span)
+            else:
+                prank_rows(features, codes, *state, *span)
+
+        n_entries = features.nnz if is_sparse(features) else features.size
+        n_threads = available_threads() if n_entries * coins.shape[1] > SMALL_WORK else 1
+        n_spans = max(1, min(n_threads, coins.shape[1] // LEAST_PRANKS))
+        ends = np.linspace(0, coins.shape[1], n_spans + 1).astype(int).tolist()
+        thread_map(learn, list(pairwise(ends)), n_threads)
+        return moves
+
+    def _update_by_values(
+        self,
+        values: Float64Array,
+        code: int,
+        coins: NDArray[np.bool_],
+        weights: Float64Array,
+        moves: NDArray[np.int32],
+    ) -> bool:
+        """Update hypotheses with the given ``weights`` from the kernel values of one row.
+
+        Returns whether the row becomes a support row.
+        """
+        known = self.hypotheses_
+        return prank_value(values, code, coins, weights, known.thresholds, known.tallies, moves)
 
     @property
     def _n_hypotheses(self) -> int:
@@ -445,7 +466,7 @@ class OnlineRanker(ScoreProbabilities, OrdinalRanker):
             return
         phi = self._features()
         size = min(max(BLOCK_VALUES // phi.n_features_out, 1), BLOCK_ROWS)
-        weight, entry, steps = largest(self.hypotheses_.weights), 0.0, self._steps()
+        weight, entry = largest(self.hypotheses_.weights), 0.0
         for rows in _slices(len(codes), size):
             features = phi(X[order[rows]])
             # A step of a PRank is at most n_classes - 1 times a row, which bounds all weights.
@@ -453,26 +474,27 @@ class OnlineRanker(ScoreProbabilities, OrdinalRanker):
             weight += len(codes[rows]) * len(self.classes_) * entry
             check_range(phi.n_features_out * weight * entry)
             coins = self._coins(len(codes[rows]))
-            yield steps.on_rows(self.hypotheses_, features, codes[rows], coins)
+            yield self._update_by_rows(features, codes[rows], coins)
             self.n_seen_ += len(codes[rows])
         # Steps of least mean squares have no such bound, so the final weights are checked as well.
         check_range(phi.n_features_out * largest(self.hypotheses_.weights) * entry)
 
     def _learn_by_values(self, X: Matrix, codes: Int64Array) -> NDArray[np.int32]:
         """Train on rows by their kernel values with the support rows, evaluated row by row."""
-        support, known = SupportRows.start(self.X_fit_, X), self.hypotheses_.weights
+        kind = SparseSupportRows if is_sparse(self.X_fit_) else SupportRows
+        support, known = kind(self.X_fit_, X), self.hypotheses_.weights
         weights = np.zeros((support.n_kept + len(codes), self._n_hypotheses))
         weights[: support.n_kept] = known
         moves = np.zeros((len(codes), self._n_hypotheses, 2), dtype=np.int32)
-        coins, steps = self._coins(len(codes)), self._steps()
+        coins = self._coins(len(codes))
         value = 0.0
         with np.errstate(over="ignore", invalid="ignore"):
             for row, code in enumerate(codes):
                 offered = support.offer(row)
                 values = np.asarray(self.kernel_(offered[-1:], offered), dtype=np.float64)[0]
                 value = max(value, largest(values))
-                if steps.on_value(self.hypotheses_, values, code, coins[row], weights, moves[row]):
-                    support.keep()
+                if self._update_by_values(values, code, coins[row], weights, moves[row]):
+                    support.n_kept += 1
         self.X_fit_ = support.kept()
         self.hypotheses_ = replace(self.hypotheses_, weights=weights[: support.n_kept].copy())
         check_range(value * largest(np.abs(weights).sum(axis=0)))
@@ -541,106 +563,33 @@ def column_limit(kernel: Any) -> ColumnLimit | None:
     return PRODUCTS if kernel is None else kernel_limit(kernel)
 
 
-# With fewer products of weights and entries, one thread is faster.
-SMALL_WORK = 1e6
-LEAST_PRANKS = 16  # per thread
+class SupportRows:
+    """Support rows of a kernel in a dense array, with space for all rows of a block."""
 
+    n_kept: int  # number of rows kept so far; the row that was last offered is kept by raising it
 
-class PerceptronSteps:
-    """Update rule of PRank."""
-
-    def on_rows(
-        self, known: Hypotheses, features: Matrix, codes: Int64Array, coins: NDArray[np.bool_]
-    ) -> NDArray[np.int32]:
-        """Update hypotheses in place from rows of explicit features.
-
-        ``coins`` marks the rows that each hypothesis sees. Returns the number of thresholds that
-        each row lowered and raised, shape (n_rows, P, 2).
-        """
-        moves = np.zeros((*coins.shape, 2), dtype=np.int32)
-        state = (coins, known.weights, known.thresholds, known.tallies, moves)
-
-        def learn(span: tuple[int, int]) -> None:
-            if is_sparse(features):
-                arrays = (features.data, features.indices, features.indptr)
-                prank_csr(*arrays, codes, *state, span)
-            else:
-                prank_rows(features, codes, *state, *span)
-
-        n_entries = features.nnz if is_sparse(features) else features.size
-        n_threads = available_threads() if n_entries * coins.shape[1] > SMALL_WORK else 1
-        n_spans = max(1, min(n_threads, coins.shape[1] // LEAST_PRANKS))
-        ends = np.linspace(0, coins.shape[1], n_spans + 1).astype(int).tolist()
-        thread_map(learn, list(pairwise(ends)), n_threads)
-        return moves
-
-    def on_value(
-        self,
-        known: Hypotheses,
-        values: Float64Array,
-        code: int,
-        coins: NDArray[np.bool_],
-        weights: Float64Array,
-        moves: NDArray[np.int32],
-    ) -> bool:
-        """Update hypotheses with the given ``weights`` from the kernel values of one row.
-
-        Returns whether the row becomes a support row.
-        """
-        return prank_value(values, code, coins, weights, known.thresholds, known.tallies, moves)
-
-
-class SupportRows(ABC):
-    """Support rows, with space for all rows of a block."""
-
-    n_kept: int  # number of rows kept so far
-
-    @abstractmethod
-    def offer(self, row: int) -> Matrix:
-        """View of the kept rows followed by one row of the block; the next call changes it."""
-
-    @abstractmethod
-    def keep(self) -> None:
-        """Keep the row that was last offered."""
-
-    @abstractmethod
-    def kept(self) -> Matrix:
-        """Copy of the kept rows."""
-
-    @staticmethod
-    def start(kept: Matrix, block: Matrix) -> SupportRows:
-        """Support rows for the rows kept so far and the next block, dense or CSR like ``kept``."""
-        if is_sparse(kept):
-            return SparseSupportRows(kept, sparse.csr_array(block, dtype=np.float64))
-        dense = densify(block)
-        return DenseSupportRows(kept, dense.astype(np.float64, copy=False))
-
-
-class DenseSupportRows(SupportRows):
-    """Support rows in a dense array."""
-
-    def __init__(self, kept: Float64Array, block: Float64Array) -> None:
-        self._block, self.n_kept = block, len(kept)
-        self._rows = np.empty((len(kept) + len(block), block.shape[1]))
+    def __init__(self, kept: Any, block: Matrix) -> None:
+        self._block, self.n_kept = densify(block).astype(np.float64, copy=False), len(kept)
+        self._rows = np.empty((len(kept) + block.shape[0], block.shape[1]))
         self._rows[: len(kept)] = kept
 
     def offer(self, row: int) -> Matrix:
+        """View of the kept rows followed by one row of the block; the next call changes it."""
         self._rows[self.n_kept] = self._block[row]
         return self._rows[: self.n_kept + 1]
 
-    def keep(self) -> None:
-        self.n_kept += 1
-
     def kept(self) -> Matrix:
+        """Copy of the kept rows."""
         return self._rows[: self.n_kept].copy()
 
 
 class SparseSupportRows(SupportRows):
     """Support rows in a CSR matrix."""
 
-    def __init__(self, kept: SparseMatrix, block: SparseMatrix) -> None:
-        self._block, self.n_kept = block, kept.shape[0]
-        n_entries = kept.nnz + block.nnz
+    def __init__(self, kept: Any, block: Matrix) -> None:
+        self._csr: SparseMatrix = sparse.csr_array(block, dtype=np.float64)
+        self.n_kept = kept.shape[0]
+        n_entries = kept.nnz + self._csr.nnz
         self._data = np.empty(n_entries)
         self._indices = np.empty(n_entries, dtype=np.int64)
         self._indptr = np.zeros(kept.shape[0] + block.shape[0] + 1, dtype=np.int64)
@@ -648,16 +597,13 @@ class SparseSupportRows(SupportRows):
         self._indptr[: self.n_kept + 1] = kept.indptr
 
     def offer(self, row: int) -> Matrix:
-        first, last = self._block.indptr[row], self._block.indptr[row + 1]
+        first, last = self._csr.indptr[row], self._csr.indptr[row + 1]
         start = self._indptr[self.n_kept]
         end = start + last - first
-        self._data[start:end] = self._block.data[first:last]
-        self._indices[start:end] = self._block.indices[first:last]
+        self._data[start:end] = self._csr.data[first:last]
+        self._indices[start:end] = self._csr.indices[first:last]
         self._indptr[self.n_kept + 1] = end
         return self._view(self.n_kept + 1)
-
-    def keep(self) -> None:
-        self.n_kept += 1
 
     def kept(self) -> Matrix:
         return self._view(self.n_kept).copy()
@@ -665,7 +611,7 @@ class SparseSupportRows(SupportRows):
     def _view(self, n_rows: int) -> Matrix:
         end = self._indptr[n_rows]
         arrays = (self._data[:end], self._indices[:end], self._indptr[: n_rows + 1])
-        return sparse.csr_array(arrays, (n_rows, self._block.shape[1]))
+        return sparse.csr_array(arrays, (n_rows, self._csr.shape[1]))
 
 
 def declare(

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from numbers import Integral
 from typing import Any, ClassVar, Literal, Self
 
@@ -35,6 +35,10 @@ from rankwise.structure.state_rules import Array, Instance, Number, Plain, Rule,
 from rankwise.typing import ArrayLike, Float64Array, FrameLike, Int64Array, Matrix
 
 ROW_WEIGHTS = ("rank", "query", "rank_query", "gain")
+BY_QUERY = ("query", "rank_query")  # these need a qid
+Ensemble = StumpEnsemble | PerceptronEnsemble
+MOST_ROUNDS = 1000
+ROUNDS_PER_ROOT = 3
 
 
 class ORBoost(ScoreProbabilities, OrdinalRanker):
@@ -284,17 +288,22 @@ class ORBoost(ScoreProbabilities, OrdinalRanker):
         stops = validation is not None and self.early_stopping_rounds is not None
         n_rounds = self.n_estimators
         if n_rounds is None:
-            n_rounds = MOST_ROUNDS if stops else rounds_for(data)
+            n_rounds = MOST_ROUNDS
+            if not stops:  # only distinct rows count, so repeated rows do not change the default
+                distinct = len(np.unique(row_hashes(data.X, data.y)))
+                n_rounds = min(math.ceil(ROUNDS_PER_ROOT * math.sqrt(distinct)), MOST_ROUNDS)
         if earlier is None:
             self.seed_ = int(check_random_state(self.random_state).randint(2**31 - 1))
         else:
             self._check_earlier(earlier, n_rounds)
             self.seed_ = earlier.seed_
-        train = self._training_rows(data, None if earlier is None else earlier.ensemble_)
-        algorithm = MarginBoosting(train.class_ptr, train.weight, self.form)
+        X, rows, class_ptr, weight, search, ensemble = self._training_rows(
+            data, None if earlier is None else earlier.ensemble_
+        )
+        algorithm = MarginBoosting(class_ptr, weight, self.form)
         done = boost(
-            train.ensemble,
-            run_rounds(algorithm, train.search, train.ensemble, train.X, train.rows),
+            ensemble,
+            run_rounds(algorithm, search, ensemble, X, rows),
             lambda: algorithm.state,
             n_rounds,
             validation,
@@ -374,38 +383,36 @@ class ORBoost(ScoreProbabilities, OrdinalRanker):
         n_features = earlier.n_features_in_, self.n_features_in_
         check_warm_start(*n_features, len(earlier.ensemble_), n_rounds)
 
-    def _training_rows(self, data: FitData, earlier: Any) -> BoostedRows:
-        weight = row_weights(data, self.row_weight)
+    def _training_rows(
+        self, data: FitData, ensemble: Any
+    ) -> tuple[Matrix, Int64Array, Int64Array, Float64Array, Any, Ensemble]:
+        """Rows sorted by class, and the search for base learners that continues an ensemble.
+
+        Returns X, the row of X that each weight belongs to, the limits of the classes in these rows
+        (n_classes + 1,), their weights, the search, and the ensemble so far.
+        """
+        assert data.classes is not None
+        weight, n_classes = row_weights(data, self.row_weight), len(data.classes)
         if self.estimator == "stump":
-            return stump_rows(data, weight, earlier, self.max_bins)
-        pocket = self.estimator == "pocket"
-        return perceptron_rows(
-            data, weight, earlier, pocket=pocket, n_iter=self.base_iter, seed=self.seed_
+            rows, class_ptr = class_order(data.y, n_classes)
+            search = StumpSearch(data.X, rows, self.max_bins, data.sample_weight, ties_above=True)
+            ensemble = StumpEnsemble.empty() if ensemble is None else ensemble
+            return data.X, rows, class_ptr, weight[rows], search, ensemble
+        # Equal rows are merged and sorted by content. Otherwise draws of rows and floating-point
+        # sums would depend on the order of the rows.
+        merged = merge_rows(data.X, data.y, QueryGroups.single(len(data.y)), weight)
+        X, y = data.X[merged.rows], data.y[merged.rows]
+        order, class_ptr = class_order(y, n_classes)
+        X, weight = X[order], merged.weight[order]
+        ensemble = PerceptronEnsemble.empty(X, weight) if ensemble is None else ensemble
+        search = PerceptronSearch(
+            ensemble.prepare(X),
+            pocket=self.estimator == "pocket",
+            n_iter=self.base_iter,
+            seed=self.seed_,
+            first_round=len(ensemble),
         )
-
-
-BY_QUERY = ("query", "rank_query")  # these need a qid
-Ensemble = StumpEnsemble | PerceptronEnsemble
-MOST_ROUNDS = 1000
-ROUNDS_PER_ROOT = 3
-
-
-@dataclass(frozen=True, eq=False)
-class BoostedRows:
-    """Rows sorted by class, the search for base learners, and the current ensemble."""
-
-    X: Matrix
-    rows: Int64Array  # (n_rows,), row of ``X`` that each weight belongs to
-    class_ptr: Int64Array  # (n_classes + 1,), limits of the classes in ``rows`` and ``weight``
-    weight: Float64Array  # (n_rows,)
-    search: Any  # StumpSearch or PerceptronSearch for the base learner of a round
-    ensemble: Ensemble  # base learners found so far
-
-
-def rounds_for(data: FitData) -> int:
-    """Default number of rounds. Only distinct rows count, so repeated rows do not change it."""
-    distinct = len(np.unique(row_hashes(data.X, data.y)))
-    return min(math.ceil(ROUNDS_PER_ROOT * math.sqrt(distinct)), MOST_ROUNDS)
+        return X, np.arange(len(y)), class_ptr, weight, search, ensemble
 
 
 def row_weights(data: FitData, scheme: str | None) -> Float64Array:
@@ -425,39 +432,3 @@ def row_weights(data: FitData, scheme: str | None) -> Float64Array:
     if scheme == "gain":
         weight *= 2.0**data.y
     return weight
-
-
-def stump_rows(
-    data: FitData, weight: Float64Array, earlier: StumpEnsemble | None, max_bins: int | None
-) -> BoostedRows:
-    """Training rows prepared for stumps."""
-    assert data.classes is not None
-    rows, class_ptr = class_order(data.y, len(data.classes))
-    search = StumpSearch(data.X, rows, max_bins, data.sample_weight, ties_above=True)
-    ensemble = StumpEnsemble.empty() if earlier is None else earlier
-    return BoostedRows(data.X, rows, class_ptr, weight[rows], search, ensemble)
-
-
-def perceptron_rows(
-    data: FitData,
-    weight: Float64Array,
-    earlier: PerceptronEnsemble | None,
-    *,
-    pocket: bool,
-    n_iter: int,
-    seed: int,
-) -> BoostedRows:
-    """Training rows prepared for perceptrons: equal rows are merged and sorted by content.
-
-    Otherwise draws of rows and floating-point sums would depend on the order of the rows.
-    """
-    assert data.classes is not None
-    merged = merge_rows(data.X, data.y, QueryGroups.single(len(data.y)), weight)
-    X, y = data.X[merged.rows], data.y[merged.rows]
-    order, class_ptr = class_order(y, len(data.classes))
-    X, weight = X[order], merged.weight[order]
-    ensemble = PerceptronEnsemble.empty(X, weight) if earlier is None else earlier
-    search = PerceptronSearch(
-        ensemble.prepare(X), pocket=pocket, n_iter=n_iter, seed=seed, first_round=len(ensemble)
-    )
-    return BoostedRows(X, np.arange(len(y)), class_ptr, weight, search, ensemble)

@@ -32,12 +32,8 @@ from rankwise.structure.state_rules import (
     Word,
     floats,
 )
-from rankwise.tuning.penalty_search import PenaltySearch
+from rankwise.tuning import PenaltySearch
 from rankwise.typing import ArrayLike, Float64Array, FrameLike, Int64Array
-
-
-def _has_probabilities(estimator: Any) -> bool:
-    return callable(estimator.predict_proba)
 
 
 class OrdinalRanker(FiniteResults, Save, RanksRows, ClassifierMixin, BaseEstimator):
@@ -123,7 +119,7 @@ class OrdinalRanker(FiniteResults, Save, RanksRows, ClassifierMixin, BaseEstimat
         """
         return class_margins(np.asarray(self.rank_score(X), dtype=np.float64), self.thresholds_)
 
-    @available_if(_has_probabilities)
+    @available_if(lambda estimator: callable(estimator.predict_proba))
     def predict_log_proba(self, X: FrameLike) -> Float64Array:
         """Logarithm of ``predict_proba``, if the estimator has it; minus infinity for 0.
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import partial
-from numbers import Integral, Real
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -20,8 +19,9 @@ from rankwise.checks.column_sizes import CENTRED_PRODUCTS, kernel_limit
 from rankwise.checks.parameter_constraints import (
     DEFAULT_MAX_BYTES,
     MAX_BYTES_CONSTRAINT,
-    Interval,
+    POSITIVE,
     StrOptions,
+    minimum,
 )
 from rankwise.checks.rows import check_rows
 from rankwise.equation import Equation, FunctionFeatures
@@ -41,22 +41,16 @@ from rankwise.features.score_expansions import (
     SupportExpansion,
 )
 from rankwise.groups import FitData
-from rankwise.losses.ordinal_costs import (
-    COSTS,
-    costs_of_rows,
-    fit_threshold_weights,
-    query_setting,
-)
+from rankwise.losses.class_costs import COSTS, costs_of_rows, fit_threshold_weights, query_setting
 from rankwise.ordinal.ordinal_ranker import SearchedOrdinalRanker
 from rankwise.ordinal.score_probabilities import ScoreProbabilities
 from rankwise.solvers.svm.ordinal_path import OrdinalPath
 from rankwise.solvers.svm.ordinal_smo import OrdinalSMO
 from rankwise.structure.state_rules import Instance, Number, Rule, integers
-from rankwise.tuning.penalty_search import Penalty
+from rankwise.tuning import Penalty
 from rankwise.typing import ArrayLike, Float64Array, FrameLike, Matrix
 
 PENALTY = Penalty("C", "C", default=10.0 ** np.arange(-3, 3))
-POSITIVE = Interval(Real, 0, None, closed="neither")
 
 
 class OrdinalSVM(ScoreProbabilities, SearchedOrdinalRanker):
@@ -84,7 +78,7 @@ class OrdinalSVM(ScoreProbabilities, SearchedOrdinalRanker):
         1. A grid is searched on ``X_val`` if it is given, otherwise with ``cv`` folds of queries.
         "cv" and "val" search 10^-3, 10^-2, ..., 10^2.
     costs : {"absolute", "squared", "zero_one", "err"} or array, default="absolute"
-        Cost of an error, see ``rankwise.losses.ordinal_costs.row_costs``. "absolute": number of
+        Cost of an error, see ``rankwise.losses.class_costs.row_costs``. "absolute": number of
         ranks off. "squared": its square. "zero_one": the same cost for every error. "err": loss of
         expected reciprocal rank in the row's query. An array has shape (n_classes, n_classes), by
         true and predicted class, or (n_samples, n_classes), by row and predicted class. Costs must
@@ -247,7 +241,7 @@ class OrdinalSVM(ScoreProbabilities, SearchedOrdinalRanker):
         "measure": [str],
         "cv": ["cv_object"],
         "tol": [POSITIVE],
-        "max_iter": [Interval(Integral, 1, None, closed="left"), None],
+        "max_iter": [minimum(1), None],
         "probability": ["boolean"],
         "classes": ["array-like", None],
     }

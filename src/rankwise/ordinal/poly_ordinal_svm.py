@@ -30,18 +30,13 @@ from rankwise.checks.rows import check_rows
 from rankwise.equation import Equation, FunctionFeatures
 from rankwise.features.polynomial_terms import TERMS, TermMap, check_room, draw_terms
 from rankwise.groups import FitData
-from rankwise.losses.ordinal_costs import (
-    COSTS,
-    costs_of_rows,
-    fit_threshold_weights,
-    query_setting,
-)
+from rankwise.losses.class_costs import COSTS, costs_of_rows, fit_threshold_weights, query_setting
 from rankwise.ordinal.ordinal_ranker import SearchedOrdinalRanker
 from rankwise.ordinal.score_probabilities import ScoreProbabilities
 from rankwise.solvers.svm.ordinal_path import ThresholdPath
 from rankwise.solvers.svm.threshold_solver import STEPS, PowerMap, Steps, ThresholdSolver
 from rankwise.structure.state_rules import Instance, Number, Optional, Rule, floats, require
-from rankwise.tuning.penalty_search import Penalty
+from rankwise.tuning import Penalty
 from rankwise.typing import ArrayLike, Float64Array, FrameLike, Matrix, densify, is_sparse
 
 PENALTY = Penalty("C", "C", default=10.0 ** np.arange(-3, 3))
@@ -66,7 +61,7 @@ class PolyOrdinalSVM(ScoreProbabilities, SearchedOrdinalRanker):
         1. A grid is searched on ``X_val`` if it is given, otherwise with ``cv`` folds of queries.
         "cv" and "val" search 10^-3, 10^-2, ..., 10^2.
     costs : {"absolute", "squared", "zero_one", "err"} or array, default="absolute"
-        Cost of an error, see ``rankwise.losses.ordinal_costs.row_costs``. "absolute": number of
+        Cost of an error, see ``rankwise.losses.class_costs.row_costs``. "absolute": number of
         ranks off. "squared": its square. "zero_one": the same cost for every error. "err": loss of
         expected reciprocal rank in the row's query. An array has shape (n_classes, n_classes), by
         true and predicted class, or (n_samples, n_classes), by row and predicted class. Costs must

@@ -1,22 +1,19 @@
 """Online learners with one hypothesis: PRank and Widrow-Hoff.
 
-PRank: a perceptron with a threshold between every two adjacent classes.
-
-The class of x is the first r with ``w.x - b_r < 0``. A mistake moves every threshold on the wrong
-side of the score by one, ``b_r -= tau_r``, and ``w += (sum_r tau_r) x``, ``tau_r`` in {-1, 0, 1}.
+PRank is a perceptron with a threshold between every two adjacent classes. The class of x is the
+first r with ``w.x - b_r < 0``. A mistake moves every threshold on the wrong side of the score by
+one, ``b_r -= tau_r``, and ``w += (sum_r tau_r) x``, ``tau_r`` in {-1, 0, 1}.
 
 Composition: columns, their products, or a kernel x perceptron steps with ordered thresholds.
 
-Widrow-Hoff: least mean squares on the class numbers, rounded to a class.
-
-For a row x of rank r in 1, ..., K: ``w += eta (r - w.x) x``. The class is the rank nearest to w.x.
+Widrow-Hoff is least mean squares on the class numbers, rounded to a class: for a row x of rank r in
+1, ..., K, ``w += eta (r - w.x) x``. The class is the rank nearest to w.x.
 
 Composition: columns with a constant, their products, or a kernel x least mean squares.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -24,7 +21,7 @@ from numpy.typing import NDArray
 
 from rankwise.checks.parameter_constraints import POSITIVE
 from rankwise.kernels.perceptron_ranking import lms_csr, lms_rows, lms_value
-from rankwise.ordinal.online_ranker import Hypotheses, OnlineRanker
+from rankwise.ordinal.online_ranker import OnlineRanker
 from rankwise.typing import ArrayLike, Float64Array, Int64Array, Matrix, is_sparse
 
 
@@ -146,35 +143,6 @@ class PRank(OnlineRanker):
         self.random_state = random_state
         self.probability = probability
         self.classes = classes
-
-
-@dataclass(frozen=True)
-class LeastMeanSquares:
-    """Update rule of one hypothesis with step size ``eta``; same methods as PerceptronSteps."""
-
-    eta: float
-
-    def on_rows(
-        self, known: Hypotheses, features: Matrix, codes: Int64Array, coins: NDArray[np.bool_]
-    ) -> NDArray[np.int32]:
-        state = (self.eta, known.weights[:, 0], known.thresholds[0], known.tallies[0])
-        if is_sparse(features):
-            lms_csr(features.data, features.indices, features.indptr, codes, *state)
-        else:
-            lms_rows(features, codes, *state)
-        return np.zeros((len(codes), 1, 2), dtype=np.int32)
-
-    def on_value(
-        self,
-        known: Hypotheses,
-        values: Float64Array,
-        code: int,
-        coins: NDArray[np.bool_],
-        weights: Float64Array,
-        moves: NDArray[np.int32],
-    ) -> bool:
-        state = (known.thresholds[0], known.tallies[0])
-        return lms_value(values, code, self.eta, weights[:, 0], *state)
 
 
 class WidrowHoff(OnlineRanker):
@@ -300,5 +268,24 @@ class WidrowHoff(OnlineRanker):
         super()._start(X, rng, streams=streams)
         self.hypotheses_.thresholds[0] = np.arange(len(self.classes_) - 1) + 1.5
 
-    def _steps(self) -> LeastMeanSquares:
-        return LeastMeanSquares(float(self.eta))
+    def _update_by_rows(
+        self, features: Matrix, codes: Int64Array, coins: NDArray[np.bool_]
+    ) -> NDArray[np.int32]:
+        known = self.hypotheses_
+        state = (float(self.eta), known.weights[:, 0], known.thresholds[0], known.tallies[0])
+        if is_sparse(features):
+            lms_csr(features.data, features.indices, features.indptr, codes, *state)
+        else:
+            lms_rows(features, codes, *state)
+        return np.zeros((len(codes), 1, 2), dtype=np.int32)
+
+    def _update_by_values(
+        self,
+        values: Float64Array,
+        code: int,
+        coins: NDArray[np.bool_],
+        weights: Float64Array,
+        moves: NDArray[np.int32],
+    ) -> bool:
+        state = (self.hypotheses_.thresholds[0], self.hypotheses_.tallies[0])
+        return lms_value(values, code, float(self.eta), weights[:, 0], *state)

@@ -26,7 +26,7 @@ from rankwise.losses.cumulative_link import LINKS
 from rankwise.ordinal.ordinal_ranker import SearchedOrdinalRanker
 from rankwise.solvers.newton.cumulative_newton import CumulativeNewton, CumulativePath
 from rankwise.structure.state_rules import Number, Rule, Sometimes, floats
-from rankwise.tuning.penalty_search import Penalty
+from rankwise.tuning import Penalty
 from rankwise.typing import ArrayLike, Float64Array, FrameLike
 
 # 10^-3, 10^-2, ..., 10^2.

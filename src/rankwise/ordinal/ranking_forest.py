@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from rankwise.checks.parameter_constraints import FRACTION, N_JOBS, StrOptions, minimum
 from rankwise.groups import FitData, QueryGroups
-from rankwise.ordinal.tree_ranker import (
+from rankwise.ordinal.ranking_tree import (
     TREE_CONSTRAINTS,
     RankDistance,
     TreeRanker,

@@ -2,13 +2,10 @@
 
 The thresholds of a support vector machine or an ensemble choose a class but not its probability,
 and a model scores its own training rows better than other rows. The probabilities are therefore
-fitted to scores of rows by models that were trained without these rows.
-
-Probabilities of ordered classes from one score: ``P(y <= k | s) = F(theta_k - a s)``.
-
-F is logistic, the slope a is not negative and the thresholds ascend: a cumulative link model of one
-column. Probabilities therefore lie between 0 and 1, sum to 1, and move to higher classes as the
-score rises.
+fitted to scores of rows by models that were trained without these rows:
+``P(y <= k | s) = F(theta_k - a s)``, a cumulative link model of one column. F is logistic, the
+slope a is not negative and the thresholds ascend. Probabilities therefore lie between 0 and 1, sum
+to 1, and move to higher classes as the score rises.
 """
 
 from __future__ import annotations
@@ -33,14 +30,11 @@ from rankwise.solvers.newton.cumulative_newton import (
     CumulativePath,
 )
 from rankwise.structure.state_rules import Instance, Number, Rule, Sometimes, floats
-from rankwise.tuning.folds import DEFAULT_FOLDS, split_stratified
-from rankwise.tuning.penalty_search import Penalties
+from rankwise.tuning import DEFAULT_FOLDS, Penalties, split_stratified
 from rankwise.typing import Float64Array, FrameLike, Int64Array, Matrix
 
 # Parameters of a model that is trained on a part of the rows.
 Refit = Callable[[Int64Array], dict[str, Any]]
-
-
 MOST_COPIES = 2**24
 
 

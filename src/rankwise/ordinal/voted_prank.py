@@ -1,7 +1,5 @@
 """Many hypotheses of PRank that vote: VotedPRank and AggregatePRank.
 
-Composition: prediction rule of VotedPRank and AggregatePRank.
-
 Voted PRank: all hypotheses of a PRank vote, weighted by the number of rows they survived.
 
 Composition: PRank x votes of all its hypotheses, replayed from the rows with mistakes.

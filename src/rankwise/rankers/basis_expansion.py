@@ -22,11 +22,10 @@ from rankwise.features.score_expansions import (
     ExpansionAttribute,
     LinearExpansion,
 )
-from rankwise.groups import FitData, QueryGroups
-from rankwise.rankers.streamed import check_stream, predict_chunks, read_head, score_stream
+from rankwise.groups import FitData, QueryGroups, RowStream
+from rankwise.rankers.streamed import check_stream, predict_chunk, read_head, score_stream
 from rankwise.runtime.threads import thread_imap
 from rankwise.solvers.least_squares.gram import CHUNK_ROWS
-from rankwise.streams.row_stream import RowStream
 from rankwise.structure.state_rules import (
     Instance,
     Number,
@@ -34,7 +33,7 @@ from rankwise.structure.state_rules import (
     Rule,
     Sometimes,
 )
-from rankwise.tuning.penalty_search import PenaltySearch
+from rankwise.tuning import PenaltySearch
 from rankwise.typing import ArrayLike, Float64Array, FrameLike, Matrix
 
 LINEAR_STRUCTURE: dict[str, Rule] = {"expansion_": Instance((LinearExpansion,))}
@@ -153,7 +152,7 @@ class BasisExpansionRanker(Ranker):
         """
         check_is_fitted(self)
         if isinstance(X, RowStream):
-            return predict_chunks(self, X)
+            return (predict_chunk(self, chunk) for chunk in X)
         rows = check_rows(self, X)
         # A user-defined kernel receives all rows at once.
         is_users = callable(getattr(self, "kernel", None))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar, Self
@@ -24,7 +24,6 @@ from rankwise.runtime.finite import guard
 from rankwise.runtime.threads import single_threaded_blas
 from rankwise.solvers.least_squares.design import (
     AnyDesign,
-    Design,
     KernelDesign,
     LinearDesign,
     NodeDesign,
@@ -33,9 +32,8 @@ from rankwise.solvers.least_squares.design import (
 from rankwise.solvers.least_squares.expansion import ExpansionPath
 from rankwise.solvers.least_squares.gram import CHUNK_ROWS, Gram, RunningGram
 from rankwise.solvers.least_squares.path_selection import LeastSquaresPath, PathFit, fit_from_grams
-from rankwise.streams.checked_stream import StreamData
 from rankwise.structure.state_rules import Instance, Many, Rule, Sometimes, forget
-from rankwise.tuning.penalty_search import Penalties, Penalty, PenaltySearch, SolutionPath, inverse
+from rankwise.tuning import Penalties, Penalty, SolutionPath, inverse
 from rankwise.typing import ArrayLike, FrameLike
 
 # Grid of Zong & Huang: 2^-30, 2^-28, ..., 2^20.
@@ -76,8 +74,8 @@ def least_squares_path(
     """
     if isinstance(design, KernelDesign):
         return ExpansionPath(rows, design, loss, penalties, max_bytes=max_bytes)
-    if isinstance(rows, StreamData):
-        every = rows.checked.all_rows(design.n_columns)
+    if rows.stream is not None:
+        every = rows.stream.all_rows(design.n_columns)
         if every is None:
             return StreamPath(rows, design, loss, penalties)
         rows = every
@@ -202,24 +200,12 @@ class PartialFit:
                 ranker._set_score_name(TARGETS)
             design = ranker._stream_design
             running = copy.deepcopy(running)  # a failing batch must change nothing
-        fit = _fit_batch(running, design, equation.loss, rows, search, has_qid=qid is not None)
+        loss: SquaredLoss = equation.loss
+        problem, grams = loss.on(rows), []
+        with single_threaded_blas():
+            for state, phi in zip(running, design.maps, strict=True):
+                grams += design.draws(state.update(problem, phi, has_qid=qid is not None))
+            fit = fit_from_grams(grams, design, search.penalties, loss.intercept)
         ranker._stream_design, ranker._running = design, running
         publish(ranker, equation, search, search.choose([({}, fit, None)]))
         return self
-
-
-def _fit_batch(
-    running: Sequence[RunningGram],
-    design: Design,
-    loss: SquaredLoss,
-    rows: FitData,
-    search: PenaltySearch,
-    *,
-    has_qid: bool,
-) -> PathFit:
-    """Add rows to the running statistics of each block map, and solve for the current ones."""
-    problem, grams = loss.on(rows), []
-    with single_threaded_blas():
-        for state, phi in zip(running, design.maps, strict=True):
-            grams += design.draws(state.update(problem, phi, has_qid=has_qid))
-        return fit_from_grams(grams, design, search.penalties, loss.intercept)

@@ -2,13 +2,6 @@
 
 Composition: random nodes x pointwise squared loss or Laplacian loss x eigendecomposition of the
 Gram matrix; for ELMRank, with complex penalties.
-
-References
-----------
-.. [1] Zong & Huang, "Learning to rank with extreme learning machine", Neural Processing Letters
-   39 (2014), equations 8-12 (pointwise) and 13-20 (pairwise).
-.. [2] Chen, Peng, Zhou, Li & Pan, "Extreme learning machine for ranking: Generalization analysis
-   and applications", Neural Networks 53 (2014), equations 4-8.
 """
 
 from __future__ import annotations
@@ -17,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from numbers import Integral
-from typing import Any, ClassVar, Literal, Protocol, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from sklearn.utils import check_random_state
@@ -27,7 +20,7 @@ from rankwise.checks.parameter_constraints import DEFAULT_MAX_BYTES, Interval, S
 from rankwise.checks.rows import check_fit, check_validation
 from rankwise.equation import Equation
 from rankwise.features.kernels import warn_of_ignored_gamma
-from rankwise.features.random_nodes import (
+from rankwise.features.random_features import (
     ACTIVATIONS,
     WEIGHT_LAWS,
     Activation,
@@ -36,16 +29,14 @@ from rankwise.features.random_nodes import (
     draw_nodes,
 )
 from rankwise.features.score_expansions import NodeExpansion
-from rankwise.groups import FitData
+from rankwise.groups import FitData, RowStream
 from rankwise.losses.score_loss import QUERY_WEIGHTS, QueryWeight
 from rankwise.losses.squared_loss import GRAPHS, Problem, SquaredLoss
 from rankwise.rankers.basis_expansion import BasisExpansionRanker
-from rankwise.rankers.closed_form import C_OF_SUM, PartialFit, build_closed_form, least_squares_path
+from rankwise.rankers.closed_form import C_OF_SUM, PartialFit, build_closed_form
 from rankwise.rankers.kernel.kernel_features import (
     KERNEL_CONSTRAINTS,
-    KernelFeatures,
-    KernelParameters,
-    leaves_out,
+    kernel_least_squares,
 )
 from rankwise.rankers.streamed import (
     StreamedFeatures,
@@ -62,17 +53,15 @@ from rankwise.solvers.least_squares.stabilised import (
     LAM_GRID,
     StabilisedFit,
     complex_penalties,
-    fit_query_folds,
     fit_row_folds,
-    fit_splits,
     fit_stabilised,
     fit_streamed,
+    sum_query_folds,
+    sum_rows,
+    sum_splits,
 )
-from rankwise.streams.checked_stream import StreamData
-from rankwise.streams.row_stream import RowStream
 from rankwise.structure.state_rules import Instance, Plain, Rule, Sometimes, floats, forget
-from rankwise.tuning.folds import content_folds, deal_queries, row_splits
-from rankwise.tuning.penalty_search import Penalty, search_way
+from rankwise.tuning import Penalty, content_folds, deal_queries, row_splits, search_way
 from rankwise.typing import ArrayLike, Float64Array, FrameLike
 
 ELM_CONSTRAINTS: dict[str, Any] = {
@@ -126,23 +115,10 @@ class NodeFeatures(StreamedFeatures):
             yield {}, NodeDesign([nodes.astype(rows.X.dtype) for nodes in maps])
 
 
-class NodeParameters(KernelParameters, Protocol):
-    """Parameters of an extreme learning machine."""
-
-    n_nodes: int
-    activation: Any
-    n_draws: int
-    random_state: Any
-
-
-def build_elm(ranker: NodeParameters, loss: SquaredLoss) -> Equation:
+def build_elm(ranker: PointwiseELM | PairwiseELM, loss: SquaredLoss) -> Equation:
     """Equation of an extreme learning machine: nodes or kernel x this loss x the path."""
     if ranker.kernel is not None:
-        features = KernelFeatures.of(
-            ranker, leaves_out=leaves_out(ranker, C_OF_SUM), takes_shift=loss.takes_shift
-        )
-        make_path = partial(least_squares_path, max_bytes=ranker.max_bytes)
-        return build_closed_form(features, loss, C_OF_SUM, make_path=make_path)
+        return kernel_least_squares(ranker, loss, C_OF_SUM)
     nodes = NodeFeatures(
         ranker.n_nodes,
         ranker.activation,
@@ -597,7 +573,9 @@ class ELMRank(BasisExpansionRanker):
         forget(self)
         limit = node_limit(self.activation)
         if isinstance(X, RowStream):
-            self._check_stream(X, X_val is not None)
+            if self._grids(X_val is not None)[0] == "cv":  # reads the rows several times
+                check_folds(self.cv)
+                check_rereadable(X, "lam, C", (self.lam, self.C))
             data = read_head(self, X, y, qid, sample_weight, limit)
         else:
             data = check_fit(self, X, y, qid, sample_weight, pairs=False, column_limit=limit)
@@ -614,8 +592,8 @@ class ELMRank(BasisExpansionRanker):
         seed = int(random_state.randint(2**31 - 1))
         with single_threaded_blas():
             fit = self._fit_way(way, data, vali, maps, complex_penalties(lam, C), seed)
-        if isinstance(data, StreamData):
-            self._set_score_name(data.checked.typical_labels)
+        if data.stream is not None:
+            self._set_score_name(data.stream.typical_labels)
         chosen = np.zeros(self.n_draws, dtype=np.int64)
         shape = (self.n_draws, len(lam), len(C))
         if fit.errors is not None:
@@ -636,34 +614,35 @@ class ELMRank(BasisExpansionRanker):
         penalty: Float64Array,
         seed: int,
     ) -> StabilisedFit:
-        if isinstance(data, StreamData):
-            every = data.checked.all_rows(self.n_nodes)
+        if data.stream is not None:
+            every = data.stream.all_rows(self.n_nodes)
             if every is None:
                 return self._fit_stream(way, data, vali, maps, penalty, seed)
             data = every
         problem = self._problem(data)
-        if way == "fixed":
-            return fit_stabilised(problem, maps, penalty)
-        if way == "val":
-            assert vali is not None
-            return fit_stabilised(problem, maps, penalty, self._problem(vali))
-        if not (self.cv is None or isinstance(self.cv, Integral)):
-            return fit_splits(problem, maps, penalty, row_splits(self.cv, data))
-        n_folds = int(self.cv or DEFAULT_FOLDS)
-        if data.groups.n_queries >= n_folds:
-            return fit_query_folds(problem, maps, penalty, deal_queries(data.groups, n_folds, seed))
-        return fit_row_folds(problem, maps, penalty, content_folds(data.X, data.y, n_folds, seed))
+        if way != "cv":
+            criterion = self._problem(vali) if way == "val" and vali is not None else None
+            statistics = partial(sum_rows, problem, criterion)
+        elif not (self.cv is None or isinstance(self.cv, Integral)):
+            statistics = partial(sum_splits, problem, row_splits(self.cv, data))
+        elif data.groups.n_queries >= (n_folds := int(self.cv or DEFAULT_FOLDS)):
+            folds = deal_queries(data.groups, n_folds, seed)
+            statistics = partial(sum_query_folds, problem, folds)
+        else:
+            folds = content_folds(data.X, data.y, n_folds, seed)
+            return fit_row_folds(problem, maps, penalty, folds)
+        return fit_stabilised(problem, maps, penalty, statistics)
 
     def _fit_stream(
         self,
         way: str,
-        data: StreamData,
+        data: FitData,
         vali: FitData | None,
         maps: Sequence[NodeMap],
         penalty: Float64Array,
         seed: int,
     ) -> StabilisedFit:
-        stream, n_folds, folds = data.checked, 1, None
+        stream, n_folds, folds = data.stream, 1, None
         n_rows = stream.n_known
         if way == "cv":
             n_folds = int(self.cv or DEFAULT_FOLDS)
@@ -677,13 +656,6 @@ class ELMRank(BasisExpansionRanker):
             ),
             self._problem(vali) if way == "val" and vali is not None else None,
         )
-
-    def _check_stream(self, rows: RowStream, has_validation: bool) -> None:
-        """Raise ValueError if the search needs all rows in memory."""
-        if self._grids(has_validation)[0] != "cv":
-            return
-        check_folds(self.cv)
-        check_rereadable(rows, "lam, C", (self.lam, self.C))
 
     def _problem(self, data: FitData) -> Problem:
         return Problem(data.X, data.y, data.groups, data.sample_weight, "all", self.query_weight)

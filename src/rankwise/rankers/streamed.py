@@ -21,7 +21,7 @@ import numpy as np
 from rankwise.checks.column_sizes import ColumnLimit
 from rankwise.checks.rows import check_names, check_target, check_weight
 from rankwise.equation import Equation
-from rankwise.groups import FitData, QueryGroups
+from rankwise.groups import Chunk, FitData, QueryGroups, RowStream, plain_id
 from rankwise.losses.squared_loss import Problem, SquaredLoss
 from rankwise.metrics import EvaluationResult, UndefinedMeasureWarning, evaluate, parse
 from rankwise.metrics.default import (
@@ -35,7 +35,7 @@ from rankwise.metrics.spec import list_specs
 from rankwise.row_order import LeastRows
 from rankwise.solvers.least_squares import gram, path_selection
 from rankwise.solvers.least_squares.design import Design
-from rankwise.solvers.least_squares.gram import BlockMap, Gram, accumulate, is_precise, total
+from rankwise.solvers.least_squares.gram import BlockMap, Gram, accumulate_chunks, is_precise, total
 from rankwise.solvers.least_squares.path_selection import (
     PathFit,
     fit_from_grams,
@@ -43,11 +43,9 @@ from rankwise.solvers.least_squares.path_selection import (
     measure_validation,
     solve_folds,
 )
-from rankwise.streams.checked_stream import CheckedStream, StreamData, group_rows
-from rankwise.streams.cutter import Cutter, Folds, plain_id
-from rankwise.streams.row_stream import Chunk, RowStream
-from rankwise.tuning.folds import DEFAULT_FOLDS, deal_queries
-from rankwise.tuning.penalty_search import Penalties, PenaltySearch
+from rankwise.streams.checked_stream import CheckedStream, group_rows
+from rankwise.streams.cutter import Cutter, Folds
+from rankwise.tuning import DEFAULT_FOLDS, Penalties, PenaltySearch, deal_queries
 from rankwise.typing import Float64Array, Int64Array
 
 
@@ -126,7 +124,7 @@ def read_head(
     stream = CheckedStream(estimator, rows, column_limit=column_limit)
     data = stream.head(gram.CHUNK_ROWS)
     n_columns = data.X.shape[1] + 1
-    if isinstance(data, StreamData) and len(data.y) < n_columns:
+    if data.stream is not None and len(data.y) < n_columns:
         data = stream.head(n_columns)
     return data
 
@@ -135,14 +133,14 @@ def read_head(
 class StreamPath:
     """Path of a squared loss on the rows of a stream, computed from sums over its chunks."""
 
-    rows: StreamData
+    rows: FitData  # the first ones of the stream
     design: Design
     loss: SquaredLoss
     penalties: Penalties
 
     def solve(self) -> PathFit:
         """Solutions for every penalty, in one pass."""
-        stream, problem = self.rows.checked, self.loss.on(self.rows)
+        stream, problem = self.rows.stream, self.loss.on(self.rows)
         draws = _draw_grams(stream.chunks(), self.design, problem, 1, None, stream.n_known)
         grams = [total(folds) for folds in draws]
         return fit_from_grams(grams, self.design, self.penalties, problem.intercept)
@@ -155,7 +153,7 @@ class StreamPath:
     def cross_validate(self, measure: Measure, cv: int | None) -> tuple[PathFit, Float64Array]:
         """Solutions on all rows, evaluated by cross-validation over queries, in three passes."""
         n_folds = int(cv or DEFAULT_FOLDS)
-        stream, design, problem = self.rows.checked, self.design, self.loss.on(self.rows)
+        stream, design, problem = self.rows.stream, self.design, self.loss.on(self.rows)
         folds, n_samples = stream_folds(stream, n_folds)
         draws = _draw_grams(stream.chunks(), design, problem, n_folds, folds, n_samples)
         fit, held = solve_folds(draws, n_folds, design, self.penalties, problem.intercept)
@@ -179,9 +177,8 @@ def stream_grams(
     ``problems`` are those on the first rows. All have the same pair graph; only the graph and the
     query weights are used. ``n_rows`` is the number of all rows, if it is known.
     """
-    cutter = Cutter(problems[0], folds, chunk_rows=gram.CHUNK_ROWS, giant_rows=gram.GIANT_ROWS)
     columns = [(phi, problem.query_weight) for problem in problems for phi in maps]
-    sums = accumulate(cutter.cut(chunks), columns, n_folds, n_rows=n_rows)
+    sums = accumulate_chunks(chunks, problems[0], columns, n_folds, folds, n_rows=n_rows)
     grams = [of_map.folds for of_map in sums]
     return [grams[lo : lo + len(maps)] for lo in range(0, len(grams), len(maps))]
 
@@ -246,12 +243,6 @@ def _number_folds(ids: np.ndarray[Any, Any], fold_of: Int64Array) -> Folds:
         return fold_of[first : first + len(some)]
 
     return folds
-
-
-def predict_chunks(estimator: Any, rows: RowStream) -> Iterator[Float64Array]:
-    """Scores of each chunk, after a check of its column names."""
-    for chunk in rows:
-        yield predict_chunk(estimator, chunk)
 
 
 def score_stream(estimator: Any, rows: RowStream) -> float:

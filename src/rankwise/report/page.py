@@ -12,7 +12,7 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 import matplotlib as mpl
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 
 from rankwise._version import __version__
 from rankwise.report.axes import COLOURS, css_variables
@@ -31,14 +31,14 @@ def _without_hidden(value: Any) -> Any:
     return type(value)(text) if hasattr(value, "__html__") else text
 
 
-def render(template: str, values: Mapping[str, Any]) -> str:
-    """Render a template of ``report/templates`` that extends ``page.html.j2``.
+def render(template: str, values: Mapping[str, Any], package: str = "rankwise.report") -> str:
+    """Render a template in ``templates`` of a package; it extends ``page.html.j2`` of this one.
 
     ``values`` are its variables besides those of all pages.
     """
     templates = files("rankwise.report") / "templates"
     environment = Environment(
-        loader=PackageLoader("rankwise.report"),
+        loader=ChoiceLoader([PackageLoader("rankwise.report"), PackageLoader(package)]),
         autoescape=True,
         finalize=_without_hidden,
         undefined=StrictUndefined,

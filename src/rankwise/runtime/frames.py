@@ -1,16 +1,10 @@
-"""Values of a column of any library as a NumPy array of numbers, text, dates or objects.
+"""Tables of any library: what a column holds, and its values as a NumPy array.
 
-NumPy reads columns of pandas, Polars and Arrow, but leaves numbers of some types as objects
-(Decimals of databases, numbers beside ``pandas.NA``), ignores the mask of masked arrays, and keeps
-types of numbers with which little can be computed (float16, long double, foreign byte order).
-
-Columns of frames of any library: what they hold, and their numbers.
-
-Types of columns say too little. A sparse column, a decimal, a column of Python objects or one
-without any value holds numbers as well. A date does not, although some libraries convert it to one,
-each with another unit.
-
-Frames for estimators of other libraries, which identify columns by the names in a frame.
+Types of columns say too little: a sparse column, a decimal, Python objects or a column without any
+value may hold numbers; dates do not, although some libraries convert them, each with another unit.
+NumPy reads columns of pandas, Polars and Arrow, but leaves numbers of some types as objects,
+ignores the mask of masked arrays, and keeps types with which little can be computed (float16, long
+double, foreign byte order).
 """
 
 from __future__ import annotations
@@ -21,6 +15,7 @@ import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from decimal import Decimal
+from functools import cached_property
 from numbers import Real
 from typing import Any
 
@@ -177,6 +172,105 @@ MOSTLY_NUMBERS = "numbers, but"
 _SEVERAL = "values of several types"
 
 
+class Table:
+    """X as it came through the door: what it is, and what its columns hold, is asked once.
+
+    ``rows`` are X itself, or a frame with plain columns: lazy frames are collected, record batches
+    are tables, text replaces string views, values replace runs of equal values, and labels of
+    several types, which only pandas has, are text.
+    """
+
+    def __init__(self, rows: Any) -> None:
+        self.rows = rows
+
+    @classmethod
+    def of(cls, X: Any) -> Table:
+        """Table of any input; a Table is returned unchanged."""
+        if isinstance(X, Table):
+            return X
+        if isinstance(X, np.ndarray):  # has neither labels nor columns to look for
+            return cls(X)
+        X = label_columns(_arrow_table(X), only_mixed=True)
+        if hasattr(X, "column_names") and hasattr(X, "schema"):
+            X = _plain_arrow_table(X)
+        elif hasattr(X, "assign") and (views := _string_views(X)):
+            X = X.assign(**views)
+        elif hasattr(X, "collect_schema") and hasattr(X, "collect"):
+            X = X.collect()
+        return cls(X)
+
+    @cached_property
+    def frame(self) -> nw.DataFrame[Any] | None:
+        """The rows with text as labels of the columns; None if they are not a frame."""
+        return None if isinstance(self.rows, np.ndarray) else collect_frame(self.rows)
+
+    @cached_property
+    def kinds(self) -> dict[str, str | None]:
+        """What columns of unusual types hold, see :func:`kind_of`; all others hold numbers."""
+        if self.frame is None:
+            return {}
+        schema = self.frame.schema.items()
+        return {name: kind_of(self.frame[name]) for name, dtype in schema if not _is_plain(dtype)}
+
+    @cached_property
+    def numeric_frame(self) -> nw.DataFrame[Any] | None:
+        """The frame with float64 in place of numbers of unusual types; None without a frame.
+
+        Text and categories are left to the caller. Other values (such as dates, durations and
+        records) raise ValueError; the message names their column.
+        """
+        if isinstance(self.rows, np.ndarray):
+            _check_numeric(self.rows.dtype)
+        if self.frame is None:
+            return None
+        check_no_times({str(name): kind for name, kind in self.kinds.items()}, " of X")
+        new = []
+        for name, kind in self.kinds.items():
+            if kind is None:
+                values = numbers_of(self.frame[name])
+                backend = nw.get_native_namespace(self.frame)
+                new.append(nw.new_series(name, values, nw.Float64, backend=backend))
+            elif not (kind in ("text", "categories", _SEVERAL) or kind.startswith(MOSTLY_NUMBERS)):
+                raise ValueError(
+                    f"X must hold numbers, column {str(name)!r} holds {kind}. Encode it as "
+                    "numbers, or drop the column from X."
+                )
+        return self.frame.with_columns(*new) if new else self.frame
+
+    @cached_property
+    def numbers(self) -> Any:
+        """Rows for scikit-learn: the numeric frame, or an array whose masked values are NaN."""
+        frame, rows = self.numeric_frame, self.rows
+        if frame is not None:
+            return self.restore_labels(frame)
+        if isinstance(rows, np.ma.MaskedArray):
+            return convert_to_values(rows)
+        return convert_to_values(rows) if getattr(rows, "dtype", "") == "O" else rows
+
+    def restore_labels(self, frame: nw.DataFrame[Any]) -> Any:
+        """A native frame that was made of this one, with the labels of the rows if none is text."""
+        native = frame.to_native()
+        if label_columns(self.rows) is self.rows:
+            return native
+        return native.set_axis(self.rows.columns, axis="columns")
+
+    def with_columns(self, new: Sequence[nw.Series[Any]]) -> Table:
+        """The numeric frame with other values in some columns."""
+        assert self.numeric_frame is not None
+        frame = self.numeric_frame.with_columns(*new)
+        table = Table(self.restore_labels(frame))
+        table.frame = frame
+        return table
+
+    def without_times(self) -> tuple[Table, dict[str, str]]:
+        """Without columns of dates, durations or times of day, and what those hold by name."""
+        times = {name: kind for name, kind in self.kinds.items() if kind in TIMES}
+        if not times or self.frame is None:
+            return self, {}
+        frame = self.frame.drop(*times)
+        return Table(frame.to_native()), {str(name): str(kind) for name, kind in times.items()}
+
+
 def wrap_frame(X: Any) -> nw.DataFrame[Any] | nw.LazyFrame[Any] | None:
     """X as a narwhals frame, which may be lazy; None if it is not a frame.
 
@@ -185,7 +279,7 @@ def wrap_frame(X: Any) -> nw.DataFrame[Any] | nw.LazyFrame[Any] | None:
     # Lazy frames come first: asking Polars' for its columns warns.
     if not any(hasattr(X, name) for name in ("collect_schema", "columns", "column_names")):
         return None
-    X = label_columns(build_arrow_table(X))
+    X = label_columns(_arrow_table(X))
     try:
         frame = nw.from_native(X, pass_through=True)
     except nw.exceptions.DuplicateError:
@@ -217,37 +311,13 @@ def label_columns(X: Any, *, only_mixed: bool = False) -> Any:
     return native.set_axis(names, axis="columns")
 
 
-def restore_labels(frame: Any, X: Any) -> Any:
-    """A frame that was made from X, with the labels of X if none of them is text."""
-    native = nw.to_native(X, pass_through=True)
-    if label_columns(native) is native or label_columns(native, only_mixed=True) is not native:
-        return frame
-    return frame.set_axis(native.columns, axis="columns")
-
-
-def build_arrow_table(X: Any) -> Any:
+def _arrow_table(X: Any) -> Any:
     """A record batch of Arrow, which narwhals does not know, as a table; others unchanged."""
     if type(X).__name__ != "RecordBatch":
         return X
     import pyarrow as pa
 
     return pa.Table.from_batches([X])
-
-
-def materialise(X: Any) -> Any:
-    """Table of a record batch, with plain columns; a lazy Polars frame is collected.
-
-    Text replaces string views, and values replace runs of equal values. Labels of several types,
-    which only pandas has, become text.
-
-    Other inputs are returned unchanged.
-    """
-    X = label_columns(build_arrow_table(X), only_mixed=True)
-    if hasattr(X, "column_names") and hasattr(X, "schema"):
-        return _plain_arrow_table(X)
-    if hasattr(X, "assign") and (views := _string_views(X)):
-        return X.assign(**views)
-    return X.collect() if hasattr(X, "collect_schema") and hasattr(X, "collect") else X
 
 
 def _string_views(X: Any) -> dict[str, Any]:
@@ -264,23 +334,19 @@ def _string_views(X: Any) -> dict[str, Any]:
 def _plain_arrow_table(X: Any) -> Any:
     """An Arrow table whose columns have types of which Arrow can select rows."""
     import pyarrow as pa
+    import pyarrow.compute
 
     for number, field in enumerate(X.schema):
         if field.type == pa.string_view():
             plain = X.column(number).cast(pa.large_string())
         elif pa.types.is_run_end_encoded(field.type):
-            plain = pa.chunked_array([_run_end_decode(part) for part in X.column(number).chunks])
+            decode: Any = pyarrow.compute  # created on import, so type checkers do not see them
+            chunks = X.column(number).chunks
+            plain = pa.chunked_array([decode.run_end_decode(part) for part in chunks])
         else:
             continue
         X = X.set_column(number, field.name, plain)
     return X
-
-
-def _run_end_decode(runs: Any) -> Any:
-    import pyarrow.compute
-
-    functions: Any = pyarrow.compute  # created on import, so type checkers do not see them
-    return functions.run_end_decode(runs)
 
 
 def collect_frame(X: Any) -> nw.DataFrame[Any] | None:
@@ -360,54 +426,6 @@ def check_no_times(kinds: Mapping[str, str | None], fix: str) -> None:
             f"column {found[0]!r} holds {kind}{more}, which are neither numbers nor categories. "
             f"Replace them by a number, such as {TIMES[str(kind)]}, or leave the column out{fix}."
         )
-
-
-def drop_times(X: Any) -> tuple[Any, dict[str, str]]:
-    """X without columns of dates, durations or times of day, and what those hold by name.
-
-    Anything but a frame is returned unchanged; lazy frames are collected.
-    """
-    frame = collect_frame(X)
-    if frame is None:
-        return X, {}
-    odd = {
-        name: kind_of(frame[name]) for name, dtype in frame.schema.items() if not _is_plain(dtype)
-    }
-    times = {name: kind for name, kind in odd.items() if kind in TIMES}
-    if not times:
-        return X, {}
-    return frame.drop(*times).to_native(), {str(name): str(kind) for name, kind in times.items()}
-
-
-def plain_frame(X: Any) -> Any:
-    """Frame or array with float64 in place of numbers of unusual types; lazy frames are collected.
-
-    Anything else is returned unchanged; text and categories are left to the caller. Masked values
-    are NaN. Other values (such as dates, durations and records) raise ValueError; the message names
-    their column.
-    """
-    if isinstance(X, np.ndarray):
-        _check_numeric(X.dtype)
-        odd_array = X.dtype.kind == "O" or isinstance(X, np.ma.MaskedArray)
-        return convert_to_values(X) if odd_array else X
-    frame = collect_frame(X)
-    if frame is None:
-        return X
-    odd = [name for name, dtype in frame.schema.items() if not _is_plain(dtype)]
-    kinds = {name: kind_of(frame[name]) for name in odd}
-    check_no_times({str(name): kind for name, kind in kinds.items()}, " of X")
-    new = []
-    for name, kind in kinds.items():
-        if kind is None:
-            values = numbers_of(frame[name])
-            backend = nw.get_native_namespace(frame)
-            new.append(nw.new_series(name, values, nw.Float64, backend=backend))
-        elif not (kind in ("text", "categories", _SEVERAL) or kind.startswith(MOSTLY_NUMBERS)):
-            raise ValueError(
-                f"X must hold numbers, column {str(name)!r} holds {kind}. Encode it as numbers, or "
-                "drop the column from X."
-            )
-    return restore_labels(frame.with_columns(*new).to_native() if new else frame.to_native(), X)
 
 
 def check_is_table(X: Any, name: str) -> None:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from rankwise.datasets.data import Fold, FoldedData, RankingData
 from rankwise.metrics import Measure, UndefinedMeasureWarning, evaluate, parse
 from rankwise.metrics.default import GRADED, list_constant, refuse_constant, why_constant
-from rankwise.metrics.evaluated_rows import tie_rule
+from rankwise.metrics.evaluation import tie_rule
 from rankwise.metrics.spec import list_specs
 from rankwise.runtime.messages import ArgumentError, join_lines, setting
 from rankwise.runtime.threads import available_threads

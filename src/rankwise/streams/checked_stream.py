@@ -6,7 +6,7 @@ Columns of chunks, matched by name as concatenating frames would.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, TypeVar
 
 import narwhals as nw
@@ -14,31 +14,23 @@ import numpy as np
 
 from rankwise.checks.column_sizes import ColumnLimit
 from rankwise.checks.rows import check_fit, check_weight, warn_unless_queries
-from rankwise.groups import FitData, QueryGroups
+from rankwise.groups import (
+    Chunk,
+    FitData,
+    QueryGroups,
+    QueryNumbers,
+    RowStream,
+    join_ids,
+    kind_of_ids,
+    plain_id,
+    same_kind_of_ids,
+)
 from rankwise.losses.squared_loss import Problem
 from rankwise.metrics.default import GRADES, TARGETS, is_graded
 from rankwise.row_order import LeastRows
-from rankwise.streams.cutter import QueryNumbers, join_ids, plain_id
-from rankwise.streams.row_stream import Chunk, RowStream
 from rankwise.typing import Float64Array, Int64Array, Matrix, is_sparse, join_rows
 
 _NO_ROW = "sample_weight must not be all zero: no row is left to fit."
-
-
-@dataclass(frozen=True)
-class StreamData(FitData):
-    """First rows of a longer stream, used in place of all rows.
-
-    They serve to build designs and problems, while all sums are computed over ``stream``.
-    """
-
-    stream: CheckedStream | None = None
-
-    @property
-    def checked(self) -> CheckedStream:
-        """The stream, from its start."""
-        assert self.stream is not None
-        return self.stream
 
 
 class CheckedStream:
@@ -75,7 +67,7 @@ class CheckedStream:
         self._exhausted = False
 
     def head(self, n_rows: int) -> FitData:
-        """The first ``n_rows`` rows as :class:`StreamData`; all rows if there are fewer."""
+        """The first ``n_rows`` rows with this ``stream``; all rows if there are fewer."""
         assert self._first is not None
         while not self._exhausted and sum(len(data.y) for data in self._head) < n_rows:
             data = next(self._first, None)
@@ -86,7 +78,7 @@ class CheckedStream:
         if self._exhausted:
             return _join(self._head)
         head = _join(self._head, n_rows)
-        return StreamData(head.X, head.y, head.groups, head.sample_weight, None, stream=self)
+        return replace(head, stream=self)
 
     @property
     def n_known(self) -> int | None:
@@ -99,7 +91,7 @@ class CheckedStream:
         if self._first is None:
             return None
         data = self.head(n_rows)
-        return None if isinstance(data, StreamData) else data
+        return None if data.stream is not None else data
 
     @property
     def typical_labels(self) -> Float64Array:
@@ -317,34 +309,3 @@ def match_columns(X: Any, found: Sequence[Any], labels: Sequence[Any], first: st
     if isinstance(frame, nw.DataFrame):
         return frame[:, order].to_native()
     return X[:, np.array(order)]
-
-
-def same_kind_of_ids(kinds: Sequence[tuple[str, str]]) -> None:
-    """Raise if some query ids are text and others are not: 1 and "1" would be two queries.
-
-    ``kinds`` holds pairs of a place, which the message names, and "text", "numbers", or "" without
-    ids.
-    """
-    seen: dict[str, str] = {}
-    for place, kind in kinds:
-        if kind:
-            seen.setdefault(kind, place)
-    if len(seen) > 1:
-        (kind, place), (other, later) = seen.items()
-        raise ValueError(
-            f"qid must be of one kind, got {kind} in {place} and {other} in {later}: 1 and '1' "
-            "would be two queries. Convert them to one kind."
-        )
-
-
-def kind_of_ids(qid: Any) -> str:
-    """The kind of query ids: "text", "numbers", or "" without ids or for mixed objects."""
-    values = np.asarray(qid)
-    if not values.size:
-        return ""
-    if values.dtype.kind in "biuf":
-        return "numbers"
-    if values.dtype.kind in "US":
-        return "text"
-    kinds = {isinstance(value, str | bytes) for value in values.ravel().tolist()}
-    return "" if len(kinds) > 1 else "text" if kinds.pop() else "numbers"

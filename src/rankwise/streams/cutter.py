@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from rankwise.groups import FitData, QueryGroups
+from rankwise.groups import FitData, QueryGroups, QueryNumbers, plain_id
 from rankwise.losses.squared_loss import Problem, RowPart
 from rankwise.runtime.threads import query_chunks
 from rankwise.typing import Int64Array, join_rows
@@ -23,70 +23,6 @@ from rankwise.typing import Int64Array, join_rows
 # Fold of each of the given queries; ``first`` is the global index of the first query.
 Folds = Callable[[np.ndarray[Any, Any], int], Int64Array]
 Columns = tuple[Any, ...]  # X, y and sample_weight
-
-
-class QueryNumbers:
-    """Numbers queries in order of appearance; each must come in one run of rows.
-
-    ``last`` is the id of the last query, which may continue.
-    """
-
-    def __init__(self) -> None:
-        self.n_queries = 0
-        self.last: Any = None
-        self._parts: list[np.ndarray[Any, Any]] = []
-        self._known: set[Any] | None = None  # only once ids do not ascend
-
-    def add(self, ids: np.ndarray[Any, Any]) -> int:
-        """Number the queries; return the number of ``ids[0]``, which may continue the last one."""
-        goes_on = self.n_queries > 0 and plain_id(ids[0]) == self.last
-        first = self.n_queries - goes_on
-        new = ids[int(goes_on) :]
-        if len(new):
-            self._note(new)
-            self._parts.append(new)
-            self.last = plain_id(new[-1])
-            self.n_queries += len(new)
-        return first
-
-    def ids(self) -> np.ndarray[Any, Any]:
-        """All ids, in order of appearance."""
-        return join_ids(self._parts)
-
-    def _note(self, new: np.ndarray[Any, Any]) -> None:
-        if self._known is None:
-            if self._ascends(new):
-                return
-            self._known = {plain_id(value) for part in self._parts for value in part.tolist()}
-        for value in new.tolist():
-            if value in self._known:
-                raise ValueError(
-                    f"qid {value!r} came back after other queries. The rows of a query must be in "
-                    "one chunk, or at the end of one and the start of the next: sort the rows by "
-                    "query."
-                )
-            self._known.add(value)
-
-    def _ascends(self, new: np.ndarray[Any, Any]) -> bool:
-        if new.dtype.kind not in "iufU":
-            return False
-        if self._parts and self._parts[-1].dtype.kind != new.dtype.kind:
-            return False
-        before = self._parts[-1][-1:] if self._parts else new[:0]
-        both = np.concatenate([before, new])
-        return bool((both[1:] > both[:-1]).all())
-
-
-def join_ids(parts: Sequence[np.ndarray[Any, Any]]) -> np.ndarray[Any, Any]:
-    """Join ids into one array, of objects if their kinds differ, so that 1 is not "1"."""
-    if len({part.dtype.kind for part in parts}) > 1:
-        parts = [part.astype(object) for part in parts]
-    return np.concatenate(parts) if parts else np.zeros(0, dtype=np.int64)
-
-
-def plain_id(value: Any) -> Any:
-    """A query id as a Python value."""
-    return value.item() if isinstance(value, np.generic) else value
 
 
 class Cutter:

@@ -74,10 +74,10 @@ from rankwise.datasets.table_columns import (
     is_frame,
     list_names,
 )
+from rankwise.groups import Chunk, RowStream
 from rankwise.runtime.frames import collect_frame, text_array
 from rankwise.runtime.messages import setting
 from rankwise.runtime.threads import available_threads
-from rankwise.typing import FrameLike
 
 # Rows read at a time if the source does not determine it.
 CHUNK_ROWS = 1 << 14
@@ -262,79 +262,6 @@ def _is_path(source: Any) -> bool:
 
 # Role of each column in a table with columns of the given kinds.
 Roles = Callable[..., Columns]
-
-
-@dataclass(frozen=True, eq=False)
-class Chunk:
-    """Some rows of a stream, not yet checked.
-
-    X has shape (n_rows, n_features); y, qid, sample_weight and doc_ids are array-likes (n_rows,).
-    """
-
-    X: FrameLike
-    y: Any = None
-    qid: Any = None
-    sample_weight: Any = None
-    feature_names: list[str] | None = None  # names of the columns if X is an array
-    doc_ids: Any = None  # ndarray of str
-
-    @property
-    def n_rows(self) -> int:
-        """Number of rows."""
-        X: Any = self.X
-        return int(X.shape[0]) if hasattr(X, "shape") else len(X)
-
-
-# Named in errors of all other estimators.
-FIT_STREAMS = "LinearRegressionRanker, RidgeRanker, PointwiseELM, PairwiseELM and ELMRank"
-ALSO = "RankRLS, LSRRank, MPRank and LSSVRanker"
-EVALUATES = "rankwise.evaluate_stream(ranker, stream)"
-
-
-class RowStream:
-    """Stream of judged rows in chunks; created by :func:`rankwise.stream`.
-
-    Iterating gives the chunks, each with ``X``, ``y``, ``qid``, ``sample_weight`` and
-    ``feature_names``.
-
-    Attributes
-    ----------
-    n_samples : int or None
-        Number of rows; None if it is unknown before reading.
-    reiterable : bool
-        Whether the stream can be read more than once.
-    """
-
-    n_samples: Any
-    reiterable = True
-
-    def __iter__(self) -> Iterator[Chunk]:
-        raise NotImplementedError
-
-    def keys(self) -> Iterator[Chunk]:
-        """The chunks with query ids and weights; ``X`` need not be read."""
-        return iter(self)
-
-    def __array__(self, *args: Any, **kwargs: Any) -> Any:
-        raise self.refused("This method")
-
-    def refused(self, method: str) -> TypeError:
-        """Error of a method that takes no streams, such as ``LambdaMART.fit``."""
-        name = method.rpartition(".")[2]
-        fix = "Read the rows into memory, or use one of these."
-        if name == "partial_fit":
-            fix = "Pass the chunks one by one: partial_fit(chunk.X, chunk.y, qid=chunk.qid)."
-        elif name != "fit":
-            fix = f"Pass the X of each chunk, or score any ranker with {EVALUATES}."
-        return TypeError(
-            f"{method} needs rows in memory, got a RowStream. {FIT_STREAMS} fit streams; {ALSO} "
-            f"too, unless they store rows for a kernel. They predict and score streams. {fix}"
-        )
-
-    def __repr__(self) -> str:
-        rows = "?" if self.n_samples is None else self.n_samples
-        again = "" if self.reiterable else ", once"
-        return f"RowStream({type(self).__name__}, {rows} rows{again})"
 
 
 @dataclass(frozen=True, eq=False, repr=False)

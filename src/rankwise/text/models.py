@@ -28,7 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from rankwise.kernels.postings_search import search_postings
+from rankwise.kernels.text_search import search_postings
 from rankwise.typing import Float64Array, Int64Array
 
 BM25_PARAMETERS = {"k1": 1.5, "b": 0.75}

@@ -19,14 +19,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from rankwise.checks.classes import list_declared_classes
 from rankwise.checks.rows import check_rows
 from rankwise.checks.text_categories import kind_of_text
-from rankwise.runtime.frames import (
-    collect_frame,
-    convert_to_array,
-    is_missing,
-    materialise,
-    plain_frame,
-    restore_labels,
-)
+from rankwise.runtime.frames import Table, convert_to_array, is_missing
 from rankwise.runtime.messages import callers_level
 from rankwise.structure.state_rules import Dictionary, Instance, Number, Plain, Rule, require
 from rankwise.typing import Float64Array, FrameLike, Matrix, densify, is_sparse
@@ -50,7 +43,7 @@ class ColumnTable:
     >>> table = ColumnTable.of(X)
     >>> table.nominal
     {0: array(['blue', 'red'], dtype=object)}
-    >>> table.encode(X)["colour"].tolist()
+    >>> table.encode(X).rows["colour"].tolist()
     [1.0, 0.0, nan]
     """
 
@@ -65,7 +58,10 @@ class ColumnTable:
 
     @classmethod
     def of(
-        cls, X: FrameLike, categorical_features: Any = FROM_DTYPE, sample_weight: Any = None
+        cls,
+        X: FrameLike | Table,
+        categorical_features: Any = FROM_DTYPE,
+        sample_weight: Any = None,
     ) -> ColumnTable:
         """Find the categorical columns of a table and their categories.
 
@@ -80,13 +76,16 @@ class ColumnTable:
         nominal: dict[int, NDArray[Any]] = {}
         ordered: dict[int, NDArray[Any]] = {}
         # An array has one dtype: its columns are nominal only if the argument names them.
-        is_plain = isinstance(X, np.ndarray) and _is_from_dtype(categorical_features)
+        table = Table.of(X)
+        is_plain = isinstance(table.rows, np.ndarray) and _is_from_dtype(categorical_features)
         if categorical_features is None or is_plain:
             return cls(nominal, ordered)
-        frame = collect_frame(plain_frame(X))
+        frame = table.numeric_frame
         if frame is None:
-            if not _is_from_dtype(categorical_features) and np.ndim(_convert_to_array(X)) == 2:
-                array = _convert_to_array(X)
+            if _is_from_dtype(categorical_features):
+                return cls(nominal, ordered)
+            array = _convert_to_array(table.rows)
+            if array.ndim == 2:
                 counted = _count_rows(sample_weight, len(array))
                 for column in _choose_columns(categorical_features, array.shape[1], None):
                     nominal[column] = _sort_categories(array[counted, column])
@@ -122,16 +121,17 @@ class ColumnTable:
             numbers[column] = len(categories)
         return numbers
 
-    def encode(self, X: FrameLike) -> FrameLike:
-        """X with codes in place of categories; X itself if no column is categorical.
+    def encode(self, X: FrameLike | Table) -> Table:
+        """X with codes in place of categories; unchanged if no column is categorical.
 
         Unknown categories become missing values (NaN), with a warning if a column of several rows
         has no other. Text instead of numbers, or numbers instead of text, raise ValueError.
         """
         coded = {**self.nominal, **self.ordered}
+        table = Table.of(X)
         if not coded:
-            return X
-        frame = collect_frame(plain_frame(X))
+            return table
+        frame = table.numeric_frame
         unknown: list[str] = []
         if frame is not None:
             names = list(frame.columns)
@@ -142,14 +142,14 @@ class ColumnTable:
                 codes = _codes(values, categories, repr(names[j]), unknown)
                 new.append(nw.new_series(names[j], codes, nw.Float64, backend=backend))
             warn_of_unknown(unknown)
-            return restore_labels(frame.with_columns(*new).to_native(), X)
-        array = _convert_to_array(X)
+            return table.with_columns(new)
+        array = _convert_to_array(table.rows)
         # float32 stays float32; object arrays keep numbers as they are until the rows are checked.
         out = array.astype(array.dtype if array.dtype in (np.float32, object) else np.float64)
         for column, categories in coded.items():
             out[:, column] = _codes(array[:, column], categories, str(column), unknown)
         warn_of_unknown(unknown)
-        return out
+        return Table(out)
 
     def continue_codes(self, earlier: ColumnTable, what: str = "init_model") -> ColumnTable:
         """Return this table with the codes of an earlier one; new categories come last.
@@ -213,18 +213,17 @@ class CategoricalInput:
         """
         return densify(self._check_rows(X))
 
-    def _check_rows(self, X: FrameLike) -> Matrix:
+    def _check_rows(self, X: FrameLike | Table) -> Matrix:
         """Checked rows, with codes for categories."""
         check_is_fitted(self)
         return check_rows(self, self._encode(X), allow_nan=True)
 
-    def _encode(self, X: FrameLike) -> FrameLike:
+    def _encode(self, X: FrameLike | Table) -> Table:
         """X with codes for categories; column names are checked first if there are categories."""
-        if not (self.columns_.nominal or self.columns_.ordered):
-            return X
-        given: Any = materialise(X)
-        validate_data(self, given, reset=False, skip_check_array=True)
-        return self.columns_.encode(given)
+        table = Table.of(X)
+        if self.columns_.nominal or self.columns_.ordered:
+            validate_data(self, table.rows, reset=False, skip_check_array=True)
+        return self.columns_.encode(table)
 
 
 def dense_within_memory(X: FrameLike) -> FrameLike:

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from rankwise.checks.rows import check_columns_read
 from rankwise.kernels.ensemble_scores import add_leaf_rows
-from rankwise.losses.ordinal_costs import BY_CLASS, cost_matrix
+from rankwise.losses.class_costs import BY_CLASS, cost_matrix
 from rankwise.runtime.jit import numba_is_imported
 from rankwise.runtime.threads import thread_map
 from rankwise.trees.tree import Tree

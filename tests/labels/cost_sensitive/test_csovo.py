@@ -24,7 +24,7 @@ from sklearn.tree import DecisionTreeClassifier
 import rankwise
 from rankwise import CSOVO, OrdinalReduction, WeightedAllPairs
 from rankwise.labels import ClassCosts, all_pairs_costs, ordinal_costs
-from rankwise.losses.ordinal_costs import cost_matrix, threshold_weights, v_shaped
+from rankwise.losses.class_costs import cost_matrix, threshold_weights, v_shaped
 
 BASES = [
     SVC(gamma=1e-3, C=10),

@@ -300,7 +300,7 @@ def test_measures_of_pairs_share_one_count(rng, monkeypatch):
 
 
 def test_read_only_rows_compile_nothing_new(rng):
-    from rankwise.kernels.inversions import compare_pairs
+    from rankwise.kernels.ranking_agreement import compare_pairs
 
     y = rng.random(30)
     per_query("Tau", y, y)

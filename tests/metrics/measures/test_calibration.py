@@ -83,7 +83,7 @@ def test_levels(drawn, level):
         ([0, 1], [[1.5, -0.5], [0.5, 0.5]], {}, "at least 0 and sum to 1"),
         ([0, 1], [[np.nan, 0.5], [0.5, 0.5]], {}, "at least 0 and sum to 1"),
         (["a", "z"], [[0.5, 0.5]] * 2, {"classes": ["b", "a"]}, "got 'z'"),
-        ([0, 1], [[0.5, 0.5]] * 2, {"n_bins": 0}, "n_bins must be at least 1, got 0"),
+        ([0, 1], [[0.5, 0.5]] * 2, {"n_bins": 0}, "n_bins must be a whole number >= 1, got 0"),
         ([0, 1], [[0.5, 0.5]] * 2, {"level": 1}, "level must lie between 0 and 1, got 1"),
     ],
 )

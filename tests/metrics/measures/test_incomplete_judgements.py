@@ -9,7 +9,7 @@ import pytest
 
 from rankwise import evaluate
 from rankwise.datasets import judge
-from rankwise.kernels.tied_ranks import EPSILON
+from rankwise.kernels.ranking_agreement import EPSILON
 from rankwise.metrics import PRESETS, parse
 
 TOP = ["nDCG@3", "DCG@4", "MeanNDCG", "AP", "AP@3", "P@3", "R@2", "Rprec", "Success@2", "RR",

@@ -129,7 +129,7 @@ def test_extremes(rng):
     ("values", "options", "message"),
     [
         ({"a": [1, 2]}, {}, "at least two systems, got 1"),
-        ({"a": [1, 2], "b": [1]}, {}, r"of equal length, got shapes \(1,\), \(2,\)"),
+        ({"a": [1, 2], "b": [1]}, {}, r"got shapes {'a': \(2,\), 'b': \(1,\)}"),
         ({"a": [1, np.nan], "b": [1, 2]}, {}, "every system has a value, got 1"),
         ({"a": [1, 2], "b": [1, 2]}, {"level": 95}, "level must lie between 0 and 1, got 95"),
     ],

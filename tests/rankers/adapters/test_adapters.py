@@ -16,8 +16,8 @@ import rankwise
 from rankwise import QueryGroups
 from rankwise.metrics import parse
 from rankwise.rankers.adapters.booster_library import TrainingRows
-from rankwise.rankers.adapters.stored_checks import StoredTreesError
 from rankwise.row_order import canonical_order
+from rankwise.trees.stored_boosters import BoosterError
 
 LIBRARIES = {
     "LightGBMRanker": "lightgbm",
@@ -252,7 +252,7 @@ def test_bad_parameter_is_named(ranker_class, judged):
 def test_trees_of_another_kind_are_refused_at_fit(name, params, message, judged):
     pytest.importorskip(LIBRARIES[name])
     X, y, qid = judged
-    with pytest.raises((StoredTreesError, ValueError), match=message):
+    with pytest.raises((BoosterError, ValueError), match=message):
         quick(getattr(rankwise, name), params=params).fit(X, y, qid=qid)
 
 

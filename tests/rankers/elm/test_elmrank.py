@@ -9,11 +9,11 @@ from sklearn.linear_model import Ridge
 from sklearn.model_selection import GroupKFold, KFold
 
 from rankwise import ELMRank, PairwiseELM, QueryGroups
-from rankwise.features.random_nodes import NodeMap, draw_nodes
+from rankwise.features.random_features import NodeMap, draw_nodes
 from rankwise.losses.score_loss import QUERY_WEIGHTS
 from rankwise.solvers.least_squares import stabilised
 from rankwise.solvers.least_squares.stabilised import C_GRID, LAM_GRID
-from rankwise.tuning.folds import content_folds, deal_queries
+from rankwise.tuning import content_folds, deal_queries
 from tests.oracles import dense_laplacian, literal_elmrank_system, ragged_groups
 
 LAM, C = [1e-3, 0.1], [4.0, 2.0**12, np.inf]

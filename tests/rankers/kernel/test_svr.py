@@ -13,7 +13,7 @@ from sklearn.svm import SVR
 from rankwise import QueryGroups, SVRank, SVRRanker, load, stream
 from rankwise.features.kernels import gamma_grid
 from rankwise.metrics import parse
-from rankwise.tuning.folds import fold_splits
+from rankwise.tuning import fold_splits
 
 GAMMA = 0.7
 

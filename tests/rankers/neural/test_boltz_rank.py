@@ -11,7 +11,9 @@ torch = pytest.importorskip("torch", reason="needs rankwise[neural]")
 from rankwise import AdaRank, BoltzRank, QueryGroups, RidgeRanker, load  # noqa: E402
 from rankwise.datasets import load_dataset  # noqa: E402
 from rankwise.metrics import parse  # noqa: E402
+from rankwise.rankers.neural import boltz_rank  # noqa: E402
 from rankwise.rankers.neural import neural_ranker as network  # noqa: E402
+from rankwise.rankers.neural.boltz_rank import first_pair_layers, pair_outputs  # noqa: E402
 
 
 @pytest.fixture
@@ -24,17 +26,17 @@ def judged(rng):
 
 def test_pairwise_network_is_summed_over_the_other_rows(rng, monkeypatch):
     X = rng.normal(size=(6, 3))
-    own, other, b, w = network.first_pair_layers(3, 5, RandomState(0))
+    own, other, b, w = first_pair_layers(3, 5, RandomState(0))
     expected = [
         sum((np.tanh(X[i] @ own + X[j] @ other + b) @ w).item() for j in range(6) if j != i)
         for i in range(6)
     ]
     for block in (2**22, 60, 1):
-        monkeypatch.setattr(network, "_VALUES_PER_BLOCK", block)
-        parts = list(network.pair_outputs(X, [own, other, b, w], np.tanh))
+        monkeypatch.setattr(boltz_rank, "_VALUES_PER_BLOCK", block)
+        parts = list(pair_outputs(X, [own, other, b, w], np.tanh))
         assert len(parts) == {2**22: 1, 60: 3, 1: 6}[block]
         np.testing.assert_allclose(np.concatenate(parts), expected, atol=1e-13)
-    assert next(network.pair_outputs(X[:1], [own, other, b, w], np.tanh)).tolist() == [0.0]
+    assert next(pair_outputs(X[:1], [own, other, b, w], np.tanh)).tolist() == [0.0]
 
 
 def test_sums_have_one_scale_and_means_that_of_their_query(judged):
@@ -45,7 +47,7 @@ def test_sums_have_one_scale_and_means_that_of_their_query(judged):
     assert ranker.pair_scale_ == 9.0
     four = (X[:4] - ranker.shift_) / ranker.scale_
     alone = network.outputs(four, ranker.weights_[:4], np.tanh)
-    pairs = next(network.pair_outputs(four, ranker.weights_[4:], np.tanh))
+    pairs = next(pair_outputs(four, ranker.weights_[4:], np.tanh))
     np.testing.assert_allclose(ranker.predict(X[:4]), alone + pairs / 9, atol=1e-13)
     ranker.pair_reduction = "mean"
     np.testing.assert_allclose(ranker.predict(X[:4]), alone + pairs / 3, atol=1e-13)

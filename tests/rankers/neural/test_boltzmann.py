@@ -15,7 +15,8 @@ from rankwise import BoltzRank, QueryGroups  # noqa: E402
 from rankwise.kernels.random_draws import swap_places  # noqa: E402
 from rankwise.metrics import parse  # noqa: E402
 from rankwise.rankers.neural import neural_ranker as network  # noqa: E402
-from rankwise.rankers.neural.boltzmann import (  # noqa: E402  # noqa: E402
+from rankwise.rankers.neural.boltz_rank import first_pair_layers  # noqa: E402
+from rankwise.rankers.neural.boltzmann import (  # noqa: E402
     JudgedRanks,
     RankingSets,
     boltz_rank,
@@ -148,7 +149,7 @@ def test_gradient_reaches_both_networks(reduction, small, rng):
     labels, _ = small
     X = rng.normal(size=(len(labels), 3))
     draw = RandomState(0)
-    weights = [*network.first_layers([3, 4, 1], draw), *network.first_pair_layers(3, 2, draw)]
+    weights = [*network.first_layers([3, 4, 1], draw), *first_pair_layers(3, 2, draw)]
     tensors = [torch.tensor(w, requires_grad=True) for w in weights]
     ranker = BoltzRank(4, n_pair_nodes=2, pair_reduction=reduction)
     ranker.pair_scale_ = 2.5

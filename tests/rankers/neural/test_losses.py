@@ -13,7 +13,6 @@ torch = pytest.importorskip("torch", reason="needs rankwise[neural]")
 from rankwise.groups import QueryGroups  # noqa: E402
 from rankwise.metrics import parse  # noqa: E402
 from rankwise.rankers.neural import training as losses  # noqa: E402
-from rankwise.rankers.neural import training as segments  # noqa: E402
 
 LOSSES = {
     "rank_net": losses.rank_net,
@@ -23,9 +22,9 @@ LOSSES = {
     "lambda_rank": losses.lambda_rank,
     "lambda_rank@2": partial(losses.lambda_rank, cutoff=2),
     "lambda_rank linear letor": partial(
-        losses.lambda_rank, gain=losses.linear_gain, discount=losses.letor_discount
+        losses.lambda_rank, gain=losses.linear_gain, discount=losses.DISCOUNTS["letor"]
     ),
-    "lambda_rank reciprocal": partial(losses.lambda_rank, discount=losses.reciprocal_discount),
+    "lambda_rank reciprocal": partial(losses.lambda_rank, discount=losses.DISCOUNTS["reciprocal"]),
 }
 SIZES = [5, 1, 7, 0, 3, 2]
 INDPTR = np.concatenate([[0], np.cumsum(SIZES)]).astype(np.int64)
@@ -150,7 +149,7 @@ def test_lambda_weight_is_what_a_swap_changes_in_the_measure(spec, rng):
     measure = parse(spec)
     y, s = np.array([2.0, 0.0, 0.0, 0.0]), rng.normal(size=4)
     groups = QueryGroups.single(4)
-    discount = losses.letor_discount if "letor" in spec else losses.log2_discount
+    discount = losses.DISCOUNTS["letor"] if "letor" in spec else losses.log2_discount
     total = losses.lambda_rank(
         torch.tensor(s), torch.tensor(y), groups.indptr, discount=discount, cutoff=measure.cutoff
     ).item()
@@ -167,4 +166,4 @@ def test_ranks_are_those_of_the_groups(judged):
     scores, _ = judged
     scores = scores.round()
     groups = QueryGroups.from_sizes(SIZES)
-    np.testing.assert_array_equal(segments.ranks(scores, INDPTR), groups.ranks(scores.numpy()))
+    np.testing.assert_array_equal(losses.ranks(scores, INDPTR), groups.ranks(scores.numpy()))

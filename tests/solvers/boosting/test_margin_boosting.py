@@ -238,7 +238,7 @@ def test_perceptron_search_gains_what_it_says(pocket, rng):
 
 
 def test_line_search_is_exact(rng):
-    from rankwise.kernels.weak_learners import search_line
+    from rankwise.kernels.boosting_rounds import search_line
 
     for n in (1, 2, 9, 40):
         s, d = rng.normal(size=n), rng.normal(size=n) * (rng.random(n) < 0.8)

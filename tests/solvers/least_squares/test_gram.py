@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 import rankwise.solvers.least_squares.gram as gram_module
-from rankwise.features.random_nodes import draw_nodes
+from rankwise.features.random_features import draw_nodes
 from rankwise.groups import QueryGroups
 from rankwise.losses.score_loss import QUERY_WEIGHTS
 from rankwise.losses.squared_loss import GRAPHS
 from rankwise.solvers.least_squares.design import ShiftedColumns
 from rankwise.solvers.least_squares.gram import Problem, fold_grams, total
-from rankwise.tuning.folds import content_folds, deal_queries, fold_splits
+from rankwise.tuning import content_folds, deal_queries, fold_splits
 from tests.oracles import dense_laplacian, ragged_groups
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from rankwise.features.random_nodes import NodeMap, draw_nodes
+from rankwise.features.random_features import NodeMap, draw_nodes
 from rankwise.typing import Float64Array
 from rankwise_papers.elmrank_recommendation.reviewers import Reviewer
 from rankwise_papers.tuned_draws import tune_draws

@@ -27,7 +27,7 @@ from rankwise.export.parts import SOLR_SLACK, floor_float32, subtract_slack, tre
 from rankwise.groups import QueryGroups
 from rankwise.prediction import innermost, scores_of
 from rankwise.rankers.adapters.read_booster import library_of
-from rankwise.runtime.frames import frame_for, materialise
+from rankwise.runtime.frames import Table, frame_for
 from rankwise.typing import ArrayLike, Float64Array, is_sparse
 
 
@@ -96,7 +96,7 @@ def verify(
     (True, 0, 0.0)
     """
     given, estimator = estimator, own_model(estimator)
-    path, X = Path(path), materialise(X)
+    path, X = Path(path), Table.of(X).rows
     exported = read_exported(path, feature_names(estimator, features))
     trees = _trees(estimator)
     is_own = library_of(given) is None

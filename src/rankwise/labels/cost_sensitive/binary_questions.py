@@ -1,21 +1,16 @@
 """Reduction to weighted binary questions, answered by least squares or by any classifier.
 
-Weighted binary questions about the costs of two classes, shared by all reductions.
-
 Question p of a row is whether class ``second[p]`` is cheaper than class ``first[p]``. The answer is
 the sign of ``values[:, first[p]] - values[:, second[p]]``, and the weight is its absolute value.
 One-versus-one uses all pairs of classes; the ordinal reduction uses adjacent classes.
 
-Ridge regression for many weighted binary questions about the same rows.
+Ridge regression of a question minimises ``sum_n w_np (t_np - x_n' beta - b)^2 + alpha |beta|^2``
+with t = 1 or -1. Since ``w t`` is linear in the values that the contrasts compare, one product
+gives the right-hand sides of all questions. If weights depend only on the class of a row, one Gram
+matrix per class is enough for any number of questions.
 
-Question p minimises ``sum_n w_np (t_np - x_n' beta - b)^2 + alpha |beta|^2`` with t = 1 or -1.
-Since ``w t`` is linear in the values that the contrasts compare, one product gives the right-hand
-sides of all questions. If weights depend only on the class of a row, one Gram matrix per class is
-enough for any number of questions.
-
-Ridge regression for all pairs of classes jointly: differences of linear class scores.
-
-Minimises ``sum_n sum_{a<b} w_nab (t_nab - (s_b(x_n) - s_a(x_n)))^2 + alpha sum_k |beta_k|^2`` with
+Ridge regression for all pairs jointly, by differences of linear class scores, minimises
+``sum_n sum_{a<b} w_nab (t_nab - (s_b(x_n) - s_a(x_n)))^2 + alpha sum_k |beta_k|^2`` with
 ``s_k(x) = x' beta_k + b_k``. The sum over pairs is a Laplacian form in the scores of a row. The
 normal equations therefore have the moments of the pairs (a, b) as blocks, and the pairs of a row
 are never built.
@@ -24,7 +19,6 @@ are never built.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
@@ -32,7 +26,7 @@ import scipy.linalg
 from sklearn.base import clone, is_regressor
 
 from rankwise.checks.cost_tables import CostTable
-from rankwise.checks.parameter_constraints import POSITIVE, HasMethods, Interval, minimum
+from rankwise.checks.parameter_constraints import N_JOBS, POSITIVE, HasMethods
 from rankwise.losses.class_costs import all_pairs_costs
 from rankwise.prediction import fit_with
 from rankwise.runtime.threads import single_threaded_blas, thread_map, threads_asked
@@ -69,11 +63,7 @@ class BinaryQuestions:
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "estimator": [HasMethods(["fit", "predict"]), None],
         "alpha": [POSITIVE],
-        "n_jobs": [
-            Interval(Integral, None, -1, closed="right"),
-            minimum(1),
-            None,
-        ],
+        "n_jobs": N_JOBS,
     }
 
     estimator: Any
@@ -136,20 +126,25 @@ def _answer(estimator: Any, X: Matrix, signed: Float64Array) -> tuple[Any, float
     label = (signed[asking] > 0).astype(np.int64)
     if len(asking) == 0 or label.min() == label.max():
         return None, float(label[0]) if len(asking) else 0.5
-    model: Any = clone(estimator)
     rows = X if len(asking) == X.shape[0] else X[asking]
     weight = np.abs(signed[asking])
     if (weight == 1.0).all():  # classifiers without sample_weight are accepted if all weights are 1
+        model: Any = clone(estimator)
         model.fit(rows, label)
         return model, np.nan
-    taken = fit_with(model, rows, label, {"sample_weight": weight})
-    if "sample_weight" not in taken:
+    return fit_weighted(estimator, rows, label, weight), np.nan
+
+
+def fit_weighted(estimator: Any, X: Matrix, label: Int64Array, weight: Float64Array) -> Any:
+    """Clone fitted with weights; TypeError if it does not accept them."""
+    model = clone(estimator)
+    if not fit_with(model, X, label, {"sample_weight": weight}):
         raise TypeError(
             f"estimator must accept sample_weight, but {type(estimator).__name__}.fit does not. "
             "Use a classifier that does. In a pipeline, call set_fit_request(sample_weight=True) "
             "on the last step."
         )
-    return model, np.nan
+    return model
 
 
 def confidence_of(model: Any, X: Matrix) -> Float64Array | float:
@@ -192,27 +187,26 @@ class Contrasts:
         return signed if self.weight is None else signed * self.weight
 
 
-def pair_contrasts(
-    table: CostTable, weight: Float64Array | None, *, transformed: bool = True
+def cost_contrasts(
+    table: CostTable,
+    weight: Float64Array | None,
+    *,
+    transformed: bool = False,
+    neighbours: bool = False,
 ) -> Contrasts:
-    """Questions of all pairs a < b, in the order of ``numpy.triu_indices``.
+    """Questions of all pairs a < b of classes, in the order of ``numpy.triu_indices``.
 
     ``weight`` (n_samples,) weights the rows. ``transformed`` says whether costs are transformed,
-    see :mod:`rankwise.losses.class_costs`.
+    see :mod:`rankwise.losses.class_costs`. ``neighbours``: only the pairs of adjacent classes.
     """
-    costs = table.by_row if table.by_class is None else table.by_class
-    values = all_pairs_costs(costs) if transformed else costs
-    first, second = np.triu_indices(len(table.classes), 1)
-    group = None if table.by_class is None else table.codes
-    return Contrasts(values, group, first.astype(np.int64), second.astype(np.int64), weight)
-
-
-def threshold_contrasts(table: CostTable, weight: Float64Array | None) -> Contrasts:
-    """Questions of the K - 1 pairs of adjacent classes: is the upper class cheaper?"""
     values = table.by_row if table.by_class is None else table.by_class
-    first = np.arange(len(table.classes) - 1, dtype=np.int64)
     group = None if table.by_class is None else table.codes
-    return Contrasts(values, group, first, first + 1, weight)
+    n_classes = len(table.classes)
+    first, second = np.triu_indices(n_classes, 1)
+    if neighbours:
+        first, second = np.arange(n_classes - 1), np.arange(1, n_classes)
+    values = all_pairs_costs(values) if transformed else values
+    return Contrasts(values, group, first.astype(np.int64), second.astype(np.int64), weight)
 
 
 def class_votes(
@@ -256,9 +250,8 @@ def fit_binary_ridge(
     d)) otherwise. If there are more features than rows, features are first rotated into the row
     space, so d becomes N. Scores do not change.
     """
-    centre = centre_of(X)
     with single_threaded_blas():
-        rows, rotation = row_space(X if centre is None else X - centre)
+        rows, rotation, centre = centre_rows(X)
         moments = QuestionMoments(rows, contrasts)
         solved = thread_map(
             lambda question: _solve(*moments.of(question), alpha),
@@ -266,31 +259,36 @@ def fit_binary_ridge(
             n_threads,
         )
     coef = np.array([beta for beta, _ in solved]).reshape(len(solved), rows.shape[1])
-    if rotation is not None:
-        coef = np.asarray((rotation @ coef.T).T)
     intercept = np.array([intercept for _, intercept in solved])
-    return coef, intercept if centre is None else intercept - coef @ centre
+    return restore_features(coef, intercept, rotation, centre)
 
 
-def centre_of(X: Matrix) -> Float64Array | None:
-    """Column means of dense rows, needed for accurate moments; None for sparse rows."""
-    return None if is_sparse(X) else X.mean(axis=0, dtype=np.float64)
+def centre_rows(X: Matrix) -> tuple[Matrix, Matrix | None, Float64Array | None]:
+    """``(Z, R, c)`` with ``X = Z R' + c``, and orthonormal columns of R for more columns than rows.
 
-
-def row_space(X: Matrix) -> tuple[Matrix, Matrix | None]:
-    """``(Z, R)`` with ``X = Z R'`` and orthonormal columns of R, for more columns than rows.
-
-    Any other matrix is returned in float64, with None for R.
+    Dense rows are centred at their means c, which accurate moments need. None for sparse rows, and
+    for R if there are at least as many rows as columns.
     """
-    X = X.astype(np.float64, copy=False)
+    centre = None if is_sparse(X) else X.mean(axis=0, dtype=np.float64)
+    X = (X if centre is None else X - centre).astype(np.float64, copy=False)
     if X.shape[1] <= X.shape[0]:
-        return X, None
-    product = X @ X.T
-    product = densify(product)
-    eigenvalues, vectors = scipy.linalg.eigh(product)
+        return X, None, centre
+    eigenvalues, vectors = scipy.linalg.eigh(densify(X @ X.T))
     kept = eigenvalues > eigenvalues[-1] * len(eigenvalues) * np.finfo(np.float64).eps
     roots = np.sqrt(eigenvalues[kept])
-    return vectors[:, kept] * roots, np.asarray(X.T @ (vectors[:, kept] / roots))
+    return vectors[:, kept] * roots, np.asarray(X.T @ (vectors[:, kept] / roots)), centre
+
+
+def restore_features(
+    coef: Float64Array,
+    intercept: Float64Array,
+    rotation: Matrix | None,
+    centre: Float64Array | None,
+) -> tuple[Float64Array, Float64Array]:
+    """Coefficients of the original features, from those of :func:`centre_rows`."""
+    if rotation is not None:
+        coef = np.asarray((rotation @ coef.T).T)
+    return coef, intercept if centre is None else intercept - coef @ centre
 
 
 class QuestionMoments:
@@ -365,9 +363,8 @@ def fit_pair_ridge(
     Needs ``8 K^2 (d + 1)^2`` bytes of memory, and O(K^3 d^3) time in addition to the moments of the
     pairs.
     """
-    centre = centre_of(X)
     with single_threaded_blas():
-        rows, rotation = row_space(X if centre is None else X - centre)
+        rows, rotation, centre = centre_rows(X)
         moments = QuestionMoments(rows, contrasts)
         found = thread_map(moments.of, range(contrasts.n_questions), n_threads)
         width = rows.shape[1] + 1
@@ -388,6 +385,4 @@ def fit_pair_ridge(
         gram[:, -1, :, -1] += heaviest / n_classes  # fixes the common shift of the intercepts
         size = n_classes * width
         theta = solve_positive(gram.reshape(size, size), total.ravel()).reshape(n_classes, width)
-    coef = theta[:, :-1] if rotation is None else np.asarray((rotation @ theta[:, :-1].T).T)
-    intercept = theta[:, -1] if centre is None else theta[:, -1] - coef @ centre
-    return coef, intercept
+    return restore_features(theta[:, :-1], theta[:, -1], rotation, centre)

@@ -15,7 +15,6 @@ References
 from __future__ import annotations
 
 import warnings
-from numbers import Integral
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -24,17 +23,17 @@ from sklearn.exceptions import ConvergenceWarning
 
 from rankwise.checks.cost_tables import CostTable
 from rankwise.checks.parameter_constraints import (
+    N_JOBS,
     POSITIVE,
     HasMethods,
-    Interval,
     StrOptions,
     minimum,
 )
 from rankwise.labels.cost_sensitive.binary_questions import (
     FEW_ROWS,
-    centre_of,
+    centre_rows,
     compute_weighted_moments,
-    row_space,
+    restore_features,
     solve_positive,
 )
 from rankwise.labels.cost_sensitive.cost_sensitive_classifier import CostSensitiveClassifier
@@ -130,11 +129,7 @@ class CostSensitiveOneVsAllRegression(CostSensitiveClassifier):
         "loss": [StrOptions({"squared", "one_sided"})],
         "alpha": [POSITIVE],
         "max_iter": [minimum(1)],
-        "n_jobs": [
-            Interval(Integral, None, -1, closed="right"),
-            minimum(1),
-            None,
-        ],
+        "n_jobs": N_JOBS,
     }
 
     def __init__(
@@ -210,9 +205,8 @@ def fit_cost_ridge(
     Minimises ``sum_n w_n (r_k(x_n) - c_nk)^2 + alpha |beta_k|^2`` for all k with one factorisation.
     """
     weight = np.ones(len(costs)) if weight is None else weight
-    centre = centre_of(X)
     with single_threaded_blas():
-        rows, rotation = row_space(X if centre is None else X - centre)
+        rows, rotation, centre = centre_rows(X)
         gram = compute_weighted_moments(rows, weight)
         total = weight @ costs
         right = np.asarray(rows.T @ (weight[:, None] * costs))
@@ -220,7 +214,8 @@ def fit_cost_ridge(
         centred = gram[:-1, :-1] - gram[-1, -1] * np.outer(mean, mean)
         centred[np.diag_indices_from(centred)] += alpha
         beta = solve_positive(centred, right - np.outer(mean, total))
-    return _back(beta.T, (total / gram[-1, -1] - mean @ beta), rotation, centre)
+    intercept = total / gram[-1, -1] - mean @ beta
+    return restore_features(beta.T, intercept, rotation, centre)
 
 
 def fit_one_sided_ridge(
@@ -240,9 +235,8 @@ def fit_one_sided_ridge(
     """
     weight = np.ones(len(costs)) if weight is None else weight
     side = np.where(costs == costs.min(axis=1, keepdims=True), 1.0, -1.0)
-    centre = centre_of(X)
     with single_threaded_blas():
-        rows, rotation = row_space(X if centre is None else X - centre)
+        rows, rotation, centre = centre_rows(X)
         solved = thread_map(
             lambda k: _solve_one_sided(rows, costs[:, k], side[:, k], alpha, weight, max_iter),
             range(costs.shape[1]),
@@ -257,7 +251,7 @@ def fit_one_sided_ridge(
             stacklevel=4,
         )
     theta = np.array([solution for solution, _, _ in solved])
-    return *_back(theta[:, :-1], theta[:, -1], rotation, centre), steps
+    return *restore_features(theta[:, :-1], theta[:, -1], rotation, centre), steps
 
 
 def _solve_one_sided(
@@ -304,15 +298,3 @@ def _value(
     excess: Float64Array, weight: Float64Array, penalty: Float64Array, theta: Float64Array
 ) -> float:
     return float(weight @ np.maximum(excess, 0.0) ** 2 + penalty @ theta**2)
-
-
-def _back(
-    coef: Float64Array,
-    intercept: Float64Array,
-    rotation: Matrix | None,
-    centre: Float64Array | None,
-) -> tuple[Float64Array, Float64Array]:
-    """Coefficients of the original features."""
-    if rotation is not None:
-        coef = np.asarray((rotation @ coef.T).T)
-    return coef, intercept if centre is None else intercept - coef @ centre

@@ -1,23 +1,15 @@
 """Cost-sensitive classifiers by binary questions: CSOVO, WeightedAllPairs, OrdinalReduction.
 
-Cost-sensitive one-versus-one classification (CSOVO) [1]_.
+- CSOVO [1]_ (one-versus-one): for every pair of classes, a binary classifier learns which of the
+  two is cheaper for a row. Rows are weighted by the difference of the two costs. The class with the
+  most votes is predicted.
+- Weighted all-pairs [2]_: one binary learner for all pairs of classes.
+- Ordinal reduction [3]_: for every threshold k, a binary classifier learns whether the class above
+  it is cheaper for a row than the class below. The weight is ``|c_k - c_{k+1}|`` with the row's
+  costs c. The predicted class number is the number of positive answers.
 
-For every pair of classes, a binary classifier learns which of the two is cheaper for a row. Rows
-are weighted by the difference of the two costs. The class with the most votes is predicted.
-
-Composition: differences of costs x weighted binary classifier per pair x votes.
-
-Weighted all-pairs: one binary learner for all pairs of classes [2]_.
-
-Composition: transformed costs x one weighted binary classifier on (row, pair) x votes.
-
-Cost-sensitive classification of ordered classes by thresholds [3]_.
-
-For every threshold k, a binary classifier learns whether the class above it is cheaper for a row
-than the class below. The weight is ``|c_k - c_{k+1}|`` with the row's costs c. The predicted class
-number is the number of positive answers.
-
-Composition: costs of neighbouring classes x weighted binary classifier per threshold x count.
+Composition: costs of pairs of classes (differences, transformed, of neighbours) x weighted binary
+classifier per pair, or one on (row, pair) x votes, or count of answers.
 
 References
 ----------
@@ -34,7 +26,6 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 from scipy import sparse
-from sklearn.base import clone
 
 from rankwise.checks.classes import OrderedLabels, check_classes, order_labels, ordinal_labels
 from rankwise.checks.cost_tables import ClassCosts, CostTable
@@ -45,13 +36,12 @@ from rankwise.labels.cost_sensitive.binary_questions import (
     Contrasts,
     class_votes,
     confidence_of,
+    cost_contrasts,
     fit_pair_ridge,
-    pair_contrasts,
-    threshold_contrasts,
+    fit_weighted,
 )
 from rankwise.labels.cost_sensitive.cost_sensitive_classifier import CostSensitiveClassifier
-from rankwise.losses.ordinal_costs import cost_matrix
-from rankwise.prediction import fit_with
+from rankwise.losses.class_costs import cost_matrix
 from rankwise.runtime.threads import single_threaded_blas, threads_asked
 from rankwise.structure.state_rules import (
     Fitted,
@@ -170,7 +160,7 @@ class CSOVO(BinaryQuestions, CostSensitiveClassifier):
 
     def _fit(self, X: Matrix, table: CostTable, sample_weight: Float64Array | None) -> None:
         transformed = self.weights == "transformed"
-        contrasts = pair_contrasts(table, sample_weight, transformed=transformed)
+        contrasts = cost_contrasts(table, sample_weight, transformed=transformed)
         self.pairs_ = np.column_stack([contrasts.first, contrasts.second])
         self._ask(X, contrasts)
 
@@ -271,7 +261,7 @@ class WeightedAllPairs(BinaryQuestions, CostSensitiveClassifier):
     def _fit(self, X: Matrix, table: CostTable, sample_weight: Float64Array | None) -> None:
         for name in ("coef_", "intercept_", "estimator_"):
             vars(self).pop(name, None)
-        contrasts = pair_contrasts(table, sample_weight)
+        contrasts = cost_contrasts(table, sample_weight, transformed=True)
         if self.estimator is not None:
             self.estimator_ = self._fit_one(X, contrasts)
             return
@@ -292,18 +282,10 @@ class WeightedAllPairs(BinaryQuestions, CostSensitiveClassifier):
                 weights.append(np.abs(answer) / 2)
         if not sum(map(len, labels)):
             return None
-        model = clone(self.estimator)
-        rows = sparse.vstack(parts, format="csr") if is_sparse(parts[0]) else np.vstack(parts)
-        offered = {"sample_weight": np.concatenate(weights)}
+        rows: Any = sparse.vstack(parts, format="csr") if is_sparse(parts[0]) else np.vstack(parts)
+        label = np.concatenate(labels).astype(np.int64)
         with single_threaded_blas():
-            taken = fit_with(model, rows, np.concatenate(labels).astype(np.int64), offered)
-        if not taken:
-            raise TypeError(
-                f"estimator must accept sample_weight, but {type(model).__name__}.fit does not. "
-                "Use a classifier that does. In a pipeline, call "
-                "set_fit_request(sample_weight=True) on the last step."
-            )
-        return model
+            return fit_weighted(self.estimator, rows, label, np.concatenate(weights))
 
     def _encode_pair(self, X: Matrix, first: int, second: int) -> Matrix:
         """Rows x encoded with the pair as input of the classifier."""
@@ -433,7 +415,7 @@ class OrdinalReduction(BinaryQuestions, CostSensitiveClassifier):
         return ClassCosts(cost_matrix("absolute", n_classes))
 
     def _fit(self, X: Matrix, table: CostTable, sample_weight: Float64Array | None) -> None:
-        self._ask(X, threshold_contrasts(table, sample_weight))
+        self._ask(X, cost_contrasts(table, sample_weight, neighbours=True))
 
     def _class_scores(self, X: Matrix) -> Float64Array:
         """Negative squared distance to the number of positive answers, adjusted by confidences."""

@@ -1,12 +1,4 @@
-"""Codes of the labels that the rows do not determine: each label, some labels, random or given.
-
-Compressed sensing for labels [1]_: regression on random codes, decoded to sparse vectors.
-
-References
-----------
-.. [1] Hsu, Kakade, Langford & Zhang, "Multi-label prediction via compressed sensing", NIPS 22
-   (2009).
-"""
+"""Codes of the labels that the rows do not determine: each label, some labels, random or given."""
 
 from __future__ import annotations
 

@@ -1,15 +1,13 @@
 """Label sets as classes (LabelPowerset), and labels in pairs (CalibratedLabelRanking).
 
-Label powerset (LP) [1]_: every distinct label set of the training rows is a class.
+Label powerset [1]_: every distinct label set of the training rows is a class.
 
 Composition: label sets as classes x squared loss, or any classifier x most likely set.
 
-Calibrated label ranking (CLR) [2]_: pairwise comparisons of labels and a calibration label.
-
-For every pair of labels, a binary classifier is trained on the rows that have exactly one of the
-two. A virtual label separates relevant from irrelevant labels; it is compared with every label on
-all rows. Labels are ranked by their votes, and those with more votes than the virtual label are
-predicted.
+Calibrated label ranking [2]_: for every pair of labels, a binary classifier is trained on the rows
+that have exactly one of the two. A virtual label separates relevant from irrelevant labels; it is
+compared with every label on all rows. Labels are ranked by their votes, and those with more votes
+than the virtual label are predicted.
 
 Composition: pairs of labels x binary classifier per pair x votes.
 

@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import cached_property
 from numbers import Integral
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,45 +49,6 @@ from rankwise.typing import ArrayLike, Float64Array, Matrix, SparseMatrix, densi
 
 # Largest number of products of features and labels held in memory: 256 MB.
 MOST_PRODUCTS = 2**25
-ALPHA_CONSTRAINT = [NOT_NEGATIVE]
-ESTIMATOR_CONSTRAINT = [HasMethods(["fit", "predict"]), None]
-
-
-class LabelSource(Protocol):
-    """Source of label codes: rows, or statistics of rows."""
-
-    @property
-    def n_labels(self) -> int:
-        """Number of labels."""
-        ...
-
-    @property
-    def weight(self) -> float:
-        """Sum of the row weights."""
-        ...
-
-    @property
-    def means(self) -> Float64Array:
-        """Share of the rows with each label, shape (K,)."""
-        ...
-
-    @property
-    def largest_set(self) -> int:
-        """Largest number of labels of a row."""
-        ...
-
-    @property
-    def rows(self) -> tuple[SparseMatrix, Float64Array | None] | None:
-        """Labels and weights of the rows; None if only statistics are available."""
-        ...
-
-    def products(self) -> Float64Array:
-        """``Y'WY``, shape (K, K)."""
-        ...
-
-    def fitted_products(self) -> Float64Array:
-        """``(Y - o)' W H (Y - o)`` with means o and the hat matrix H of the ridge, shape (K, K)."""
-        ...
 
 
 class LabelSpace(MultiLabel):
@@ -115,8 +76,8 @@ class LabelSpace(MultiLabel):
     intercept_: Float64Array
     regressors_: list[Any]
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "alpha": ALPHA_CONSTRAINT,
-        "estimator": ESTIMATOR_CONSTRAINT,
+        "alpha": [NOT_NEGATIVE],
+        "estimator": [HasMethods(["fit", "predict"]), None],
     }
 
     def encode_labels(self, Y: SparseMatrix) -> Float64Array:
@@ -133,8 +94,8 @@ class LabelSpace(MultiLabel):
         """
         check_is_fitted(self)
         n_samples = Y.shape[0] if is_sparse(Y) else len(Y)
-        codes = self._encode(check_truth(Y, n_samples, self.classes_, self.target_form_, name="Y"))
-        return densify(codes)
+        truth = check_truth(Y, n_samples, self.classes_, self.target_form_, name="Y")
+        return densify(self._encode(truth))
 
     def decode_scores(self, codes: ArrayLike) -> Float64Array:
         """Label scores decoded from codes or from predictions of codes.
@@ -170,10 +131,16 @@ class LabelSpace(MultiLabel):
         source = RowSource(X, Y, sample_weight, self.alpha)
         self._set_code(source)
         if self.estimator is not None:
-            codes = self._encode(Y)
-            codes = densify(codes)
-            _check_estimator(self.estimator, codes)
-            self.regressors_ = fit_outputs(self.estimator, X, codes, sample_weight)
+            codes = densify(self._encode(Y))
+            if is_classifier(self.estimator) and not ((codes == 0) | (codes == 1)).all():
+                raise ValueError(
+                    "estimator must be a regressor, because label codes are real numbers, got "
+                    f"{self.estimator!r}. Pass a regressor, or use BinaryRelevance with this "
+                    "classifier."
+                )
+            together = codes.shape[1] > 1 and get_tags(self.estimator).target_tags.multi_output
+            parts = [codes] if together else list(np.ascontiguousarray(codes.T))
+            self.regressors_ = [fit_clone(self.estimator, X, part, sample_weight) for part in parts]
         elif is_sparse(self.components_) or X.shape[1] * Y.shape[1] > MOST_PRODUCTS:
             self._set_coefficients(source.ridge.coefficients(self._encode(Y)))
         else:  # products with sparse labels are cheaper than products with dense codes
@@ -192,7 +159,9 @@ class LabelSpace(MultiLabel):
     def _label_scores(self, X: Matrix) -> Float64Array:
         if self.estimator is None or not is_classifier(self.estimator):
             return self._decode(self._predict_codes(X))
-        return self._decode(output_scores(self.regressors_, X, self.components_.shape[0]))
+        together = len(self.regressors_) < self.components_.shape[0]
+        parts = [_scores(model, X, together=together) for model in self.regressors_]
+        return self._decode(np.column_stack(parts))
 
     def _predict_labels(self, X: Matrix) -> NDArray[np.bool_]:
         # A classifier may predict a label whose probability is at most one half.
@@ -202,7 +171,8 @@ class LabelSpace(MultiLabel):
         """Predictions of the regressor for checked rows, shape (n_samples, n_codes)."""
         if self.estimator is None:
             return X @ self.coef_.T + self.intercept_
-        return predict_outputs(self.regressors_, X)
+        columns = [np.asarray(model.predict(X), dtype=np.float64) for model in self.regressors_]
+        return np.column_stack(columns)
 
     def _set_code(self, source: LabelSource) -> None:
         """Set ``offset_`` and ``components_``."""
@@ -251,18 +221,12 @@ def check_sizes(name: str, values: Iterable[int], most: int) -> list[int]:
     return sizes
 
 
-def _check_estimator(estimator: Any, codes: Float64Array) -> None:
-    """Raise ValueError for a classifier, unless the codes are 0 and 1."""
-    if is_classifier(estimator) and not ((codes == 0) | (codes == 1)).all():
-        raise ValueError(
-            "estimator must be a regressor, because label codes are real numbers, got "
-            f"{estimator!r}. "
-            "Pass a regressor, or use BinaryRelevance with this classifier."
-        )
-
-
 class RowSource:
-    """Source of label codes that holds the rows."""
+    """Source of label codes that holds the rows.
+
+    Its labels and weights are ``rows``; ``weight`` is the sum of the row weights, ``means`` (K,) is
+    the share of the rows with each label, and ``largest_set`` the most labels of a row.
+    """
 
     def __init__(
         self, X: Matrix, Y: SparseMatrix, weight: Float64Array | None, alpha: float
@@ -280,14 +244,16 @@ class RowSource:
         return SharedRidge(self.X, self.rows[1], self.alpha)
 
     def products(self) -> Float64Array:
+        """``Y'WY``, shape (K, K)."""
         return products_of_labels(*self.rows)
 
     def fitted_products(self) -> Float64Array:
+        """``(Y - o)' W H (Y - o)`` with means o and the hat matrix H of the ridge, shape (K, K)."""
         return self.ridge.fitted_products(self.rows[0], self.means)
 
 
 class StatisticsSource:
-    """Source of label codes that holds statistics only."""
+    """Source of label codes that holds statistics only, see :class:`RowSource`."""
 
     rows = None
 
@@ -306,17 +272,7 @@ class StatisticsSource:
         return centred.T @ self.solve(centred)
 
 
-def fit_outputs(
-    estimator: Any, X: Matrix, targets: Float64Array, sample_weight: Float64Array | None
-) -> list[Any]:
-    """Fitted clones of a regressor: one if it supports several outputs, else one for each.
-
-    ``targets`` is (n_samples, n_outputs) and ``sample_weight`` (n_samples,). Weights raise
-    ValueError if the regressor does not accept them.
-    """
-    together = targets.shape[1] > 1 and get_tags(estimator).target_tags.multi_output
-    parts = [targets] if together else list(np.ascontiguousarray(targets.T))
-    return [fit_clone(estimator, X, part, sample_weight) for part in parts]
+LabelSource = RowSource | StatisticsSource
 
 
 def fit_clone(
@@ -335,24 +291,12 @@ def fit_clone(
     return model
 
 
-def predict_outputs(models: list[Any], X: Matrix) -> Float64Array:
-    """Predictions of shape (n_samples, n_outputs), float64."""
-    columns = [np.asarray(model.predict(X), dtype=np.float64) for model in models]
-    return np.column_stack(columns)
-
-
-def output_scores(models: list[Any], X: Matrix, n_outputs: int) -> Float64Array:
-    """Scores (n_samples, n_outputs) of how likely each output is 1.
-
-    ``models`` holds one classifier for all outputs, or one for each. Scores are probabilities if
-    the classifiers have them; otherwise ``(1 + d / (1 + |d|)) / 2`` for decision values d, which
-    exceeds one half if d > 0; otherwise predictions.
-    """
-    together = len(models) < n_outputs
-    return np.column_stack([_scores(model, X, together=together) for model in models])
-
-
 def _scores(model: Any, X: Matrix, *, together: bool) -> Float64Array:
+    """How likely an output is 1, or each of all outputs that one classifier has ``together``.
+
+    Scores are probabilities if the classifier has them; otherwise ``(1 + d / (1 + |d|)) / 2`` for
+    decision values d, which exceeds one half if d > 0; otherwise predictions.
+    """
     if hasattr(model, "predict_proba"):
         shares: Any = model.predict_proba(X)
         if not together:

@@ -3,77 +3,38 @@
 Whether a measure is defined on a query depends on its labels alone. Otherwise the means of two
 rankers could be over different queries, and a ranker could drop its bad queries by tying them.
 
-Pairwise misranking: the share of a query's preferences that the scores violate.
-
-``#{y_i > y_j, f_i < f_j} + ties · #{y_i > y_j, f_i = f_j}`` over ``#{y_i > y_j}``. With
-``ties=0.5`` and two grades it is 1 - AUC.
-
-Ranking error of Agarwal and Niyogi: misordered pairs weighted by their label difference.
-
-``mean over all m(m-1)/2 pairs of |y_i - y_j| · ([misordered] + ½ [f_i = f_j])``. The unit is that
-of the labels, without division by their spread (Agarwal & Niyogi 2009, JMLR 10:441-474).
-
-Kendall's rank correlation τ of labels and scores, variants a and b.
-
-``(concordant - discordant) / n0`` with ``n0 = m(m-1)/2`` (a), or with
-``sqrt((n0 - ties in y)(n0 - ties in f))`` (b), by Knight's counting of inversions (1966, JASA
-61:436-439).
-
-Correlation of labels and scores within a query: Pearson's r and Spearman's ρ.
-
-Spearman's ρ is Pearson's r of the ranks; tied rows share their mean rank.
-
-Magnitude-preserving measures: do score differences match label differences?
-
-A query of m rows has the residuals ``r = y - f``. MSD is the mean of ``(r_i - r_j)²`` over all m²
-ordered pairs, which is twice the variance of r. M1D is the mean of ``|r_i - r_j|``, Gini's mean
-difference, which requires sorting r. Adding a constant to all scores of a query changes neither.
-
-Sums over queries are plain NumPy, so O(m) measures need no compilation.
+- Pairwise misranking, the share of a query's preferences that the scores violate:
+  ``#{y_i > y_j, f_i < f_j} + ties · #{y_i > y_j, f_i = f_j}`` over ``#{y_i > y_j}``. With
+  ``ties=0.5`` and two grades it is 1 - AUC.
+- Ranking error, misordered pairs weighted by their label difference:
+  ``mean over all m(m-1)/2 pairs of |y_i - y_j| · ([misordered] + ½ [f_i = f_j])``. The unit is that
+  of the labels, without division by their spread (Agarwal & Niyogi 2009, JMLR 10:441-474).
+- Kendall's τ: ``(concordant - discordant) / n0`` with ``n0 = m(m-1)/2`` (a), or with
+  ``sqrt((n0 - ties in y)(n0 - ties in f))`` (b), by Knight's counting of inversions (1966, JASA
+  61:436-439).
+- Pearson's r, and Spearman's ρ, which is r of the ranks; tied rows share their mean rank.
+- Magnitude-preserving measures: do score differences match label differences? With the residuals
+  ``r = y - f``, MSD is the mean of ``(r_i - r_j)²`` over all m² ordered pairs, which is twice the
+  variance of r. M1D is the mean of ``|r_i - r_j|``, Gini's mean difference, which requires sorting
+  r. Adding a constant to all scores of a query changes neither.
 """
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
-from rankwise.metrics.conventions import EMPTY, Empty, check_choice, value_of_empty
-from rankwise.metrics.measure import Measure
+from rankwise.metrics.measure import Empty, QueryMeasure, check_choice
 from rankwise.metrics.scored import ScoredGroups
 from rankwise.typing import Float64Array, Int64Array
-
-
-class AgreementMeasure(Measure):
-    """Base class of measures that compare all labels of a query with all its scores.
-
-    Subclasses declare the field ``empty``, which is only annotated here. Thus each class prints
-    its parameters in its own order.
-    """
-
-    empty: Empty  # 0, 1, "skip" or "nan": value of a query for which the measure is undefined
-
-    def __post_init__(self) -> None:
-        check_choice(self.name, "empty", self.empty, EMPTY)
-
-    def aggregate(self, values: Float64Array) -> float:
-        """Mean of the values that count; NaN with ``empty="nan"`` if a query has no value."""
-        if self.empty == "nan" and np.isnan(values).any():
-            return math.nan
-        return super().aggregate(values)
-
-    def fill_empty(self, values: Float64Array, defined: np.ndarray) -> Float64Array:
-        """Fill in the convention's value for queries on which the measure is undefined."""
-        return np.where(defined, values, value_of_empty(self.empty))
-
 
 TIES = (1.0, 0.5, 0.0)
 
 
 @dataclass(frozen=True)
-class Misranking(AgreementMeasure):
+class Misranking(QueryMeasure):
     """Pairwise misranking, smaller is better.
 
     ``ties`` is the loss of a pair with different labels and equal scores: 1 (misordered), 0.5
@@ -106,7 +67,7 @@ class Misranking(AgreementMeasure):
 
 
 @dataclass(frozen=True)
-class RankingError(AgreementMeasure):
+class RankingError(QueryMeasure):
     """Ranking error, smaller is better.
 
     If all labels of a query are equal, its error is 0. O(m log m) for a query of m rows.
@@ -130,7 +91,7 @@ class RankingError(AgreementMeasure):
 
 
 @dataclass(frozen=True)
-class Tau(AgreementMeasure):
+class Tau(QueryMeasure):
     """Kendall's τ in [-1, 1].
 
     Variant "a" divides by the number of all pairs, so ties keep τ below 1; "b" corrects for ties.
@@ -167,7 +128,7 @@ class Tau(AgreementMeasure):
 
 
 @dataclass(frozen=True)
-class Pearson(AgreementMeasure):
+class Pearson(QueryMeasure):
     """Pearson's correlation coefficient r in [-1, 1].
 
     O(m) for a query of m rows. Rows are centred and scaled before they are multiplied, so neither
@@ -194,7 +155,7 @@ class Pearson(AgreementMeasure):
 
 
 @dataclass(frozen=True)
-class Rho(AgreementMeasure):
+class Rho(QueryMeasure):
     """Spearman's rank correlation ρ in [-1, 1]; equal values share their mean rank.
 
     O(m log m) for a query of m rows. If all scores are equal, ρ is 0, whereas
@@ -213,7 +174,7 @@ class Rho(AgreementMeasure):
 
     def from_groups(self, scored: ScoredGroups) -> Float64Array:
         """One value per query; see :meth:`Measure.from_groups`."""
-        from rankwise.kernels.inversions import multiply_ranks
+        from rankwise.kernels.ranking_agreement import multiply_ranks
 
         products = np.empty((scored.n_queries, 3))
         multiply_ranks(scored.y, scored.scores, scored.indptr, products)
@@ -243,7 +204,7 @@ def _correlation(
 
 
 @dataclass(frozen=True)
-class MSD(AgreementMeasure):
+class MSD(QueryMeasure):
     """Mean squared difference of the pairs, ``(1/m²) Σ_ij ((y_i - y_j) - (f_i - f_j))²``.
 
     Smaller is better; in squared units of the labels. O(m) for a query of m rows.
@@ -268,7 +229,7 @@ class MSD(AgreementMeasure):
 
 
 @dataclass(frozen=True)
-class M1D(AgreementMeasure):
+class M1D(QueryMeasure):
     """Mean absolute difference of the pairs, ``(1/m²) Σ_ij |(y_i - y_j) - (f_i - f_j)|``.
 
     Smaller is better; in the unit of the labels. O(m log m) for a query of m rows.
@@ -286,7 +247,7 @@ class M1D(AgreementMeasure):
 
     def from_groups(self, scored: ScoredGroups) -> Float64Array:
         """One value per query; see :meth:`Measure.from_groups`."""
-        from rankwise.kernels.inversions import mean_absolute_gaps
+        from rankwise.kernels.ranking_agreement import mean_absolute_gaps
 
         m1d = np.empty(scored.n_queries)
         with np.errstate(over="ignore", invalid="ignore"):

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import betaincinv
 
 from rankwise.checks.classes import class_positions, order_labels
+from rankwise.runtime.messages import check_share, check_whole
 from rankwise.typing import Float64Array
 
 _SUM = 1e-6  # tolerance for the sum of the probabilities of a row
@@ -121,10 +122,8 @@ def calibration(
     >>> found.error
     0.0
     """
-    if n_bins < 1:
-        raise ValueError(f"n_bins must be at least 1, got {n_bins}.")
-    if not 0 < level < 1:
-        raise ValueError(f"level must lie between 0 and 1, got {level}.")
+    check_whole("n_bins", n_bins, 1)
+    check_share("level", level)
     p = np.asarray(probabilities, dtype=np.float64)
     known = order_labels(y).classes if classes is None else np.asarray(classes)
     n = len(np.asarray(y))

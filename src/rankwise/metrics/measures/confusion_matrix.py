@@ -1,7 +1,6 @@
 """Predicted classes against true ones: confusion matrix, kappa with an interval, mean cost.
 
-Interval of a weighted kappa, for rows that are independent or come in clusters.
-
+The interval of a weighted kappa is for rows that are independent or come in clusters:
 kappa = 1 − A / B with the mean distance A = Σ d_ij p_ij of label and prediction and that of chance
 B = Σ d_ij p_i. p_.j. A row of classes (i, j) moves it by
 
@@ -34,11 +33,11 @@ from rankwise.checks.classes import order_labels, ordinal_labels
 from rankwise.checks.cost_tables import class_numbers, cost_table
 from rankwise.checks.rows import check_weight
 from rankwise.groups import QueryGroups
-from rankwise.metrics.conventions import check_choice
+from rankwise.metrics.measure import check_choice
 from rankwise.metrics.measures.rank_errors import WEIGHTS
 from rankwise.metrics.statistics.stratified import FEW, spread_freedom
 from rankwise.runtime.frames import convert_to_values
-from rankwise.runtime.messages import join_lines
+from rankwise.runtime.messages import check_share, join_lines
 from rankwise.typing import Float64Array
 
 
@@ -102,15 +101,13 @@ class Confusion:
         check_choice("kappa", "weights", weights, WEIGHTS)
         if np.count_nonzero(self.support) < 2:
             return float("nan")
-        power = {"none": 0.0, "linear": 1.0, "quadratic": 2.0}[weights]
-        distance = np.where(self._distances > 0, self._distances**power, 0.0)
+        distance = _distances(len(self.classes), weights)
         chance = np.outer(self.support, self.counts.sum(axis=0))
         return 1.0 - _mean(self.counts, distance) / _mean(chance, distance)
 
     @property
     def _distances(self) -> Float64Array:
-        ranks = np.arange(len(self.classes), dtype=np.float64)
-        return np.abs(ranks[:, None] - ranks)
+        return _distances(len(self.classes), "linear")
 
     def __repr__(self) -> str:
         names = [str(label) for label in self.classes.tolist()]
@@ -295,8 +292,7 @@ def kappa_interval(
     >>> round(found.kappa, 3), round(found.low, 3), round(found.high, 3)
     (0.8, 0.125, 0.969)
     """
-    if not 0 < confidence < 1:
-        raise ValueError(f"confidence must lie between 0 and 1, got {confidence}.")
+    check_share("confidence", confidence)
     found = confusion(y, predicted, classes)
     kappa, n_rows = found.kappa(weights), int(found.counts.sum())
     groups = None if qid is None else QueryGroups.from_qid(qid, n_rows)
@@ -312,7 +308,14 @@ def kappa_interval(
         encode_classes(name, convert_to_values(judge), found.classes)
         for name, judge in (("y", y), ("predicted", predicted))
     ]
-    influence = _influences(found, weights)[codes[0], codes[1]]
+    shares, distance = found.counts / n_rows, _distances(len(found.classes), weights)
+    of_labels, of_predicted = shares.sum(axis=1), shares.sum(axis=0)
+    apart = float((distance * shares).sum())
+    chance = float(of_labels @ distance @ of_predicted)
+    moved = (distance @ of_predicted)[:, None] + (of_labels @ distance)[None, :]
+    # Influence of one row on kappa, by its two classes
+    influences = -(distance - apart) / chance + apart * (moved - 2 * chance) / chance**2
+    influence = influences[codes[0], codes[1]]
     sums = influence if groups is None else np.bincount(groups.codes(), influence)
     error = math.sqrt(float((sums**2).sum()) * n_clusters / (n_clusters - 1)) / n_rows
     freedom = spread_freedom(sums)
@@ -326,7 +329,7 @@ def kappa_interval(
         )
     if kappa == 1:
         share = 1 - ((1 - confidence) / 2) ** (1 / n_clusters)
-        low, high = max(1 - share / _chance_distance(found, weights), -1.0), 1.0
+        low, high = max(1 - share / chance, -1.0), 1.0
     elif kappa <= -1:
         low, high = kappa - quantile * error, kappa + quantile * error
     else:
@@ -339,23 +342,6 @@ def _distances(n_classes: int, weights: str) -> Float64Array:
     ranks = np.arange(n_classes, dtype=np.float64)
     distance = np.abs(ranks[:, None] - ranks)
     return {"linear": distance, "quadratic": distance**2, "none": np.sign(distance)}[weights]
-
-
-def _chance_distance(found: Confusion, weights: str) -> float:
-    shares = found.counts / found.counts.sum()
-    distance = _distances(len(shares), weights)
-    return float(shares.sum(axis=1) @ distance @ shares.sum(axis=0))
-
-
-def _influences(found: Confusion, weights: str) -> Float64Array:
-    """Influence of one row on kappa, by its two classes."""
-    shares = found.counts / found.counts.sum()
-    distance = _distances(len(shares), weights)
-    of_labels, of_predicted = shares.sum(axis=1), shares.sum(axis=0)
-    observed = float((distance * shares).sum())
-    chance = float(of_labels @ distance @ of_predicted)
-    moved = (distance @ of_predicted)[:, None] + (of_labels @ distance)[None, :]
-    return -(distance - observed) / chance + observed * (moved - 2 * chance) / chance**2
 
 
 def mean_cost(

@@ -51,18 +51,18 @@ from typing import Any, ClassVar
 import numpy as np
 
 from rankwise.checks.label_data import check_indicator
-from rankwise.kernels.topk import add_discounted, relevant_ranks
-from rankwise.metrics.conventions import (
+from rankwise.kernels.topk import relevant_ranks
+from rankwise.metrics.measure import (
     EMPTY,
     TIES,
+    BinaryMeasure,
     Empty,
+    Measure,
+    QueryMeasure,
     check_choice,
     check_cutoff,
     value_of_empty,
 )
-from rankwise.metrics.measure import Measure
-from rankwise.metrics.measures.agreement import AgreementMeasure
-from rankwise.metrics.measures.top import NO_TABLE, BinaryMeasure
 from rankwise.metrics.scored import ScoredGroups
 from rankwise.typing import Float64Array, SparseMatrix
 
@@ -180,7 +180,7 @@ def count_ones(truth: SparseMatrix, predicted: SparseMatrix, axis: int) -> SetCo
     return SetCounts(ones(truth), ones(predicted), ones(truth.multiply(predicted)))
 
 
-class RelevantRanks(AgreementMeasure):
+class RelevantRanks(QueryMeasure):
     """Base class of measures that read the ranks of all relevant labels."""
 
     rel: float
@@ -344,7 +344,5 @@ class PropensityPrecision(Measure):
 
     def from_groups(self, scored: ScoredGroups) -> Float64Array:
         """One value per query; see :meth:`Measure.from_groups`."""
-        ranked, top = scored.rank(scored.y, self.ties, self.cutoff)
-        sums = np.empty(scored.n_queries)
-        add_discounted(ranked, top, NO_TABLE, np.ones(self.cutoff), False, self.cutoff, sums)
-        return sums / self.cutoff
+        ones = np.ones(self.cutoff)
+        return scored.sum_ranked(scored.y, self.ties, ones, self.cutoff) / self.cutoff

@@ -1,54 +1,47 @@
 """Measures of graded gains: DCG, nDCG, MeanNDCG and ERR.
 
-Discounted cumulative gain, plain and normalised by that of the best ordering.
-
 DCG@k = Σ_{r ≤ k} gain(y_r) · d(r), with gain 2^y − 1 or y and d(r) = 1 / log2(1 + r), or LETOR's
 d(1) = d(2) = 1, d(r) = 1 / log2(r). nDCG@k = DCG@k / (DCG@k of the rows by descending grade).
 O(m) per query of m rows.
 
-References: Järvelin and Kekäläinen 2002; Burges et al. 2005 (exponential gain); Qin et al. 2010
-(LETOR's scripts); McSherry and Najork 2008 (``ties="mean"``).
-
-Expected reciprocal rank: a reader goes down the list and stops when satisfied.
-
 ERR@k = Σ_{r ≤ k} (1/r) R_r Π_{s<r} (1 − R_s), with R = (2^y − 1) / 2^G for the highest grade G of
-the scale, which may be higher than the highest grade in the data. O(k) per query after ranking.
+the scale, which may be higher than the highest grade in the data: a reader goes down the list and
+stops when satisfied. O(k) per query after ranking.
 
-Reference: Chapelle, Metzler, Zhang and Grinspan 2009.
+References: Järvelin and Kekäläinen 2002; Burges et al. 2005 (exponential gain); Qin et al. 2010
+(LETOR's scripts); McSherry and Najork 2008 (``ties="mean"``); Chapelle, Metzler, Zhang and Grinspan
+2009 (ERR).
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
+from functools import lru_cache
+from typing import ClassVar, TypeAlias
 
 import numpy as np
 
 from rankwise.kernels.topk import add_discounted, average_normalised
-from rankwise.metrics.conventions import (
+from rankwise.metrics.measure import (
     DISCOUNTS,
     GAINS,
-    LARGEST_GRADE,
     Empty,
     Gain,
+    TopMeasure,
     check_choice,
     check_gain,
     check_number,
-    discounts,
-)
-from rankwise.metrics.measures.top import (
-    NO_TABLE,
-    SMALLEST_GRADE,
-    TopMeasure,
-    check_grades,
-    ideal_gains,
     make_judged_only_field,
-    rank_gains,
-    sum_discounted,
 )
-from rankwise.metrics.scored import ScoredGroups
+from rankwise.metrics.scored import LARGEST_GRADE, Ranked, ScoredGroups, discounts
 from rankwise.typing import Float64Array
+
+# Smallest positive number: grades from here on have a gain.
+SMALLEST_GRADE = float(np.nextafter(0.0, 1.0))
+NO_TABLE = np.empty(0)
+# Rows in ranked order and a table: the gain of a row is table[value], or the value without a table.
+RankedGains: TypeAlias = tuple[Ranked, Float64Array]
 
 
 class GainMeasure(TopMeasure):
@@ -155,14 +148,13 @@ class MeanNDCG(GainMeasure):
 
     def from_groups(self, scored: ScoredGroups) -> Float64Array:
         check_grades(str(self), self.gain, scored)
-        gains = rank_gains(scored, self.gain, self.ties, 0)
-        best = ideal_gains(scored, self.gain, 0)
-        table, ideal = gains.table, best.rows.values
-        if len(best.table) and not len(table):  # averaged gains have no gain table
-            ideal = best.table[ideal.astype(np.int64)]
+        (ranked, _), table = rank_gains(scored, self.gain, self.ties, 0)
+        (ideal, _), best_table = ideal_gains(scored, self.gain, 0)
+        if len(best_table) and not len(table):  # averaged gains have no gain table
+            ideal = best_table[ideal.astype(np.int64)]
         values = np.empty(scored.n_queries)
         weights = discounts(self.discount, scored.largest)
-        average_normalised(gains.rows.values, ideal, scored.indptr, table, weights, values)
+        average_normalised(ranked, ideal, scored.indptr, table, weights, values)
         return self.fill_empty(values, np.where(np.isnan(values), 0.0, 1.0))
 
 
@@ -220,3 +212,74 @@ class ExpectedReciprocalRank(TopMeasure):
         if self.gain == "linear":
             return grades / self.max_grade
         return (np.exp2(grades) - 1.0) / np.exp2(self.max_grade)
+
+
+def check_grades(measure: str, gain: Gain, scored: ScoredGroups) -> None:
+    """Raise ValueError if a label has no gain."""
+    if scored.lowest_grade < 0:
+        raise ValueError(
+            f"y must be >= 0 for {measure}, got {scored.lowest_grade:g}. Shift the grades, clip "
+            "them with np.maximum(y, 0), or use a measure of real-valued targets."
+        )
+    if gain == "exp2" and scored.highest_grade > LARGEST_GRADE:
+        raise ValueError(
+            f"y must be <= {LARGEST_GRADE} for {measure}, whose gain is 2**y - 1, got "
+            f"{scored.highest_grade:g}. Use gain='linear' or a gain table."
+        )
+    if isinstance(gain, tuple) and not (scored.integral and scored.highest_grade < len(gain)):
+        raise ValueError(
+            f"y must hold integers from 0 to {len(gain) - 1} for {measure}, whose gain is a table "
+            f"of {len(gain)} grades, got up to {scored.highest_grade:g}. Pass one gain per grade."
+        )
+
+
+def rank_gains(scored: ScoredGroups, gain: Gain, ties: str, depth: int) -> RankedGains:
+    """Gains by descending score, averaged over tied rows with ``ties="mean"``."""
+    table, values = _table_or_values(scored, gain)
+    if ties == "mean":
+        return scored.tie_means(scored.y if values is None else values, table), NO_TABLE
+    if values is None:
+        return scored.ranked(ties), table
+    return scored.rank(values, ties, depth), NO_TABLE
+
+
+def ideal_gains(scored: ScoredGroups, gain: Gain, depth: int) -> RankedGains:
+    """Gains in descending order."""
+    table, values = _table_or_values(scored, gain)
+    if values is None:
+        return scored.ideal(), table
+    return scored.rank_by_label(values, depth), NO_TABLE
+
+
+def sum_discounted(
+    scored: ScoredGroups, gains: RankedGains, discount: str, depth: int
+) -> Float64Array:
+    """Sum of discounted gains down to ``depth`` (0: all), per query."""
+    out = np.empty(scored.n_queries)
+    n_ranks = min(depth, scored.largest) if depth else scored.largest
+    rows, table = gains
+    add_discounted(*rows, table, discounts(discount, n_ranks), False, depth, out)
+    return out
+
+
+def _table_or_values(scored: ScoredGroups, gain: Gain) -> tuple[Float64Array, Float64Array | None]:
+    """Gain table for integer grades, or the gain of every row if grades are not integers."""
+    if gain == "exp2" and not scored.integral:
+        return NO_TABLE, np.exp2(scored.y) - 1.0
+    return gain_table(gain, int(scored.highest_grade) + 1), None
+
+
+def gain_table(gain: Gain, n_grades: int) -> Float64Array:
+    """Gain of the grades 0 … n_grades - 1; empty for the linear gain, which needs none."""
+    if isinstance(gain, tuple):
+        return np.asarray(gain, dtype=np.float64)
+    if gain == "linear":
+        return np.empty(0)
+    return _exp2_table(n_grades)
+
+
+@lru_cache(maxsize=32)
+def _exp2_table(n_grades: int) -> Float64Array:
+    table = np.exp2(np.arange(n_grades)) - 1.0
+    table.flags.writeable = False
+    return table

@@ -4,8 +4,7 @@ Scores are read as predicted labels, which ordinal rankers return. With query id
 averaged within each query first. Without query ids, all rows form one query, so all rows have the
 same weight.
 
-Weighted kappa: agreement of predicted ranks with the labels beyond chance.
-
+Weighted kappa is the agreement of predicted ranks with the labels beyond chance,
 ``1 - Σ_i d(y_i, f_i) / ((1/m) Σ_ij d(y_i, f_j))`` with the distance d = [y ≠ f], ``|y - f|`` or
 ``(y - f)²`` (Cohen 1968, Psychological Bulletin 70:213-220). The denominators are computed from
 sorted rows and moments instead of the table of all pairs of classes: O(m log m) for any number of
@@ -19,9 +18,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from rankwise.metrics.conventions import Empty, check_choice, check_number
+from rankwise.metrics.measure import Empty, QueryMeasure, check_choice, check_number
 from rankwise.metrics.measures.agreement import (
-    AgreementMeasure,
     centre_by_query,
     largest_by_query,
     mean_by_query,
@@ -33,7 +31,7 @@ from rankwise.typing import Float64Array, Int64Array
 
 
 @dataclass(frozen=True)
-class RankLoss(AgreementMeasure):
+class RankLoss(QueryMeasure):
     """Base class of the losses of predicted labels; smaller is better."""
 
     greater_is_better: ClassVar[bool] = False
@@ -120,7 +118,7 @@ class MacroMAE(RankLoss):
 
 
 @dataclass(frozen=True)
-class Within(AgreementMeasure):
+class Within(QueryMeasure):
     """Share of rows whose predicted rank is off by at most ``ranks``; larger is better.
 
     ``ranks`` is >= 0; 0 gives the accuracy, which is 1 minus the zero-one loss.
@@ -153,7 +151,7 @@ WEIGHTS = ("linear", "quadratic", "none")
 
 
 @dataclass(frozen=True)
-class Kappa(AgreementMeasure):
+class Kappa(QueryMeasure):
     """Weighted kappa: 1 for full agreement, 0 for agreement by chance, below 0 for less.
 
     ``weights`` names the distance of two ranks: "linear" is ``|y - f|``, "quadratic" its square,

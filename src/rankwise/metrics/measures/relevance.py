@@ -53,7 +53,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from rankwise.kernels.tied_ranks import (
+from rankwise.kernels.ranking_agreement import (
     MISSING,
     OTHER,
     OUTSIDE,
@@ -61,13 +61,14 @@ from rankwise.kernels.tied_ranks import (
     RELEVANT,
     add_inferred_precisions,
 )
-from rankwise.kernels.topk import add_discounted
-from rankwise.metrics.conventions import TIES, Empty, check_choice, check_number
-from rankwise.metrics.measure import Measure
-from rankwise.metrics.measures.top import (
-    NO_TABLE,
+from rankwise.metrics.measure import (
+    TIES,
     BinaryMeasure,
+    Empty,
+    Measure,
     TopMeasure,
+    check_choice,
+    check_number,
     make_judged_only_field,
 )
 from rankwise.metrics.scored import ScoredGroups
@@ -257,10 +258,8 @@ class RankBiasedPrecision(BinaryMeasure):
 
     def from_groups(self, scored: ScoredGroups) -> Float64Array:
         relevant = (scored.y >= self.rel).astype(np.float64)
-        ranked, top = scored.rank(relevant, self.ties, self.depth)
         weights = weigh_ranks(self.p, scored.largest)
-        values = np.empty(scored.n_queries)
-        add_discounted(ranked, top, NO_TABLE, weights, False, self.depth, values)
+        values = scored.sum_ranked(relevant, self.ties, weights, self.depth)
         if self.empty == 0:
             return values
         return self.fill_empty(values, scored.count(self.rel))
@@ -291,10 +290,8 @@ class RankBiasedResidual(TopMeasure):
 
     def from_groups(self, scored: ScoredGroups) -> Float64Array:
         unjudged = (~self.read_judged(scored)).astype(np.float64)
-        ranked, top = scored.rank(unjudged, self.ties, self.depth)
         weights = weigh_ranks(self.p, scored.largest)
-        values = np.empty(scored.n_queries)
-        add_discounted(ranked, top, NO_TABLE, weights, False, self.depth, values)
+        values = scored.sum_ranked(unjudged, self.ties, weights, self.depth)
         n_read = scored.retrieved_sizes
         if self.cutoff is not None:
             n_read = np.minimum(n_read, self.depth)
@@ -341,16 +338,12 @@ class BinaryPreference(BinaryMeasure):
         tied = (down_to[last] - down_to[first])[is_relevant]
         query = query[is_relevant]
         bound = n_relevant[query]
-        lost = _mean_capped(above, tied, bound) / np.maximum(np.minimum(bound, n_other[query]), 1)
+        # Mean of min(above + u, bound) over u = 0 … tied: a tied row is equally often at any place.
+        free = np.clip(bound - above + 1, 0, tied + 1)  # values of u that the bound does not cut
+        capped = free * above + free * (free - 1) / 2 + (tied + 1 - free) * bound
+        lost = capped / (tied + 1) / np.maximum(np.minimum(bound, n_other[query]), 1)
         total = np.bincount(query, weights=1.0 - lost, minlength=scored.n_queries)
         return self.fill_empty(total / np.maximum(n_relevant, 1), n_relevant)
-
-
-def _mean_capped(above: Float64Array, tied: Float64Array, bound: Float64Array) -> Float64Array:
-    """Mean of min(above + u, bound) over u = 0 … tied: a tied row is equally often at any place."""
-    free = np.clip(bound - above + 1, 0, tied + 1)  # values of u that the bound does not cut
-    total = free * above + free * (free - 1) / 2 + (tied + 1 - free) * bound
-    return total / (tied + 1)
 
 
 @dataclass(frozen=True)
@@ -411,12 +404,8 @@ class Judged(TopMeasure):
 
     def share(self, scored: ScoredGroups) -> Float64Array:
         """Share of the judged rows; 0 for a query for which nothing was retrieved."""
-        ranked, top = scored.rank(
-            self.read_judged(scored).astype(np.float64), self.ties, self.depth
-        )
-        counts = np.empty(scored.n_queries)
-        ones = np.ones(scored.largest)
-        add_discounted(ranked, top, NO_TABLE, ones, False, self.depth, counts)
+        judged = self.read_judged(scored).astype(np.float64)
+        counts = scored.sum_ranked(judged, self.ties, np.ones(scored.largest), self.depth)
         sizes = scored.retrieved_sizes
         if self.cutoff is not None:
             sizes = np.minimum(sizes, self.depth)

@@ -22,7 +22,6 @@ from rankwise.metrics.statistics.paired import (
     METHODS,
     benjamini_hochberg,
     bonferroni,
-    check_choice,
     cohens_d,
     holm,
     paired_test,
@@ -37,10 +36,12 @@ from rankwise.metrics.statistics.stratified import (
     check_level,
     correct_ends,
     order_by_values,
+    stack_columns,
     stratified_means,
     t_p_values,
     t_quantile,
 )
+from rankwise.runtime.messages import check_choice
 from rankwise.typing import ArrayLike, Float64Array, Int64Array
 
 _OF_P_VALUES = {
@@ -261,18 +262,18 @@ def _table(
     check_choice("interval", interval, INTERVALS)
     if not per_query:
         return []
-    values = {name: np.asarray(column, dtype=np.float64) for name, column in per_query.items()}
-    shapes = {name: column.shape for name, column in values.items()}
-    if len(set(shapes.values())) > 1 or len(next(iter(shapes.values()))) != 1:
-        raise ValueError(
-            f"per_query must hold 1-d arrays of equal length, got shapes {shapes}. "
-            "Pass one value per query for every system."
-        )
-    values, strata = _sort_by_content(values, strata)
-    given = check_columns(np.column_stack(list(values.values())))
-    means = dict(zip(values, adjust_means(given, strata).tolist(), strict=True))
+    # Systems by name and queries by values: the given orders change no sum and no draw.
+    by_name = {name: per_query[name] for name in sorted(per_query, key=str)}
+    given = stack_columns("per_query", by_name)
+    order = order_by_values(given, strata)
+    given, strata = (
+        check_columns(given[order]),
+        None if strata is None else np.asarray(strata)[order],
+    )
+    means = dict(zip(by_name, adjust_means(given, strata).tolist(), strict=True))
     sign = -1.0 if greater_is_better else 1.0
     names = sorted(means, key=lambda name: (math.isnan(means[name]), sign * means[name]))
+    values = dict(zip(by_name, given.T, strict=True))
     columns = np.column_stack([values[name] for name in names])
     sampled = {"n_resamples": n_resamples, "random_state": random_state}
     runs = _runs_of(names, run_errors, method, interval)
@@ -343,16 +344,6 @@ def _table(
     ]
 
 
-def _sort_by_content(
-    values: Mapping[str, Float64Array], strata: ArrayLike | None
-) -> tuple[dict[str, Float64Array], ArrayLike | None]:
-    """Systems by name and queries by values: the given orders change no sum and no draw."""
-    names = sorted(values, key=str)
-    order = order_by_values(np.column_stack([values[name] for name in names]), strata)
-    ordered = None if strata is None else np.asarray(strata)[order]
-    return {name: values[name][order] for name in names}, ordered
-
-
 def _runs_of(
     names: list[str],
     run_errors: Mapping[str, tuple[float, float]] | None,
@@ -397,10 +388,7 @@ def _ranks(is_better: NDArray[np.bool_], order: Int64Array, n_counted: int) -> l
 def check_correction(method: str, correction: str | None, name: str = "method") -> str:
     """Resolve the correction; raise ValueError if it does not apply to the test.
 
-    Parameters
-    ----------
-    name : str
-        Name of the caller's parameter that corresponds to ``method``.
+    ``name`` is the caller's parameter that corresponds to ``method``.
     """
     check_choice(name, method, METHODS)
     if correction is None:

@@ -1,11 +1,10 @@
 r"""All pairs of systems: joint tests, ranks that they leave open, and average ranks.
 
-Joint tests of all pairs of systems, based on the largest t statistic of a pair.
-
-Under the null hypothesis, the differences of all systems in a query could equally have the
-opposite sign. Each draw of one sign per query yields a largest \|t\| over all pairs. The p-value
-of a pair is the share of draws whose largest \|t\| is at least the pair's own. All pairs enter
-the maximum, so the p-values account for the selection of the best system by the same queries.
+Joint tests are based on the largest t statistic of a pair. Under the null hypothesis, the
+differences of all systems in a query could equally have the opposite sign. Each draw of one sign
+per query yields a largest \|t\| over all pairs. The p-value of a pair is the share of draws whose
+largest \|t\| is at least the pair's own. All pairs enter the maximum, so the p-values account for
+the selection of the best system by the same queries.
 """
 
 from __future__ import annotations
@@ -27,8 +26,10 @@ from rankwise.metrics.statistics.stratified import (
     RunErrors,
     StratifiedMeans,
     add_errors,
+    check_level,
     correct_t,
     error_scales,
+    stack_columns,
     stratified_means,
     stratum_codes,
 )
@@ -43,19 +44,14 @@ _SMALL = 1 << 22
 
 
 class MaxT(NamedTuple):
-    """Outcome of :func:`max_t`.
+    """Outcome of :func:`max_t`."""
 
-    Attributes
-    ----------
-    p_values : ndarray of shape (n_systems, n_systems)
-        p-values adjusted for all pairs; NaN on the diagonal and for pairs that cannot be tested.
-    critical : float
-        Value of \\|t\\| above which the p-value of a pair is below ``1 - level``. The differences
-        plus or minus ``critical`` standard errors (more on the side of a long tail, see
-        :func:`correct_ends`) are joint intervals for all pairs.
-    """
-
+    # Adjusted for all pairs, (n_systems, n_systems); NaN on the diagonal and for pairs that cannot
+    # be tested
     p_values: Float64Array
+    # Value of |t| above which the p-value of a pair is below 1 - level. The differences plus or
+    # minus ``critical`` standard errors (more on the side of a long tail, see correct_ends) are
+    # joint intervals for all pairs.
     critical: float
 
 
@@ -97,36 +93,14 @@ def max_t(
     n_resamples: int = 9999,
     random_state: int | np.random.Generator | None = 0,
 ) -> MaxT:
-    """Single-step sign-flip test of all pairs of systems, or of one system with all others.
+    """Single-step sign-flip test of all pairs of systems, or of ``reference`` with all others.
 
-    Parameters
-    ----------
-    values : ndarray of shape (n_queries, n_systems), float64
-        Values per query; NaN if the query does not count for the pairs of the system.
-    pairs : StratifiedMeans
-        Result of :func:`pair_differences` for the same values, strata and runs.
-    strata : array-like of shape (n_queries,), optional
-        Fold of each query.
-    runs : RunErrors, optional
-        Errors of the systems' means due to their runs. Each draw also shifts every mean by a
-        Student's t of its degrees of freedom times this error.
-    reference : int, optional
-        System whose pairs alone are tested. The largest \\|t\\| is then over fewer pairs, which
-        gives more power. None: all pairs.
-    level : float in (0, 1)
-        Joint level of the intervals.
-    n_resamples : int >= 1
-        Number of draws of the signs; a p-value is (1 + extreme draws) / (1 + n_resamples).
-    random_state : int, Generator or None
-        Seed or generator for the draws.
+    ``pairs`` is the result of :func:`pair_differences` for the same values (n_queries, n_systems),
+    strata and runs. Each draw of signs also shifts every mean by a Student's t of the degrees of
+    freedom of its runs times their error. With ``reference``, the largest \\|t\\| is over fewer
+    pairs, which gives more power. A p-value is (1 + extreme draws) / (1 + n_resamples). The outcome
+    is identical for any number of threads.
 
-    Returns
-    -------
-    MaxT
-        Identical for any number of threads.
-
-    Notes
-    -----
     All systems of a query share a sign, so their spreads and correlations may differ. (Permuting
     values among systems would require more than equal means: exchangeable systems.) Consider the
     pairs with equal means, and assume that their differences are jointly symmetric about 0. Then
@@ -148,7 +122,8 @@ def max_t(
     squared_t = np.minimum(correct_t(pairs) ** 2, 1.0 / SMALLEST_ERROR)
     untested = np.eye(len(squared_t), dtype=bool)
     if reference is not None:
-        untested |= ~_pairs_of(reference, len(squared_t))
+        is_reference = np.arange(len(squared_t)) == reference
+        untested |= is_reference[:, None] == is_reference
     squared_t[untested] = math.nan
     if np.isnan(squared_t).all():
         return MaxT(squared_t, math.nan)
@@ -161,12 +136,6 @@ def max_t(
     largest = maxima[-allowed] if allowed > 0 else math.inf
     critical = math.inf if largest > 0.5 / SMALLEST_ERROR else math.sqrt(largest)
     return MaxT(np.where(np.isnan(squared_t), math.nan, p_values), critical)
-
-
-def _pairs_of(reference: int, n_systems: int) -> NDArray[np.bool_]:
-    """Mask of the pairs of one system in a table of pairs."""
-    is_reference = np.arange(n_systems) == reference
-    return is_reference[:, None] ^ is_reference
 
 
 def _flipped_maxima(
@@ -341,17 +310,14 @@ def compact_letters(are_separable: NDArray[np.bool_]) -> list[str]:
                         fits &= close[system]
             is_open[np.ix_(group, group)] = False
             groups.append(sorted(group))
-    names = list(ascii_letters) if len(groups) <= len(ascii_letters) else _numbers(len(groups))
-    between = "" if len(groups) <= len(ascii_letters) else "."
+    names, between = list(ascii_letters), ""
+    if len(groups) > len(ascii_letters):
+        names, between = [str(number + 1) for number in range(len(groups))], "."
     members: list[list[str]] = [[] for _ in close]
     for name, group in zip(names, groups, strict=False):
         for system in group:
             members[system].append(name)
     return [between.join(letters) for letters in members]
-
-
-def _numbers(n: int) -> list[str]:
-    return [str(number) for number in range(1, n + 1)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -478,16 +444,24 @@ def average_ranks(
     >>> found.cliques()
     [['b', 'a', 'c']]
     """
-    if not 0 < level < 1:
-        raise ValueError(f"level must lie between 0 and 1, got {level}.")
-    table = _complete_blocks(values)
+    check_level(level)
+    if len(values) < 2:
+        raise ValueError(f"values must hold at least two systems, got {len(values)}.")
+    table = stack_columns("values", values, "block")
+    table = table[~np.isnan(table).any(axis=1)]
     n, k = table.shape
+    if n < 2:
+        raise ValueError(
+            f"values must hold at least two blocks in which every system has a value, got {n}."
+        )
     by_block = rankdata(-table if greater_is_better else table, axis=1)
     means = by_block.mean(axis=0)
     order = np.argsort(means, kind="stable")
     statistic = 12 * n / (k * (k + 1)) * (np.sum(means**2) - k * (k + 1) ** 2 / 4)
     if tie_correction:
-        share = 1 - _ties(by_block) / (n * (k**3 - k))
+        blocks = (k + 1) * np.arange(n)[:, None]  # set values of blocks apart
+        tied = np.unique(by_block + blocks, return_counts=True)[1]
+        share = 1 - float(np.sum(tied.astype(np.float64) ** 3 - tied)) / (n * (k**3 - k))
         statistic = statistic / share if share > 0 else 0.0  # 0: all values of all blocks tied
     statistic = max(float(statistic), 0.0)
     rest = n * (k - 1) - statistic
@@ -505,31 +479,3 @@ def average_ranks(
         critical_difference=float(q * np.sqrt(k * (k + 1) / (6 * n))),
         level=level,
     )
-
-
-def _complete_blocks(values: Mapping[str, ArrayLike]) -> Float64Array:
-    """Blocks in which every system has a value, shape (n_blocks, n_systems)."""
-    if len(values) < 2:
-        raise ValueError(f"values must hold at least two systems, got {len(values)}.")
-    columns = [np.asarray(column, dtype=np.float64) for column in values.values()]
-    shapes = {column.shape for column in columns}
-    if len(shapes) > 1 or len(next(iter(shapes))) != 1:
-        raise ValueError(
-            "values must be one-dimensional and of equal length, got shapes "
-            f"{', '.join(map(str, sorted(shapes)))}. Pass one value per block for every system."
-        )
-    table = np.column_stack(columns)
-    table = table[~np.isnan(table).any(axis=1)]
-    if len(table) < 2:
-        raise ValueError(
-            f"values must hold at least two blocks in which every system has a value, got "
-            f"{len(table)}."
-        )
-    return table
-
-
-def _ties(by_block: Float64Array) -> float:
-    """Sum of t**3 - t over groups of t tied values."""
-    n, k = by_block.shape
-    codes = np.unique(by_block + (k + 1) * np.arange(n)[:, None], return_counts=True)[1]
-    return float(np.sum(codes.astype(np.float64) ** 3 - codes))

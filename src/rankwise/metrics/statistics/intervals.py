@@ -37,7 +37,7 @@ from rankwise.metrics.statistics.stratified import (
     t_intervals,
     t_quantile,
 )
-from rankwise.runtime.messages import callers_level
+from rankwise.runtime.messages import callers_level, check_choice, check_whole
 from rankwise.typing import ArrayLike, Float64Array
 
 # Means of the same values in another order count as ties.
@@ -186,19 +186,11 @@ def value_bounds(
 def dirichlet_bounds(
     values: Float64Array, weights: Float64Array, highest: float, tail: float
 ) -> Float64Array:
-    """Upper bounds of means that hold but for a probability of ``tail``, one per system.
+    """Upper bounds of means that hold but for a probability of ``tail``, (n_systems,).
 
-    Parameters
-    ----------
-    values, weights : ndarray of shape (n_queries, n_systems)
-        Weights add up to the number of values; those of values that do not count are 0.
-    highest : float
-        Highest possible value.
-
-    Returns
-    -------
-    ndarray of shape (n_systems,), float64
-        Quantiles of the mean of the values and ``highest``, weighed by exponential draws.
+    They are quantiles of the mean of the values and ``highest``, weighed by exponential draws.
+    ``values`` and ``weights`` are (n_queries, n_systems). Weights add up to the number of values;
+    those of values that do not count are 0. ``highest`` is the highest possible value.
     """
     n_systems = values.shape[1]
     n = len(values)
@@ -335,25 +327,15 @@ def bootstrap_intervals(
     n_resamples: int = 9999,
     random_state: int | np.random.Generator | None = 0,
 ) -> Float64Array:
-    """Compute :func:`bootstrap_interval` for many systems from the same draws.
+    """:func:`bootstrap_interval` of each of many systems, (n_systems, 2), from the same draws.
 
-    Parameters
-    ----------
-    values : ndarray of shape (n_queries, n_systems)
-        Values of the systems; the other parameters are those of :func:`bootstrap_interval`.
-
-    Returns
-    -------
-    ndarray of shape (n_systems, 2), float64
-        Intervals; each is independent of the other systems.
+    ``values`` is (n_queries, n_systems). Each interval is independent of the other systems.
     """
     values = check_columns(values)
     codes = stratum_codes(strata, len(values))
     check_level(level)
-    if method not in ("bca", "percentile"):
-        raise ValueError(f"method must be 'bca' or 'percentile', got {method!r}.")
-    if n_resamples < 1:
-        raise ValueError(f"n_resamples must be >= 1, got {n_resamples}.")
+    check_choice("method", method, ("bca", "percentile"))
+    check_whole("n_resamples", n_resamples, 1)
     _warn_of_short(values, strata, level)
     seed = random_state
     if not isinstance(seed, int | np.integer):

@@ -3,9 +3,8 @@
 Queries that do not count for a measure (NaN) are dropped pairwise. If there are too few pairs for
 a test, the result is NaN.
 
-Paired randomisation test: under the null hypothesis, the systems of a pair are exchangeable.
-
-The statistic is the sum of the differences; its null distribution is over all flips of their signs
+Under the null hypothesis of the randomisation test, the systems of a pair are exchangeable. The
+statistic is the sum of the differences; its null distribution is over all flips of their signs
 (Fisher 1935). For up to 32 non-zero differences, the p-value is exact: the sums of each half of
 the differences are enumerated, and pairs of half-sums are counted by binary search. That takes
 2 · 2^16 sums instead of 2^32. For more differences, flips are drawn, shared by all systems.
@@ -32,6 +31,7 @@ from rankwise.metrics.statistics.stratified import (
     correct_t,
     stratified_means,
 )
+from rankwise.runtime.messages import check_choice, check_whole
 from rankwise.typing import ArrayLike, Float64Array
 
 METHODS = ("t", "wilcoxon", "randomisation")
@@ -140,8 +140,7 @@ def paired_test(
     """
     check_choice("method", method, METHODS)
     check_choice("alternative", alternative, ALTERNATIVES)
-    if n_resamples < 1:
-        raise ValueError(f"n_resamples must be >= 1, got {n_resamples}.")
+    check_whole("n_resamples", n_resamples, 1)
     differences = subtract_pairs(a, b)
     counted = differences[~np.isnan(differences)]
     mean = float(counted.mean()) if len(counted) else math.nan
@@ -170,12 +169,6 @@ def most_skewed(method: str, n: int) -> float:
     """Skewness of a mean difference of n queries beyond which a test errs too often."""
     most = {"t": MOST_SKEWED, "randomisation": MOST_SKEWED / 2}  # t is corrected, flips are not
     return most.get(method, _OF_SIGNED_RANKS / max(1, n))
-
-
-def check_choice(name: str, value: str, choices: tuple[str, ...]) -> None:
-    """Raise ValueError if ``value`` is not one of ``choices``."""
-    if value not in choices:
-        raise ValueError(f"{name} must be one of {list(choices)}, got {value!r}.")
 
 
 def _student(differences: Float64Array, size: float, alternative: str) -> tuple[float, float]:
@@ -222,29 +215,14 @@ def sign_flip_p_values(
 ) -> Float64Array:
     """p-values of the hypothesis that the differences in a column are symmetric about 0.
 
-    Parameters
-    ----------
-    differences : ndarray of shape (n_queries, n_systems), float64
-        Differences per query and system; NaN if the pair does not count.
-    alternative : {"two-sided", "greater", "less"}
-    n_resamples : int >= 1
-        Number of flips drawn if a column has more than 32 non-zero differences; its p-value is then
-        (1 + extreme draws) / (1 + n_resamples).
-    random_state : int, Generator or None
-        Seed or generator for the flips.
-    mid_p : bool
-        Whether flips that are as extreme as the differences count half (Lancaster 1961). With few
-        distinct differences, such as -1 and 1, the test then errs about as often as its level says
-        instead of less often, but may err slightly more often.
+    ``differences`` (n_queries, n_systems) are NaN if the pair does not count. The p-value of a
+    column does not depend on the other columns or on the order of the queries; it is 1 if all
+    differences are 0, NaN if there are none. Beyond 32 non-zero differences, ``n_resamples`` flips
+    are drawn, and it is (1 + extreme draws) / (1 + n_resamples). With ``mid_p``, flips that are as
+    extreme as the differences count half (Lancaster 1961): with few distinct differences, such as
+    -1 and 1, the test then errs about as often as its level says instead of less often, but may err
+    slightly more often.
 
-    Returns
-    -------
-    ndarray of shape (n_systems,), float64
-        p-values, whatever the order of the queries; 1 if all differences are 0, NaN if a column
-        holds none. The value of a column does not depend on the other columns.
-
-    Notes
-    -----
     O(n_resamples · n_queries · n_systems) as matrix products. Differs from
     ``scipy.stats.permutation_test`` only if flips are drawn: both tails of the symmetric null
     distribution are counted, not twice the smaller one.
@@ -325,13 +303,7 @@ def _draw_p_values(
 
 
 def subtract_pairs(a: ArrayLike, b: ArrayLike) -> Float64Array:
-    """Paired differences ``a - b``; NaN if either value is NaN.
-
-    Raises
-    ------
-    ValueError
-        If a and b are not one-dimensional of equal length, or hold infinity.
-    """
+    """Paired differences ``a - b`` of 1-d arrays without infinity; NaN if either value is NaN."""
     a, b = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
     if a.ndim != 1 or a.shape != b.shape:
         raise ValueError(

@@ -37,6 +37,7 @@ from rankwise.metrics.statistics.intervals import (
     value_bounds,
 )
 from rankwise.metrics.statistics.stratified import FEW, spread_freedom
+from rankwise.runtime.messages import check_share
 from rankwise.typing import ArrayLike, Float64Array
 
 
@@ -145,16 +146,16 @@ def prediction_powered_mean(
             f"human and machine must hold values of the same queries, at least 3, got {len(y)} and "
             f"{len(f)}. Pass one value per query with human labels."
         )
-    if not 0 < confidence < 1:
-        raise ValueError(f"confidence must lie between 0 and 1, got {confidence}.")
+    check_share("confidence", confidence)
     if weight is not None and not 0 <= weight <= 1:
         raise ValueError(f"weight must lie between 0 and 1, got {weight}. None: tuned.")
     n, n_all = len(y), len(y) + len(g)
+    covariance = float(((y - y.mean()) * (f - f.mean())).mean())
     every = np.concatenate([f, g])
     spread = float(every.var(ddof=1))
     is_tuned = weight is None
     if weight is None:
-        tuned = _covariance(y, f) / spread * len(g) / n_all if spread > 0 else 0.0
+        tuned = covariance / spread * len(g) / n_all if spread > 0 else 0.0
         weight = min(max(tuned, 0.0), 1.0)
     shift = (float(g.mean()) - float(f.mean())) if len(g) else 0.0
     mean = float(y.mean()) + weight * shift
@@ -168,6 +169,12 @@ def prediction_powered_mean(
     bias_low, bias_high = mean_intervals(
         difference[:, None], bounds=(-width, width) if is_known else None, level=confidence
     )[0].tolist()
+    scale, bias = float(y.std() * f.std()), float(difference.mean())
+    if np.ptp(difference) == 0:
+        bias_p = 1.0 if bias == 0 else 2.0 ** (1 - n)
+    else:
+        error = float(difference.std(ddof=1)) / math.sqrt(n)
+        bias_p = 2.0 * float(stdtr(n - 1, -abs(bias / error)))
     return PoweredMean(
         mean=mean,
         low=mean - low,
@@ -176,11 +183,11 @@ def prediction_powered_mean(
         human_low=human_low,
         human_high=human_high,
         machine_mean=float(every.mean()),
-        bias=float(difference.mean()),
+        bias=bias,
         bias_low=bias_low,
         bias_high=bias_high,
-        bias_p=_t_p_value(difference),
-        correlation=_correlation(y, f),
+        bias_p=bias_p,
+        correlation=covariance / scale if scale > 0 else math.nan,
         weight=weight,
         n_human=n,
         n_machine=len(g),
@@ -248,22 +255,6 @@ def _interval(
         room = high - mean if sign > 0 else mean - low
         ends.append(min(end, max(room, 0.0)))
     return ends[0], ends[1]
-
-
-def _t_p_value(values: Float64Array) -> float:
-    mean, error = float(values.mean()), float(values.std(ddof=1)) / math.sqrt(len(values))
-    if np.ptp(values) == 0:
-        return 1.0 if mean == 0 else 2.0 ** (1 - len(values))
-    return 2.0 * float(stdtr(len(values) - 1, -abs(mean / error)))
-
-
-def _covariance(y: Float64Array, f: Float64Array) -> float:
-    return float(((y - y.mean()) * (f - f.mean())).mean())
-
-
-def _correlation(y: Float64Array, f: Float64Array) -> float:
-    scale = float(y.std() * f.std())
-    return _covariance(y, f) / scale if scale > 0 else math.nan
 
 
 def _values(name: str, values: ArrayLike) -> Float64Array:

@@ -20,11 +20,12 @@ from rankwise.metrics.statistics.stratified import (
     check_level,
     correct_ends,
     order_by_values,
+    stack_columns,
     stratified_means,
     stratum_codes,
 )
 from rankwise.runtime.frames import numbers_of, wrap_frame
-from rankwise.runtime.messages import callers_level
+from rankwise.runtime.messages import callers_level, check_share, check_whole
 from rankwise.typing import ArrayLike, Float64Array
 
 _MOST_QUERIES = 10_000_000
@@ -97,8 +98,9 @@ def queries_needed(
     >>> queries_needed({"a": values, "b": values + rng.normal(0, 0.2, 50)}, 0.05)
     133
     """
-    _check_positive("difference", difference)
-    _check_share("power", power)
+    if not isinstance(difference, Real) or not 0 < difference < math.inf:
+        raise ValueError(f"difference must be a number > 0, got {difference!r}.")
+    check_share("power", power)
     found = _measure_pilot(pilot, strata, level, random_state)
     if found.power(_MOST_QUERIES, difference) < power:
         raise ValueError(
@@ -155,7 +157,7 @@ def detectable_difference(
     >>> round(detectable_difference({"a": values, "b": values + rng.normal(0, 0.2, 50)}, 133), 3)
     0.05
     """
-    _check_share("power", power)
+    check_share("power", power)
     found = _measure_pilot(pilot, strata, level, random_state)
     n = found.n_complete if n_queries is None else n_queries
     if n < found.fewest:
@@ -228,8 +230,7 @@ def always_valid_interval(
     (0.167, 0.233)
     """
     check_level(level)
-    if n_expected < 1:
-        raise ValueError(f"n_expected must be >= 1, got {n_expected}.")
+    check_whole("n_expected", n_expected, 1)
     values = np.asarray(differences, dtype=np.float64)
     if values.ndim != 1 or np.isinf(values).any():
         raise ValueError(
@@ -327,15 +328,8 @@ def _measure_pilot(
         errors /= math.sqrt(freedom)
     # Of 2^n flips, the given signs and the opposite ones are the most extreme.
     fewest = 2 + math.floor(-math.log2(1.0 - level))
-    return _Pilot(
-        spread,
-        quantile,
-        n_strata,
-        per_query,
-        max(fewest, n_strata + 1),
-        int(there.all(axis=1).sum()),
-        errors,
-    )
+    n_complete, fewest = int(there.all(axis=1).sum()), max(fewest, n_strata + 1)
+    return _Pilot(spread, quantile, n_strata, per_query, fewest, n_complete, errors)
 
 
 def _columns(pilot: Mapping[str, ArrayLike]) -> Float64Array:
@@ -347,20 +341,5 @@ def _columns(pilot: Mapping[str, ArrayLike]) -> Float64Array:
             "pilot must map at least two systems to their values per query, got "
             f"{type(pilot).__name__ if not isinstance(pilot, Mapping) else list(pilot)}."
         )
-    arrays = [np.asarray(pilot[name], dtype=np.float64) for name in sorted(pilot, key=str)]
-    if len({array.shape for array in arrays}) > 1 or arrays[0].ndim != 1:
-        raise ValueError(
-            "pilot must hold 1-d arrays of equal length, one value per query, got shapes "
-            f"{[array.shape for array in arrays]}."
-        )
-    return check_columns(np.column_stack(arrays))
-
-
-def _check_positive(name: str, value: float) -> None:
-    if not isinstance(value, Real) or not 0 < value < math.inf:
-        raise ValueError(f"{name} must be a number > 0, got {value!r}.")
-
-
-def _check_share(name: str, value: float) -> None:
-    if not isinstance(value, Real) or not 0 < value < 1:
-        raise ValueError(f"{name} must lie between 0 and 1, got {value}.")
+    by_name = {name: pilot[name] for name in sorted(pilot, key=str)}
+    return check_columns(stack_columns("pilot", by_name))

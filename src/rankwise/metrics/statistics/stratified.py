@@ -4,10 +4,9 @@ The estimate is the mean of the fold means, as LETOR reports it. Its standard er
 spread of the queries within their folds: pooled over folds of about equal size, that of each fold
 otherwise.
 
-Systems with several runs, such as seeds: the part of their errors that all queries share.
-
-A run of a trained system is better or worse on all queries at once. The spread over queries does
-not show that, however many queries there are; the spread of the means of the runs does.
+A run of a trained system, such as a seed, is better or worse on all queries at once. The spread
+over queries does not show that, however many queries there are; the spread of the means of the runs
+does.
 """
 
 from __future__ import annotations
@@ -21,6 +20,7 @@ from numpy.typing import NDArray
 from scipy.sparse.csgraph import connected_components
 from scipy.special import stdtr, stdtrit
 
+from rankwise.runtime.messages import check_share
 from rankwise.typing import ArrayLike, Float64Array, Int64Array
 
 # Degrees of freedom per term below which few terms decide, see spread_freedom.
@@ -38,46 +38,24 @@ FEW_QUERIES = 30
 
 
 class StratifiedMeans(NamedTuple):
-    """Means of several systems, one entry per system.
+    """Means of several systems; all arrays are (n_systems,)."""
 
-    Attributes
-    ----------
-    mean : ndarray of shape (n_systems,)
-        Mean of the stratum means; NaN if a system has no value.
-    error : ndarray of shape (n_systems,)
-        Standard error of ``mean``; NaN if no stratum has two values.
-    freedom : ndarray of shape (n_systems,)
-        Degrees of freedom of ``error``: values minus strata if the strata are pooled.
-    skewness : ndarray of shape (n_systems,)
-        Skewness of ``mean``: that of the values divided by the root of their number. Only what is
-        beyond the standard error of such a number, 0 otherwise.
-    """
-
-    mean: Float64Array
-    error: Float64Array
-    freedom: Float64Array
+    mean: Float64Array  # of the stratum means; NaN if a system has no value
+    error: Float64Array  # standard error of ``mean``; NaN if no stratum has two values
+    freedom: Float64Array  # of ``error``: values minus strata if the strata are pooled
+    # Of ``mean``: that of the values divided by the root of their number. Only what is beyond the
+    # standard error of such a number, 0 otherwise.
     skewness: Float64Array
 
 
 def stratified_means(
     values: NDArray[np.floating], strata: ArrayLike | None = None
 ) -> StratifiedMeans:
-    """Mean of the stratum means, with its standard error.
+    """Mean of the stratum means, with its standard error; of each system by itself.
 
-    Parameters
-    ----------
-    values : ndarray of shape (n_queries, n_systems)
-        Values per query; NaN if the query does not count for the system.
-    strata : array-like of shape (n_queries,), optional
-        Fold of each query.
+    ``values`` (n_queries, n_systems) are NaN if the query does not count for the system; ``strata``
+    (n_queries,) is the fold of each query.
 
-    Returns
-    -------
-    StratifiedMeans
-        Means and errors; each is independent of the other systems.
-
-    Notes
-    -----
     With K strata of n_k values and the residuals r of the values about their stratum means, the
     squared standard error is ``sum(r**2) / (n - K) * sum(1 / n_k) / K**2`` while no stratum has
     more than 1.25 times the values of another: whatever the spreads of the strata, its expectation
@@ -345,12 +323,8 @@ def order_by_values(values: Float64Array, strata: ArrayLike | None = None) -> In
     """Order of the queries by stratum, then by their values in the first system, the second, ….
 
     Queries with equal rows are interchangeable. What draws numbers for queries in this order, and
-    adds in it, does not depend on the order in which queries were given. O(n log n) per system.
-
-    Parameters
-    ----------
-    values : ndarray of shape (n_queries, n_systems)
-    strata : array-like of shape (n_queries,), optional
+    adds in it, does not depend on the order in which queries were given. ``values`` is (n_queries,
+    n_systems). O(n log n) per system.
     """
     largest = np.nanmax(np.abs(values), initial=0.0)
     # Values of one query that were summed in another order are equal.
@@ -369,10 +343,21 @@ def check_columns(values: NDArray[np.floating]) -> Float64Array:
     return values
 
 
+def stack_columns(name: str, values: Mapping[str, ArrayLike], unit: str = "query") -> Float64Array:
+    """Values of systems as the columns of a table, (n_queries, n_systems)."""
+    columns = {key: np.asarray(column, dtype=np.float64) for key, column in values.items()}
+    shapes = {key: column.shape for key, column in columns.items()}
+    if len(set(shapes.values())) > 1 or len(next(iter(shapes.values()))) != 1:
+        raise ValueError(
+            f"{name} must hold 1-d arrays of equal length, got shapes {shapes}. Pass one value per "
+            f"{unit} for every system."
+        )
+    return np.column_stack(list(columns.values()))
+
+
 def check_level(level: float) -> None:
     """Raise ValueError unless ``level`` lies between 0 and 1."""
-    if not 0 < level < 1:
-        raise ValueError(f"level must lie between 0 and 1, got {level}. Write 0.95 for 95 %.")
+    check_share("level", level, "Write 0.95 for 95 %.")
 
 
 class RunErrors(NamedTuple):

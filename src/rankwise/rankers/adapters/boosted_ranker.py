@@ -2,10 +2,11 @@
 
 An adapter has its parameters and a :class:`BoosterLibrary`. This module makes the three libraries
 behave alike. Queries may be unsorted and of any type, and any real labels are accepted. The order
-of the rows does not change the model (``_rows``). Categories have the same codes in every table
+of the rows does not change the model. Categories have the same codes in every table
 (:mod:`rankwise.trees.column_table`). Early stopping uses any measure of :mod:`rankwise.metrics`
-under its own convention. Trees are stored as the library's own text and checked before parsing
-(``_stored``).
+under its own convention. Trees are stored as the library's own text, which is checked before
+anything reads it. LightGBM's trees are scored by our own code, with the bits of its predict; those
+of XGBoost and CatBoost by the library, whose sums differ from ours in the last bits.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ from rankwise.rankers.adapters.booster_library import (
     library_matrix,
 )
 from rankwise.runtime.finite import FiniteResults
-from rankwise.runtime.frames import materialise
+from rankwise.runtime.frames import Table
 from rankwise.runtime.messages import did_you_mean
 from rankwise.runtime.threads import available_threads
 from rankwise.structure.state_rules import Bytes, Number, Plain, Rule, Sometimes, floats, require
@@ -150,16 +151,15 @@ class BoostedRanker(CategoricalInput, Ranker):
         position: ArrayLike | None = None,
     ) -> Self:
         self._check_parameters()
-        X = materialise(X)
+        table = Table.of(X)
         start, columns = self._start(init_model)
-        self.columns_ = ColumnTable.of(X, self.categorical_features, sample_weight)
+        self.columns_ = ColumnTable.of(table, self.categorical_features, sample_weight)
         if columns is not None:
-            shape = getattr(X, "shape", ())
+            shape = getattr(table.rows, "shape", ())
             if len(shape) == 2:  # first, because the message about categories is less specific
-                self._check_start(init_model, shape[1], getattr(X, "columns", None))
+                self._check_start(init_model, shape[1], getattr(table.rows, "columns", None))
             self.columns_ = self.columns_.continue_codes(columns)
-        rows = self.columns_.encode(X)
-        data = check_fit(self, rows, y, qid, sample_weight, allow_nan=True)
+        data = check_fit(self, self.columns_.encode(table), y, qid, sample_weight, allow_nan=True)
         self._check_start(init_model, self.n_features_in_, getattr(self, "feature_names_in_", None))
         positions = None if position is None else check_positions(position, data)
         X_val, y_val, qid_val = validation
@@ -273,8 +273,8 @@ class BoostedRanker(CategoricalInput, Ranker):
         self.best_iteration_ = 0
         self.feature_importances_ = np.zeros(self.n_features_in_)
         if self.model_:
-            self.best_iteration_ = library.count_trees(self.booster_)
-            gains = np.asarray(library.importances(self.booster_), dtype=np.float64)
+            self.best_iteration_ = self._count_rounds()
+            gains = np.asarray(library.importances(self), dtype=np.float64)
             self.feature_importances_ = gains / (gains.sum() or 1.0)
         vars(self).pop("validation_scores_", None)  # of an earlier fit
         if monitor is not None:
@@ -307,14 +307,18 @@ class BoostedRanker(CategoricalInput, Ranker):
         A category that ``fit`` has not seen counts as missing. If there was nothing to learn (a
         single row, or no varying feature for CatBoost), all scores are 0.
         """
-        rows = library_matrix(self._check_rows(X))
+        rows = self._check_rows(X)
         if not self.model_:
             return np.zeros(rows.shape[0])
+        n_threads = self._threads(rows)
+        # TreeEnsemble cannot score nodes that read 0 as missing (zero_as_missing=True).
+        if self._library.sums_float64 and not self.tree_ensemble().zero_missing.any():
+            return self.tree_ensemble().score(rows, n_threads)
         booster = self._booster if self._booster is not None else self.booster_
-        nominal, n_threads = self.columns_.nominal, self._threads(rows)
-        return np.asarray(
-            self._library.predict(booster, rows, nominal, n_threads), dtype=np.float64
+        scores = self._library.predict(
+            booster, library_matrix(rows), self.columns_.nominal, n_threads
         )
+        return np.asarray(scores, dtype=np.float64)
 
     def tree_ensemble(self) -> TreeEnsemble:
         """Trees as flat arrays, read from ``model_``."""
@@ -329,6 +333,8 @@ class BoostedRanker(CategoricalInput, Ranker):
     def stored_trees(self) -> StoredTrees:
         """Trees read from ``model_``, for rows from :meth:`encoded_rows`."""
         check_is_fitted(self)
+        if not self.model_:
+            return StoredTrees(())
         n_categories = self.columns_.n_categories(self.n_features_in_)
         return self._library.read_trees(self.model_, n_categories)
 
@@ -356,9 +362,14 @@ class BoostedRanker(CategoricalInput, Ranker):
     def _check_structure(self) -> None:
         self.columns_.check_width(self.n_features_in_)
         if self.model_:
-            rounds = self._library.count_trees(self.booster_)
+            rounds = self._count_rounds()
             require(self.best_iteration_ == rounds, "best_iteration_", f"be {rounds}",
                     self.best_iteration_)  # fmt: skip
+
+    def _count_rounds(self) -> int:
+        if self._library.sums_float64:  # one tree a round
+            return self.tree_ensemble().n_trees
+        return self._library.count_trees(self.booster_)
 
     def _column_names(self) -> list[str] | None:
         names = getattr(self, "feature_names_in_", None)

@@ -50,6 +50,9 @@ class BoosterLibrary(Protocol):
     name: str
     errors: ClassVar[tuple[type[Exception], ...]]  # what training raises
     in_float32: bool  # whether the library rounds rows to float32
+    # Whether the library adds leaves in float64 in the order of the trees. TreeEnsemble then
+    # returns the same bits as ``predict``, up to ten times as fast.
+    sums_float64: bool
     auto_gain: str  # meaning of ``gain="auto"``; "auto" depends on the labels
     # Library name of each parameter of the ranker that the library receives.
     names: ClassVar[Mapping[str, str]]
@@ -95,10 +98,10 @@ class BoosterLibrary(Protocol):
         ...
 
     def read_trees(self, model: bytes, n_categories: Any, /) -> StoredTrees:
-        """Trees of checked bytes in our own form."""
+        """Trees in our own form; BoosterError if they are damaged."""
         ...
 
-    def importances(self, booster: Any) -> Any:
+    def importances(self, ranker: Any) -> Any:
         """Importance of each feature, >= 0."""
         ...
 

@@ -25,10 +25,14 @@ from rankwise.rankers.adapters.booster_library import (
     ValidationMonitor,
     check_query_weights,
 )
-from rankwise.rankers.adapters.stored_checks import CATBOOST_MAX_DEPTH, check_catboost
+from rankwise.rankers.adapters.catboost_model import (
+    CATBOOST_MAX_DEPTH,
+    MISSING_CODE,
+    catboost_trees,
+    check_catboost,
+)
 from rankwise.runtime.files import temporary_folder
 from rankwise.trees.column_table import FROM_DTYPE
-from rankwise.trees.stored_boosters import MISSING_CODE, catboost_trees
 from rankwise.typing import Int64Array, Matrix, is_sparse
 
 try:
@@ -51,6 +55,7 @@ class CatBoost:
     name = "CatBoost"
     errors: ClassVar[tuple[type[Exception], ...]] = (catboost.CatBoostError,)
     in_float32 = True
+    sums_float64 = False  # adds leaves in an order of its own, and faster than our trees
     auto_gain = "linear"
     names: ClassVar[Mapping[str, str]] = {
         "objective": "loss_function",
@@ -179,8 +184,10 @@ class CatBoost:
     def count_trees(self, booster: catboost.CatBoost) -> int:
         return int(booster.tree_count_ or 0)
 
-    def importances(self, booster: catboost.CatBoost) -> Any:
-        return booster.get_feature_importance(type=catboost.EFstrType.PredictionValuesChange)
+    def importances(self, ranker: Any) -> Any:
+        return ranker.booster_.get_feature_importance(
+            type=catboost.EFstrType.PredictionValuesChange
+        )
 
     def networks(
         self, hosts: Sequence[str], ports: Sequence[int], here: str

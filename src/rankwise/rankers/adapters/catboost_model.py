@@ -1,8 +1,9 @@
-"""CatBoost's JSON model, of symmetric and other trees, and its hashes of categories [1]_.
+"""CatBoost's JSON model: symmetric and other trees, checks, and hashes of categories [1]_.
 
-Values above a border go right. A category is known by 32 bits of a hash of its text. The hashes of
-whole numbers from 0 to 999 are recognised; other categories are those that the caller lists.
-Statistics of categories (CTRs) are refused.
+Values above a border go right; a symmetric tree has one question a level. A question about a
+category asks for one. A category is known by 32 bits of a hash of its text. The hashes of whole
+numbers from 0 to 999 are recognised; other categories are those that the caller lists. Statistics
+of categories (CTRs) are refused.
 
 References
 ----------
@@ -18,19 +19,216 @@ from functools import cache
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rankwise.trees.stored_boosters import (
     BoosterError,
-    GivenCategories,
     StoredModel,
     StoredTrees,
-    catboost_trees,
+    categories_by_column,
+    category_sides,
+    check_trees,
+    index_array,
     last_rounded_to,
+    refuse_damage,
+    require,
+    require_keys,
+    require_numbers,
+    require_range,
 )
 from rankwise.trees.tree_ensemble import ScoreTree
+from rankwise.typing import Float64Array
 
+CATBOOST_MAX_DEPTH = 16
+MISSING_CODE = -1  # of a missing category, where a library takes whole numbers only
+_UNKNOWN_CODE = -2
 _MOST_GAPS = 2**20
 _NUMBERS, _NOMINAL = "float_features", "categorical_features"
+_NUMBER_ENTRIES = {
+    "borders", "feature_id", "feature_index", "flat_feature_index", "has_nans",
+    "nan_value_treatment",
+}  # fmt: skip
+_NAN_TREATMENTS = ("AsIs", "AsFalse", "AsTrue")
+_NOMINAL_ENTRIES = {"feature_id", "feature_index", "flat_feature_index", "values"}
+# By the kind of a split: its entries for the feature and the place.
+_SPLITS = {
+    "FloatFeature": ("float_feature_index", "border"),
+    "OneHotFeature": ("cat_feature_index", "value"),
+}
+
+
+def catboost_trees(model: bytes, n_categories: NDArray[np.integer]) -> StoredTrees:
+    """Trees of a model whose categories are codes, -1 a missing value; cover: weight of the rows.
+
+    ``n_categories`` (n_features,) is the number of codes of each column of categories.
+    """
+    return check_trees(_trees(json.loads(model), n_categories, None), len(n_categories))
+
+
+def _trees(
+    model: dict[str, Any], n_categories: Any, codes: Mapping[int, Mapping[int, int]] | None
+) -> StoredTrees:
+    """Trees of any policy; ``codes`` maps columns and hashes to codes, None as above."""
+    info = model["features_info"]
+    scale, (bias,) = model["scale_and_bias"]
+    if (symmetric := model.get("oblivious_trees")) is None:
+        stored, read = model["trees"], _read_grown_tree
+    else:
+        stored, read = symmetric, _read_symmetric_tree
+    trees = [
+        read(tree, number, info, float(scale), n_categories, codes)
+        for number, tree in enumerate(stored)
+    ]
+    has_missing = any(feature["has_nans"] for feature in info[_NUMBERS])
+    return StoredTrees(tuple(trees), float(bias), has_missing)
+
+
+def _read_question(
+    split: dict[str, Any], info: Any, n_categories: Any, codes: Any
+) -> tuple[int, float, bool, tuple[Float64Array, Float64Array] | None]:
+    """Column, threshold, whether missing values go left, and the categories of both sides."""
+    _check_split(split)
+    if split["split_type"] == "FloatFeature":
+        feature = info[_NUMBERS][split["float_feature_index"]]
+        threshold = float(last_rounded_to(np.float32(split["border"])))
+        missing_left = feature["nan_value_treatment"] != "AsTrue"
+        return feature["flat_feature_index"], threshold, missing_left, None
+    feature = info[_NOMINAL][split["cat_feature_index"]]
+    column = feature["flat_feature_index"]
+    if codes is None:
+        code = _codes_of_hashes().get(split["value"], _UNKNOWN_CODE)
+    else:
+        code = codes[column][split["value"]]
+    if code == MISSING_CODE:
+        return column, np.inf, False, None
+    right, left = category_sides(np.array([code]), int(n_categories[column]))
+    return column, 0.0, True, (left, right)
+
+
+def _read_symmetric_tree(
+    tree: dict[str, Any], number: int, info: Any, scale: float, n_categories: Any, codes: Any
+) -> ScoreTree:
+    splits = (tree["splits"] or [])[::-1]  # the last question decides on the largest step
+    depth = len(splits)
+    if len(tree["leaf_values"]) != 2**depth:
+        raise BoosterError(f"tree {number} of the CatBoost model lacks leaves.")
+    # Level l of the complete tree has 2^l nodes, all with one split.
+    level = np.repeat(np.arange(depth), 2 ** np.arange(depth))
+    leaves: Float64Array = np.array(tree["leaf_values"], dtype=np.float64) * scale
+    columns, missing_left = np.zeros(depth, dtype=np.int64), np.zeros(depth, dtype=bool)
+    thresholds = np.zeros(depth)
+    members = {}
+    for place, split in enumerate(splits):
+        question = _read_question(split, info, n_categories, codes)
+        columns[place], thresholds[place], missing_left[place], sides = question
+        if sides is not None:
+            members |= dict.fromkeys(np.flatnonzero(level == place).tolist(), sides)
+    n_inner, n_nodes = 2**depth - 1, 2 ** (depth + 1) - 1
+    none = np.full(len(leaves), -1, dtype=np.int64)
+    # A complete tree, numbered level by level.
+    children = 2 * np.arange(n_inner)
+    cover = [np.array(tree["leaf_weights"], dtype=np.float64)]
+    for _ in range(depth):  # of the level above
+        cover.insert(0, cover[0][::2] + cover[0][1::2])
+    return ScoreTree(
+        np.concatenate([columns[level], none]),
+        np.concatenate([thresholds[level], np.full(len(leaves), np.nan)]),
+        np.concatenate([children + 1, none]),
+        np.concatenate([children + 2, none]),
+        np.concatenate([missing_left[level], np.zeros(n_nodes - n_inner, dtype=bool)]),
+        np.concatenate([np.zeros(n_inner), leaves]),
+        members,
+        cover=np.concatenate(cover),
+    )
+
+
+def _check_split(split: dict[str, Any]) -> None:
+    if split["split_type"] not in ("FloatFeature", "OneHotFeature"):
+        raise BoosterError(
+            f"the CatBoost model splits by {split['split_type']}, a statistic of categories (CTR), "
+            "which is not supported. Train it with one_hot_max_size at least the number of "
+            "categories and max_ctr_complexity=0, or number the categories."
+        )
+
+
+def _read_grown_tree(
+    root: dict[str, Any], number: int, info: Any, scale: float, n_categories: Any, codes: Any
+) -> ScoreTree:
+    """A tree of the policies Depthwise and Lossguide."""
+    nodes, place = [root], 0
+    rows: list[tuple[int, float, int, int, bool, float, float]] = []
+    members: dict[int, Any] = {}
+    while place < len(nodes):
+        node = nodes[place]
+        if "split" not in node:
+            rows.append((-1, np.nan, -1, -1, False, scale * node["value"], node.get("weight", 0.0)))
+        else:
+            question = _read_question(node["split"], info, n_categories, codes)
+            column, threshold, missing_left, sides = question
+            if sides is not None:
+                members[place] = sides
+            left = len(nodes)
+            nodes += [node["left"], node["right"]]
+            rows.append((column, threshold, left, left + 1, missing_left, 0.0, 0.0))
+        place += 1
+    columns = [np.array(column) for column in zip(*rows, strict=True)]
+    feature, threshold, left, right, missing_left, values, cover = columns
+    for node in range(len(rows) - 1, -1, -1):
+        if feature[node] >= 0:
+            cover[node] = cover[left[node]] + cover[right[node]]
+    return ScoreTree(
+        feature, threshold, left, right, missing_left.astype(bool), values, members, cover=cover
+    )
+
+
+def check_catboost(data: bytes, n_features: int) -> bytes:
+    """A stored model as JSON that reads in one way only, checked before CatBoost parses it.
+
+    Raises BoosterError for what rankwise does not write, and for indices out of range.
+    """
+    with refuse_damage("CatBoost"):
+        model = json.loads(data)
+        require_keys(model, {"features_info", "oblivious_trees", "scale_and_bias"})
+        info = model["features_info"]
+        require_keys(info, {_NUMBERS} | ({_NOMINAL} & set(info)))
+        require(model["oblivious_trees"] is not None, "only symmetric trees are stored")
+        features, nominal = info[_NUMBERS], info.get(_NOMINAL, [])
+        for entries, group in ((_NUMBER_ENTRIES, features), (_NOMINAL_ENTRIES, nominal)):
+            for number, feature in enumerate(group):
+                require_keys(feature, entries)
+                require(feature["feature_index"] == number, "feature_index does not count up")
+                require(isinstance(feature["feature_id"], str), "feature_id is not a name")
+        for feature in features:
+            require(isinstance(feature["has_nans"], bool), "has_nans is not a boolean")
+            is_known = feature["nan_value_treatment"] in _NAN_TREATMENTS
+            require(is_known, "a NaN treatment is invalid")
+            require_numbers(feature["borders"], None, "borders")
+        for feature in nominal:
+            index_array(feature["values"])
+        columns = index_array([feature["flat_feature_index"] for feature in [*features, *nominal]])
+        require_range(columns, n_features, "flat_feature_index")
+        require(len(np.unique(columns)) == len(columns), "a column comes twice")
+        # Splits are numbered by the features of numbers, then by those of categories.
+        places = [("FloatFeature", f["feature_index"], b) for f in features for b in f["borders"]]
+        places += [("OneHotFeature", f["feature_index"], v) for f in nominal for v in f["values"]]
+        scale, bias = model["scale_and_bias"]
+        require_numbers([scale, *bias], 2, "scale_and_bias")
+        for number, tree in enumerate(model["oblivious_trees"]):
+            require_keys(tree, {"leaf_values", "leaf_weights", "splits"})
+            splits = tree["splits"] or []
+            require(len(splits) <= CATBOOST_MAX_DEPTH, f"tree {number} is too deep")
+            for split in splits:
+                kind = split["split_type"]
+                require(kind in _SPLITS, "a split is of an unknown type")
+                require_keys(split, {"split_index", "split_type", *_SPLITS[kind]})
+                require_range(index_array([split["split_index"]]), len(places), "split_index")
+                require(
+                    places[split["split_index"]] == (kind, *(split[key] for key in _SPLITS[kind])),
+                    "a split is not at a border or a category of its feature",
+                )
+            for key in ("leaf_values", "leaf_weights"):
+                require_numbers(tree[key], 2 ** len(splits), f"{key} of tree {number}")
+        return json.dumps(model).encode("ascii")
 
 
 def catboost_model(
@@ -62,7 +260,7 @@ def catboost_model(
     is_numbered = names == [str(j) for j in range(n_features)] or not all(names)
     own_names = None if is_numbered else names
     known = own_names if features is None else features
-    given = GivenCategories(categories, known, n_features).by_column
+    given = categories_by_column(categories, known, n_features)
     listed, codes = {}, {}
     for feature in nominal:
         if feature.get("values"):  # others are used by no split
@@ -85,7 +283,7 @@ def _categories(
     """Categories of a column, and the code of each hash."""
     wanted = list(feature["values"])
     if given is None:
-        known = _hashes_of_numbers()
+        known = {value: code for value, code in _codes_of_hashes().items() if code >= 0}
         if all(value in known for value in wanted):
             most = max(known[value] for value in wanted)
             return list(range(most + 1)), {value: known[value] for value in wanted}
@@ -95,7 +293,11 @@ def _categories(
             known = {
                 hash_category(text): code
                 for code, value in enumerate(given)
-                for text in ((str(value), str(int(value))) if _is_bool(value) else (str(value),))
+                for text in (
+                    (str(value), str(int(value)))
+                    if isinstance(value, bool | np.bool_)
+                    else (str(value),)
+                )
             }
         except ValueError as error:
             raise BoosterError(str(error)) from error
@@ -107,82 +309,6 @@ def _categories(
         f"column {name!r} of the CatBoost model has {n_unknown} categories that are neither whole "
         "numbers from 0 to 999 nor among those passed; the file keeps only their hashes. Pass "
         "categories={column: [...]} with all categories of the column."
-    )
-
-
-def _is_bool(value: Any) -> bool:
-    return isinstance(value, bool | np.bool_)
-
-
-@cache
-def _hashes_of_numbers() -> dict[int, int]:
-    return {hash_category(str(number)): number for number in range(1000)}
-
-
-def _trees(model: dict[str, Any], n_categories: Any, codes: Any) -> StoredTrees:
-    info = model["features_info"]
-    symmetric = model.get("oblivious_trees")
-    if symmetric is not None:
-        for feature in info.get(_NOMINAL) or []:
-            feature.setdefault("values", [])
-        for number, tree in enumerate(symmetric):
-            if len(tree["leaf_values"]) != 2 ** len(tree["splits"] or []):
-                raise BoosterError(f"tree {number} of the CatBoost model lacks leaves.")
-        return catboost_trees(json.dumps(model).encode("ascii"), n_categories, codes)
-    scale, (bias,) = model["scale_and_bias"]
-    trees = [
-        _read_grown_tree(tree, info, float(scale), n_categories, codes) for tree in model["trees"]
-    ]
-    has_missing = any(feature["has_nans"] for feature in info[_NUMBERS])
-    return StoredTrees(tuple(trees), float(bias), has_missing)
-
-
-def _check_split(split: dict[str, Any]) -> None:
-    if split["split_type"] not in ("FloatFeature", "OneHotFeature"):
-        raise BoosterError(
-            f"the CatBoost model splits by {split['split_type']}, a statistic of categories (CTR), "
-            "which is not supported. Train it with one_hot_max_size at least the number of "
-            "categories and max_ctr_complexity=0, or number the categories."
-        )
-
-
-def _read_grown_tree(
-    root: dict[str, Any], info: Any, scale: float, n_categories: Any, codes: Any
-) -> ScoreTree:
-    """A tree of the policies Depthwise and Lossguide."""
-    nodes, place = [root], 0
-    rows: list[tuple[int, float, int, int, bool, float, float]] = []
-    members: dict[int, Any] = {}
-    while place < len(nodes):
-        node = nodes[place]
-        if "split" not in node:
-            rows.append((-1, np.nan, -1, -1, False, scale * node["value"], node.get("weight", 0.0)))
-            place += 1
-            continue
-        split = node["split"]
-        _check_split(split)
-        left, right = len(nodes), len(nodes) + 1
-        nodes += [node["left"], node["right"]]
-        if split["split_type"] == "FloatFeature":
-            feature = info[_NUMBERS][split["float_feature_index"]]
-            threshold = float(last_rounded_to(np.float32(split["border"])))
-            missing_left = feature["nan_value_treatment"] != "AsTrue"
-        else:
-            feature = info[_NOMINAL][split["cat_feature_index"]]
-            code = float(codes[feature["flat_feature_index"]][split["value"]])
-            every = np.arange(float(n_categories[feature["flat_feature_index"]]))
-            members[place] = (every[every != code], every[every == code])
-            threshold, missing_left = 0.0, True
-        column = feature["flat_feature_index"]
-        rows.append((column, threshold, left, right, missing_left, 0.0, 0.0))
-        place += 1
-    columns = [np.array(column) for column in zip(*rows, strict=True)]
-    feature, threshold, left, right, missing_left, values, cover = columns
-    for node in range(len(rows) - 1, -1, -1):
-        if feature[node] >= 0:
-            cover[node] = cover[left[node]] + cover[right[node]]
-    return ScoreTree(
-        feature, threshold, left, right, missing_left.astype(bool), values, members, cover=cover
     )
 
 
@@ -272,3 +398,9 @@ def _rotate(value: int, shift: int) -> int:
 
 def _fetch(data: bytes, place: int, size: int = 8) -> int:
     return int.from_bytes(data[place : place + size], "little")
+
+
+@cache
+def _codes_of_hashes() -> dict[int, int]:
+    """Missing values and whole numbers below 1000 by their hashes."""
+    return {hash_category(str(code)): code for code in range(MISSING_CODE, 1000)}

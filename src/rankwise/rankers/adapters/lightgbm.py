@@ -14,6 +14,7 @@ from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rankwise.checks.parameter_constraints import FRACTION, NOT_NEGATIVE, StrOptions, minimum
 from rankwise.groups import FitData
@@ -24,10 +25,14 @@ from rankwise.rankers.adapters.booster_library import (
     TrainingRows,
     deal_large_queries,
 )
-from rankwise.rankers.adapters.stored_checks import LIGHTGBM_OBJECTIVES, check_lightgbm
+from rankwise.rankers.adapters.lightgbm_model import (
+    END_OF_TREES,
+    LIGHTGBM_OBJECTIVES,
+    check_lightgbm,
+)
 from rankwise.runtime.messages import callers_level
 from rankwise.trees.column_table import FROM_DTYPE
-from rankwise.trees.stored_boosters import lightgbm_trees
+from rankwise.trees.stored_boosters import StoredTrees
 from rankwise.typing import Float64Array, Int64Array
 
 try:
@@ -39,7 +44,6 @@ except ImportError as error:
 
 CONNECTING_MINUTES = 2
 LARGEST_QUERY = 10_000  # rows; a constant of LightGBM
-_END = "end of trees\n"
 _FORBIDDEN = re.compile(r"[\s\"',:\[\]{}=]")
 
 
@@ -49,6 +53,7 @@ class LightGBM:
     name = "LightGBM"
     errors: ClassVar[tuple[type[Exception], ...]] = (lightgbm.basic.LightGBMError,)
     in_float32 = False
+    sums_float64 = True
     auto_gain = "auto"
     names: ClassVar[Mapping[str, str]] = {
         "objective": "objective",
@@ -75,7 +80,6 @@ class LightGBM:
         frozenset((name, *others))
         for name, others in lightgbm.basic._ConfigAliases._get_all_param_aliases().items()
     )
-    read_trees = staticmethod(lightgbm_trees)
 
     def known_params(self, params: Mapping[str, Any], n_features: int) -> set[str]:
         return set().union(*self.synonyms)
@@ -127,13 +131,17 @@ class LightGBM:
         """Text of the model with numbered columns, without the list of training parameters."""
         text = booster.model_to_string(num_iteration=n_trees)
         names = [f"Column_{column}" for column in range(booster.num_feature())]
-        return _replace_names(text[: text.index(_END) + len(_END)], names).encode("ascii")
+        text = text[: text.index(END_OF_TREES)] + END_OF_TREES
+        return _replace_names(text, names).encode("ascii")
 
     def load(self, model: bytes, n_features: int, names: Sequence[str] | None) -> lightgbm.Booster:
-        text = check_lightgbm(model, n_features)
+        text, _ = check_lightgbm(model, np.zeros(n_features, dtype=np.int64))
         if names is not None:
             text = _replace_names(text, library_names(names, _FORBIDDEN))
         return lightgbm.Booster(model_str=text)
+
+    def read_trees(self, model: bytes, n_categories: NDArray[np.integer]) -> StoredTrees:
+        return check_lightgbm(model, n_categories)[1]
 
     def predict(
         self, booster: lightgbm.Booster, X: Any, nominal: Collection[int], n_threads: int
@@ -143,8 +151,11 @@ class LightGBM:
     def count_trees(self, booster: lightgbm.Booster) -> int:
         return booster.current_iteration()
 
-    def importances(self, booster: lightgbm.Booster) -> Any:
-        return booster.feature_importance("gain")
+    def importances(self, ranker: Any) -> Any:
+        trees = ranker.tree_ensemble()
+        inner = trees.feature >= 0
+        gains = np.maximum(trees.gain[inner].astype(np.float32), 0.0)  # as LightGBM keeps them
+        return np.bincount(trees.feature[inner], gains, ranker.n_features_in_)
 
     def networks(
         self, hosts: Sequence[str], ports: Sequence[int], here: str

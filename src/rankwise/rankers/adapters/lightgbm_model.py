@@ -1,33 +1,208 @@
-"""LightGBM's text model, and the columns of the categories that it lists for data frames.
+"""LightGBM's text model: its trees, checks of a stored text, and categories of data frames.
 
-Categories are whole numbers. Those of pandas are listed in ``pandas_categorical``, one list for
-each column of dtype ``category``, without the names of the columns.
+LightGBM compares with float64 thresholds and takes a missing value for 0 where the column had
+none in training. Categories are whole numbers: a node lists those that go left, and missing ones go
+right.
 
-``pandas_categorical`` has one list for each column of dtype ``category``, in their order but
-without their names. Unordered columns are split by sets of codes, and ordered ones by thresholds.
+``pandas_categorical`` has one list of categories for each column of dtype ``category``, in their
+order but without their names. Unordered columns are split by sets of codes, and ordered ones by
+thresholds.
 """
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rankwise.trees.stored_boosters import (
     BoosterError,
-    GivenCategories,
     StoredModel,
     StoredTrees,
-    lightgbm_trees,
+    categories_by_column,
+    category_sides,
+    check_trees,
+    refuse_damage,
+    require,
+    require_keys,
+    require_range,
 )
 from rankwise.trees.tree_ensemble import ScoreTree
 
-_END, _PANDAS = "\nend of trees", "pandas_categorical:"
-_CATEGORICAL = 1
+LIGHTGBM_OBJECTIVES = ("lambdarank", "rank_xendcg")
 LARGEST_CODE = 2**20
+END_OF_TREES = "end of trees\n"
+_END, _PANDAS = "\nend of trees", "pandas_categorical:"
+# Bits of decision_type: 1 categorical, 2 missing values go left, 4 and 8 the kind of missing values
+# (none, zero or NaN).
+_CATEGORICAL, _DEFAULT_LEFT, _MISSING_TYPE = 1, 2, 12
+_NONE, _ZERO = 0, 4
+# LightGBM reads values of at most this size as 0 before it compares them.
+_LIGHTGBM_ZERO = float(np.float32(1e-35))
+_HEADER = {
+    "version", "num_class", "num_tree_per_iteration", "label_index", "max_feature_idx",
+    "objective", "feature_names", "feature_infos", "tree_sizes",
+}  # fmt: skip
+# Entries of a tree that it needs, by the type of their words.
+_NODES = {
+    "split_feature": np.int32, "split_gain": np.float64, "threshold": np.float64,
+    "decision_type": np.int32, "left_child": np.int32, "right_child": np.int32,
+    "internal_value": np.float64, "internal_weight": np.float64, "internal_count": np.float64,
+}  # fmt: skip
+_LEAVES = {"leaf_value": np.float64, "leaf_weight": np.float64, "leaf_count": np.float64}
+_CATEGORIES = {"cat_boundaries": np.int32, "cat_threshold": np.uint32}
+_SCALARS = {"num_leaves", "num_cat", "is_linear", "shrinkage"}
+# LightGBM ends the process if it cannot read a number, and it accepts fewer forms than Python.
+_NUMBER = r"-?(?:[0-9]{1,40}(?:\.[0-9]{1,40})?(?:e[+-]?[0-9]{1,3})?|inf|nan)"
+_NUMBERS = re.compile(f"{_NUMBER}(?: {_NUMBER})*|")
+
+
+def lightgbm_trees(model: bytes, n_categories: NDArray[np.integer]) -> StoredTrees:
+    """Trees of the text; their cover is the number of rows.
+
+    ``n_categories`` (n_features,) is the number of codes of each column of categories, 0 for all
+    others; so for all libraries.
+    """
+    trees, has_missing = [], False
+    text, _, _ = model.decode("ascii").partition(_END)
+    for block in text.split("\nTree=")[1:]:
+        entries = _entries(block)
+        kinds = _words(entries, "decision_type")
+        has_missing = has_missing or bool(((kinds & _MISSING_TYPE) != _NONE).any())
+        trees.append(_lightgbm_tree(entries, kinds, n_categories))
+    return StoredTrees(tuple(trees), 0.0, has_missing)
+
+
+def _words(entries: dict[str, str], key: str) -> NDArray[Any]:
+    dtype = {**_NODES, **_LEAVES, **_CATEGORIES}[key]
+    read: Any = float if dtype is np.float64 else int
+    try:
+        return np.array([read(word) for word in entries.get(key, "").split()], dtype=dtype)
+    except (ValueError, OverflowError) as error:
+        raise BoosterError(f"{key} of a tree holds a wrong word: {error}") from error
+
+
+def _lightgbm_tree(entries: dict[str, str], kinds: Any, n_categories: Any) -> ScoreTree:
+    leaves = np.array(entries["leaf_value"].split(), dtype=np.float64)
+    n_inner = len(leaves) - 1
+
+    def column(key: str) -> Any:
+        return _words(entries, key) if n_inner else np.zeros(0, dtype=_NODES[key])
+
+    threshold = column("threshold")
+    feature = column("split_feature").astype(np.int64)
+    require_range(feature, len(n_categories), "split_feature")
+    nominal = (kinds & _CATEGORICAL) > 0
+    members = {}
+    if nominal.any():
+        ends, words = _words(entries, "cat_boundaries"), _words(entries, "cat_threshold")
+        is_whole = ends[0] == 0 and ends[-1] == len(words) and (np.diff(ends) > 0).all()
+        require(is_whole, "cat_boundaries do not divide cat_threshold")
+        require_range(threshold[nominal], len(ends) - 1, "a categorical threshold")
+        for node in np.flatnonzero(nominal).tolist():
+            place = int(threshold[node])
+            # Categories are a bit set in words of 32 bits; code 0 is the lowest bit.
+            bits = np.unpackbits(
+                words[ends[place] : ends[place + 1]].view(np.uint8), bitorder="little"
+            )
+            members[node] = category_sides(np.flatnonzero(bits), int(n_categories[feature[node]]))
+    # Its thresholds beside 0 lie at -1e-35 and 1e-35, and values of that size count as 0: such a
+    # threshold is moved to where comparing the value itself decides as comparing 0 does.
+    beside_zero = ~nominal & (np.abs(threshold) <= _LIGHTGBM_ZERO)
+    below_zero = np.nextafter(-_LIGHTGBM_ZERO, -np.inf)
+    threshold[beside_zero] = np.where(threshold[beside_zero] >= 0, _LIGHTGBM_ZERO, below_zero)
+    as_zero = (kinds & _MISSING_TYPE) == _NONE
+    missing_left = np.where(as_zero, threshold >= 0, (kinds & _DEFAULT_LEFT) > 0) & ~nominal
+    zero_missing = ((kinds & _MISSING_TYPE) == _ZERO) & ~nominal
+    # Leaves have negative numbers, -1 the first one.
+    sides = []
+    for side in (column("left_child"), column("right_child")):
+        require_range(side[side >= 0], n_inner, "a child number")
+        require_range(-1 - side[side < 0], n_inner + 1, "a leaf number")
+        sides.append(np.where(side < 0, n_inner - 1 - side, side).astype(np.int64))
+    none = np.full(len(leaves), -1, dtype=np.int64)
+    false = np.zeros(len(leaves), dtype=bool)
+    counts = _words(entries, "leaf_count") if n_inner else np.ones(1)
+    return ScoreTree(
+        np.concatenate([feature, none]),
+        np.concatenate([np.where(nominal, 0.0, threshold), np.full(len(leaves), np.nan)]),
+        np.concatenate([sides[0], none]),
+        np.concatenate([sides[1], none]),
+        np.concatenate([missing_left[:n_inner], false]).astype(bool),
+        np.concatenate([np.zeros(n_inner), leaves]),
+        members,
+        cover=np.concatenate([column("internal_count"), counts]),
+        zero_missing=np.concatenate([zero_missing, false]) if zero_missing.any() else None,
+        gain=np.concatenate([column("split_gain"), np.zeros(len(leaves))]),
+    )
+
+
+def check_lightgbm(data: bytes, n_categories: NDArray[np.integer]) -> tuple[str, StoredTrees]:
+    """Text of a model that ends after its trees, checked before LightGBM parses it, and its trees.
+
+    Raises BoosterError for what rankwise does not write, and for indices out of range.
+    """
+    n_features = len(n_categories)
+    with refuse_damage("LightGBM"):
+        text = data.decode("ascii")
+        require(text.endswith(END_OF_TREES), "unexpected text after the last tree")
+        head, *blocks = text.removesuffix(END_OF_TREES).split("Tree=")
+        first, *lines = head.rstrip("\n").split("\n")
+        require(first == "tree", "the text does not start with 'tree'")
+        header = dict(line.split("=", 1) for line in lines)
+        require(len(header) == len(lines), "a key of the header comes twice")
+        require_keys(header, _HEADER | ({"monotone_constraints"} & set(header)))
+        fixed = {
+            "num_class": "1", "num_tree_per_iteration": "1", "label_index": "0",
+            "max_feature_idx": str(n_features - 1),
+        }  # fmt: skip
+        for key, value in fixed.items():
+            require(header[key] == value, f"{key} must be {value}")
+        for key in {"feature_names", "feature_infos", "monotone_constraints"} & set(header):
+            require(len(header[key].split(" ")) == n_features, f"{key} has a wrong length")
+        objective = header["objective"]
+        require(objective in LIGHTGBM_OBJECTIVES, f"{objective!r} is not a ranking objective")
+        for number, block in enumerate(blocks):
+            _check_tree_text(block.rstrip("\n").split("\n"), number)
+        trees = check_trees(lightgbm_trees(data, n_categories), n_features)
+        sizes = " ".join(str(len("Tree=" + block)) for block in blocks)
+        require(header["tree_sizes"] == sizes, "a tree has a wrong size")
+        return text, trees
+
+
+def _check_tree_text(lines: list[str], number: int) -> None:
+    """Check the form of all words of a tree, and how many of them an entry has."""
+    require(lines[0] == str(number), f"tree {number} does not start at its offset")
+    tree = dict(line.split("=", 1) for line in lines[1:])
+    require(len(tree) == len(lines) - 1, "a key of a tree comes twice")
+    require(tree["is_linear"] == "0", "linear trees are not stored")
+    n_leaves, n_nominal = int(tree["num_leaves"]), int(tree["num_cat"])
+    require(n_leaves >= 1, "a tree has no leaves")
+    if n_leaves == 1:  # a constant, for which the arrays of nodes are empty or absent
+        tree = {**dict.fromkeys([*_NODES, *_LEAVES], ""), **tree}
+    require_keys(tree, {*_NODES, *_LEAVES, *_SCALARS, *(_CATEGORIES if n_nominal else ())})
+    lengths = {
+        **dict.fromkeys(_SCALARS, 1), **dict.fromkeys(_NODES, n_leaves - 1),
+        **dict.fromkeys(_LEAVES, n_leaves),
+    }  # fmt: skip
+    for key, text in tree.items():
+        n_words = text.count(" ") + 1 if text else 0
+        is_absent = n_leaves == 1 and not text and key in ("leaf_weight", "leaf_count")
+        is_long = key in _CATEGORIES or n_words == lengths[key] or is_absent
+        require(is_long, f"{key} of tree {number} has a wrong length")
+        require(_NUMBERS.fullmatch(text), f"{key} of tree {number} holds a wrong word")
+    kinds = _words(tree, "decision_type")
+    require_range(kinds, 16, "decision_type")
+    is_counted = int(((kinds & _CATEGORICAL) > 0).sum()) == n_nominal
+    require(is_counted, "num_cat is not the number of categorical splits")
+    if n_nominal:
+        n_listed = len(tree["cat_boundaries"].split(" ")) - 1
+        require(n_listed == n_nominal, "cat_boundaries has a wrong length")
 
 
 def lightgbm_model(
@@ -66,7 +241,7 @@ def lightgbm_model(
                 f"most {LARGEST_CODE} are supported. Number the categories before training."
             )
     own_names = names if features is None else features
-    given = GivenCategories(categories, own_names, n_features).by_column
+    given = categories_by_column(categories, own_names, n_features)
     found = {column: list(range(code + 1)) for column, code in codes.items()}
     found |= attribute_categories(
         _pandas_categories(text),

@@ -6,6 +6,7 @@ import json
 import os
 import warnings
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -19,20 +20,24 @@ from rankwise.metrics.default import GRADED
 from rankwise.rankers.adapters.catboost_model import catboost_model
 from rankwise.rankers.adapters.lightgbm_model import lightgbm_model
 from rankwise.rankers.adapters.xgboost_model import read_ubjson, xgboost_model
-from rankwise.rankers.boosting.tree_scores import TreeScores
+from rankwise.rankers.boosting.lambdamart import TreeScores
 from rankwise.runtime.files import temporary_folder
 from rankwise.structure.model_check import check_model
 from rankwise.structure.state_rules import Rule, StructureError, Word, require
 from rankwise.trees.column_table import ColumnTable
-from rankwise.trees.stored_boosters import BoosterError, GivenCategories, StoredModel, check_trees
-from rankwise.trees.tree_ensemble import TreeEnsemble
+from rankwise.trees.stored_boosters import (
+    DAMAGE,
+    BoosterError,
+    StoredModel,
+    categories_by_column,
+    check_trees,
+)
+from rankwise.trees.tree_ensemble import ScoreTree, TreeEnsemble
 from rankwise.typing import ArrayLike, FrameLike
 
 _LIBRARIES = ("lightgbm", "xgboost", "catboost")
 MOST_FEATURES = 2**24
 _UBJSON_SIZES = b"iUIlL$#"
-# Errors of code that reads a damaged file.
-_DAMAGE = (KeyError, IndexError, TypeError, ValueError, AttributeError, OverflowError)
 
 
 def read_booster(
@@ -165,7 +170,7 @@ def _warn_of_early_stopping(content: Any, name: str) -> None:
         best = int(content["learner"]["attributes"]["best_iteration"]) + 1
         booster = content["learner"]["gradient_booster"]
         n_rounds = len(booster.get("gbtree", booster)["model"]["iteration_indptr"]) - 1
-    except _DAMAGE:  # it did not stop early, or _stored_model says what is wrong
+    except DAMAGE:  # it did not stop early, or _stored_model says what is wrong
         return
     if best < n_rounds:
         warnings.warn(
@@ -229,7 +234,7 @@ def _stored_model(
             return catboost_model(content, categories, features)
     except BoosterError:
         raise
-    except _DAMAGE as error:
+    except DAMAGE as error:
         raise BoosterError(f"the model is damaged: {error!r}") from error
     if "tree_info" in content:
         raise BoosterError("this is LightGBM's dump. Save the model with save_model(file).")
@@ -247,7 +252,7 @@ def _ranker(
             f"features must have one name for each of the {stored.n_features} columns, got "
             f"{len(names)}."
         )
-    given = GivenCategories(categories, names, stored.n_features).by_column
+    given = categories_by_column(categories, names, stored.n_features)
     listed = {**stored.categories, **given}
     unknown = sorted(stored.nominal - set(listed))
     if unknown:
@@ -269,10 +274,11 @@ def _ranker(
     model = ImportedBooster()
     try:
         trees = check_trees(stored.read(columns.n_categories(stored.n_features)), stored.n_features)
-        model.trees_ = TreeEnsemble.of(trees.trees, trees.constant, in_float32=stored.in_float32)
+        reached = [_keep_reached(tree) for tree in trees.trees]
+        model.trees_ = TreeEnsemble.of(reached, trees.constant, in_float32=stored.in_float32)
     except BoosterError:
         raise
-    except _DAMAGE as error:
+    except DAMAGE as error:
         raise BoosterError(f"the model is damaged: {error!r}") from error
     model.library_, model.columns_ = stored.library, columns
     model.n_features_in_, model.n_estimators_ = stored.n_features, model.trees_.n_trees
@@ -286,6 +292,34 @@ def _ranker(
     except StructureError as error:
         raise BoosterError(f"the model is damaged: {error}") from error
     return model
+
+
+def _keep_reached(tree: ScoreTree) -> ScoreTree:
+    """The tree without the nodes that the root does not reach, level by level."""
+    inner, left, right = (tree.feature >= 0).tolist(), tree.left.tolist(), tree.right.tolist()
+    kept = [0]
+    for node in kept:  # grows by the children of each node
+        kept += [left[node], right[node]] if inner[node] else []
+    place = np.full(len(tree.feature), -1)
+    place[kept] = np.arange(len(kept))
+    is_inner = tree.feature[kept] >= 0
+
+    def taken(array: Any) -> Any:
+        return None if array is None else array[kept]
+
+    return replace(
+        tree,
+        feature=tree.feature[kept],
+        threshold=tree.threshold[kept],
+        left=np.where(is_inner, place[tree.left[kept]], -1),
+        right=np.where(is_inner, place[tree.right[kept]], -1),
+        missing_left=tree.missing_left[kept],
+        values=np.where(is_inner, 0.0, tree.values[kept]),
+        members={int(place[n]): s for n, s in tree.members.items() if place[n] >= 0},
+        cover=taken(tree.cover),
+        gain=taken(tree.gain),
+        zero_missing=taken(tree.zero_missing),
+    )
 
 
 def _array(values: Sequence[Any]) -> Any:

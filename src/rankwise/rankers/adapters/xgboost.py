@@ -24,10 +24,13 @@ from rankwise.rankers.adapters.booster_library import (
     TrainingRows,
     check_query_weights,
 )
-from rankwise.rankers.adapters.stored_checks import XGBOOST_OBJECTIVES, check_xgboost
+from rankwise.rankers.adapters.xgboost_model import (
+    XGBOOST_OBJECTIVES,
+    check_xgboost,
+    xgboost_trees,
+)
 from rankwise.runtime.finite import foreign_range
 from rankwise.trees.column_table import FROM_DTYPE
-from rankwise.trees.stored_boosters import xgboost_trees
 from rankwise.typing import Matrix, is_sparse
 
 try:
@@ -52,6 +55,7 @@ class XGBoost:
     name = "XGBoost"
     errors: ClassVar[tuple[type[Exception], ...]] = (XGBoostError,)
     in_float32 = True
+    sums_float64 = False  # adds leaves in float32: 2e-6 from our sums
     auto_gain = "auto"
     names: ClassVar[Mapping[str, str]] = {
         "objective": "objective",
@@ -182,7 +186,8 @@ class XGBoost:
     def count_trees(self, booster: xgboost.Booster) -> int:
         return booster.num_boosted_rounds()
 
-    def importances(self, booster: xgboost.Booster) -> Any:
+    def importances(self, ranker: Any) -> Any:
+        booster = ranker.booster_
         names = booster.feature_names or [f"f{j}" for j in range(booster.num_features())]
         gains = booster.get_score(importance_type="total_gain")
         return [gains.get(name, 0.0) for name in names]

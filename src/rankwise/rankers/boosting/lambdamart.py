@@ -1,25 +1,23 @@
-"""LambdaMART [1]_: boosted trees that follow the gradients of a measure, on one machine or several.
+"""LambdaMART: boosted trees that follow the gradients of a measure, on one machine or several.
 
-References
-----------
-.. [1] C. Burges, "From RankNet to LambdaRank to LambdaMART: an overview", MSR-TR-2010-82, 2010.
-
-LambdaMART on several machines, each of which holds whole queries; all grow the same trees.
-
-Sums of integer histograms are exact, so the trees equal those of a single machine. Rows are
-exchanged once, to agree on the bins; afterwards only sums are exchanged.
+On several machines, each of which holds whole queries, all grow the same trees. Sums of integer
+histograms are exact, so the trees equal those of a single machine. Rows are exchanged once, to
+agree on the bins; afterwards only sums are exchanged.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from numbers import Integral, Real
 from typing import Any, ClassVar, Literal, Self, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
 
+from rankwise.base import Ranker
 from rankwise.checks.parameter_constraints import (
     FRACTION,
     N_JOBS,
@@ -45,9 +43,10 @@ from rankwise.metrics import parse
 from rankwise.metrics.default import refuse_constant
 from rankwise.metrics.measure import Measure
 from rankwise.metrics.measures.ndcg import DCG, NDCG
-from rankwise.rankers.boosting.tree_scores import EarlierTrees, TreeScores
 from rankwise.row_order import distinct_rows_of_queries
+from rankwise.runtime.frames import Table
 from rankwise.runtime.threads import threads_asked
+from rankwise.solvers.boosting.rounds import check_warm_start
 from rankwise.solvers.boosting.tree_boosting import (
     Dropout,
     GradientSampling,
@@ -56,7 +55,18 @@ from rankwise.solvers.boosting.tree_boosting import (
     TreeBoosting,
     Validation,
 )
-from rankwise.structure.state_rules import Number, Plain, Rule, Sometimes, floats, forget, integers
+from rankwise.structure.state_rules import (
+    Instance,
+    Number,
+    Plain,
+    Rule,
+    Sometimes,
+    booleans,
+    floats,
+    forget,
+    integers,
+    require,
+)
 from rankwise.trees.boosted.coded_rows import Shares, bin_rows, encode_rows, sample_step
 from rankwise.trees.boosted.growth_rules import (
     Growth,
@@ -67,51 +77,111 @@ from rankwise.trees.boosted.growth_rules import (
     monotone_signs,
 )
 from rankwise.trees.boosted.tree_grower import TreeGrower
-from rankwise.trees.column_table import FROM_DTYPE, ColumnTable
+from rankwise.trees.column_table import FROM_DTYPE, CategoricalInput, ColumnTable
 from rankwise.trees.tree_ensemble import OrderedRows, TreeEnsemble
-from rankwise.typing import ArrayLike, FrameLike, canonicalise
+from rankwise.typing import ArrayLike, Float64Array, FrameLike, canonicalise
 
-PROBABILITY = Interval(Real, 0, 1, closed="both")
 
-PARAMETERS: dict[str, Any] = {
-    "n_estimators": [minimum(1)],
-    "learning_rate": [POSITIVE],
-    "max_leaf_nodes": [minimum(2), StrOptions({"auto"})],
-    "measure": [str],
-    "objective": [StrOptions(set(get_args(Objective))), callable],
-    "max_depth": [minimum(1), None],
-    "truncation_level": [minimum(1), None],
-    "decay": [Interval(Real, 0, 1, closed="neither"), None],
-    "min_samples_leaf": [minimum(1)],
-    "min_hessian_leaf": [NOT_NEGATIVE],
-    "reg_lambda": [NOT_NEGATIVE, StrOptions({"auto"})],
-    "reg_alpha": [NOT_NEGATIVE],
-    "min_split_gain": [NOT_NEGATIVE],
-    "growth": [StrOptions(set(get_args(Growth)))],
-    "max_bins": [Interval(Integral, 2, 255, closed="both")],
-    "normalize": ["boolean"],
-    "query_weight": [StrOptions(set(QUERY_WEIGHTS))],
-    "position_bias_regularization": [NOT_NEGATIVE],
-    "sampling": [StrOptions({"queries", "goss"})],
-    "subsample": [FRACTION],
-    "top_rate": [FRACTION],
-    "other_rate": [FRACTION],
-    "drop_rate": [PROBABILITY],
-    "skip_drop": [PROBABILITY],
-    "colsample_bytree": [FRACTION],
-    "colsample_bylevel": [FRACTION],
-    "colsample_bynode": [FRACTION],
-    "extra_trees": ["boolean"],
-    "monotonic_cst": ["array-like", dict, None],
-    "interaction_cst": [list, tuple, StrOptions({"no_interactions", "pairwise"}), None],
-    "categorical_features": [StrOptions({FROM_DTYPE}), "array-like", None],
-    "early_stopping_rounds": [minimum(1), None],
-    "validation_measure": [str, None],
-    "importance_type": [StrOptions({"gain", "split"})],
-    "warm_start": ["boolean"],
-    "random_state": ["random_state"],
-    "n_jobs": N_JOBS,
-}
+class TreeScores(CategoricalInput, Ranker):
+    """Base of rankers that sum trees; ``fit`` sets the attributes below and ``columns_``."""
+
+    _structure: ClassVar[dict[str, Rule]] = {
+        "trees_": Instance((TreeEnsemble,)),
+        "has_missing_": booleans("n_features_in_"),
+        "n_estimators_": Number("i", low=0),
+    }
+
+    trees_: TreeEnsemble
+    has_missing_: NDArray[np.bool_]
+    n_estimators_: int
+    n_features_in_: int
+
+    importance_type: Literal["gain", "split"]
+    n_jobs: int | None
+
+    @property
+    def feature_importances_(self) -> Float64Array:
+        """Share of each feature in the total gain or the number of splits."""
+        check_is_fitted(self)
+        trees = self.trees_
+        inner = trees.feature >= 0
+        gains = None if self.importance_type == "split" or trees.gain is None else trees.gain[inner]
+        amounts = np.bincount(trees.feature[inner], gains, self.n_features_in_).astype(np.float64)
+        return amounts / (amounts.sum() or 1.0)
+
+    def predict(self, X: FrameLike) -> Float64Array:
+        """Score of every row, shape (n_samples,), float64; higher ranks higher.
+
+        If there was nothing to learn (no pair to order, no leaf to split), all scores are 0.
+        """
+        return self.tree_ensemble().score(self._check_rows(X), threads_asked(self.n_jobs))
+
+    def staged_predict(self, X: FrameLike) -> Iterator[Float64Array]:
+        """Scores of every row after each tree, with the final values of the trees.
+
+        Parameters
+        ----------
+        X : array-like, CSR or frame of shape (n_samples, n_features)
+
+        Yields
+        ------
+        ndarray of shape (n_samples,), float64
+        """
+        yield from self.tree_ensemble().staged_scores(self._check_rows(X))
+
+    def tree_ensemble(self) -> TreeEnsemble:
+        """The trees as flat arrays."""
+        check_is_fitted(self)
+        return self.trees_
+
+    def _check_structure(self) -> None:
+        n_trees = self.trees_.n_trees
+        require(self.n_estimators_ == n_trees, "n_estimators_", f"be {n_trees}",
+                self.n_estimators_)  # fmt: skip
+        require(self.trees_.gain is not None, "trees_.gain", "be an array", self.trees_.gain)
+        require(not self.trees_.zero_missing.any(), "trees_.zero_missing", "be False", "True")
+        self.columns_.check_width(self.n_features_in_)
+        self.trees_.check_categories(self.columns_.n_categories(self.n_features_in_))
+
+
+@dataclass(frozen=True, eq=False)
+class EarlierTrees:
+    """Trees of an earlier fit; none by default."""
+
+    trees: TreeEnsemble = field(default_factory=lambda: TreeEnsemble.of([]))
+    n_rounds: int = 0  # rounds of these trees; the draws of a round depend on its number
+    # (n_features,); (1,) if there was no earlier fit.
+    has_missing: NDArray[np.bool_] = field(default_factory=lambda: np.zeros(1, dtype=bool))
+    biases: dict[int, float] = field(default_factory=dict)  # bias of each position in training
+    n_features: int | None = None  # None: there was no earlier fit
+    columns: ColumnTable | None = None  # categories, to whose codes the trees refer
+
+    @classmethod
+    def of(cls, ranker: TreeScores) -> EarlierTrees:
+        """Trees of a ranker, none if it is not fitted."""
+        fitted = vars(ranker)
+        if "trees_" not in fitted:
+            return cls()
+        biases = {}
+        if "positions_" in fitted:
+            positions = fitted["positions_"].tolist()
+            biases = dict(zip(positions, fitted["position_bias_"].tolist(), strict=True))
+        n_rounds = fitted.get("n_rounds_", ranker.n_estimators_)  # models of 0.2.0 lack it
+        return cls(
+            ranker.trees_, n_rounds, ranker.has_missing_, biases, ranker.n_features_in_,
+            ranker.columns_,
+        )  # fmt: skip
+
+    def continue_codes(self, columns: ColumnTable) -> ColumnTable:
+        """The columns of new rows, with the codes that the trees refer to."""
+        return (
+            columns if self.columns is None else columns.continue_codes(self.columns, "warm_start")
+        )
+
+    def check(self, n_features: int, n_rounds: int) -> None:
+        """Raise if the trees have other features or took more rounds; warn if they took as many."""
+        if self.n_features is not None:
+            check_warm_start(self.n_features, n_features, self.n_rounds, n_rounds)
 
 
 class LambdaMART(TreeScores):
@@ -347,7 +417,45 @@ class LambdaMART(TreeScores):
     __metadata_request__fit: ClassVar[dict[str, Any]] = {
         "qid": True, "sample_weight": True, "position": True,
     }  # fmt: skip
-    _parameter_constraints: ClassVar[dict[str, Any]] = PARAMETERS
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "n_estimators": [minimum(1)],
+        "learning_rate": [POSITIVE],
+        "max_leaf_nodes": [minimum(2), StrOptions({"auto"})],
+        "measure": [str],
+        "objective": [StrOptions(set(get_args(Objective))), callable],
+        "max_depth": [minimum(1), None],
+        "truncation_level": [minimum(1), None],
+        "decay": [Interval(Real, 0, 1, closed="neither"), None],
+        "min_samples_leaf": [minimum(1)],
+        "min_hessian_leaf": [NOT_NEGATIVE],
+        "reg_lambda": [NOT_NEGATIVE, StrOptions({"auto"})],
+        "reg_alpha": [NOT_NEGATIVE],
+        "min_split_gain": [NOT_NEGATIVE],
+        "growth": [StrOptions(set(get_args(Growth)))],
+        "max_bins": [Interval(Integral, 2, 255, closed="both")],
+        "normalize": ["boolean"],
+        "query_weight": [StrOptions(set(QUERY_WEIGHTS))],
+        "position_bias_regularization": [NOT_NEGATIVE],
+        "sampling": [StrOptions({"queries", "goss"})],
+        "subsample": [FRACTION],
+        "top_rate": [FRACTION],
+        "other_rate": [FRACTION],
+        "drop_rate": [Interval(Real, 0, 1, closed="both")],
+        "skip_drop": [Interval(Real, 0, 1, closed="both")],
+        "colsample_bytree": [FRACTION],
+        "colsample_bylevel": [FRACTION],
+        "colsample_bynode": [FRACTION],
+        "extra_trees": ["boolean"],
+        "monotonic_cst": ["array-like", dict, None],
+        "interaction_cst": [list, tuple, StrOptions({"no_interactions", "pairwise"}), None],
+        "categorical_features": [StrOptions({FROM_DTYPE}), "array-like", None],
+        "early_stopping_rounds": [minimum(1), None],
+        "validation_measure": [str, None],
+        "importance_type": [StrOptions({"gain", "split"})],
+        "warm_start": ["boolean"],
+        "random_state": ["random_state"],
+        "n_jobs": N_JOBS,
+    }
 
     def __init__(
         self,
@@ -480,9 +588,10 @@ class LambdaMART(TreeScores):
 
         earlier = EarlierTrees.of(self) if self.warm_start else EarlierTrees()
         forget(self)
-        columns = ColumnTable.of(X, self.categorical_features, sample_weight)
+        table = Table.of(X)
+        columns = ColumnTable.of(table, self.categorical_features, sample_weight)
         self.columns_ = earlier.continue_codes(columns)
-        data = check_fit(self, self.columns_.encode(X), y, qid, sample_weight, allow_nan=True)
+        data = check_fit(self, self.columns_.encode(table), y, qid, sample_weight, allow_nan=True)
         earlier.check(self.n_features_in_, self.n_estimators)
         X_val = None if X_val is None else self._encode(X_val)
         held_out = check_validation(self, data, X_val, y_val, qid_val, allow_nan=True)
@@ -658,11 +767,14 @@ def fit_share(
     weighted = bool(shares.sum(np.array([weight is not None], dtype=np.int64))[0])
     weight = judged.weights() if weighted else None
 
+    def find_bins_of_all(samples: Sequence[tuple[Any, Any]]) -> Binning:
+        weights = [weight for _, weight in samples if weight is not None]
+        weight = np.concatenate(weights) if weights else None
+        return find_bins(np.concatenate([X for X, _ in samples]), ranker.max_bins, weight)
+
     sample = slice(None, None, sample_step(n_rows))
-    binning = shares.agree(
-        (share.block(sample), None if weight is None else weight[sample]),
-        lambda samples: _cuts(samples, ranker.max_bins),
-    )
+    sampled = share.block(sample), None if weight is None else weight[sample]
+    binning = shares.agree(sampled, find_bins_of_all)
     binned = encode_rows(share, binning, n_threads, shares=shares)
     has_missing = shares.sum(binned.has_missing.astype(np.int64)) > 0
     boosting = ranker._boosting(seed)
@@ -670,10 +782,3 @@ def fit_share(
     del X, data, judged, share
     grower = TreeGrower(binned, ranker._growth_rules(n_rows, n_queries), n_threads, weight, shares)
     return ranker._publish(*boosting.fit(loss, grower, start, monitor), has_missing, monitor)
-
-
-def _cuts(samples: Sequence[tuple[Any, Any]], max_bins: int) -> Binning:
-    """Bins computed from the samples of all shares."""
-    weights = [weight for _, weight in samples if weight is not None]
-    weight = np.concatenate(weights) if weights else None
-    return find_bins(np.concatenate([X for X, _ in samples]), max_bins, weight)

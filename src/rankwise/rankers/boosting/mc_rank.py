@@ -1,10 +1,4 @@
-"""McRank: expected grade from the class probabilities of any classifier [1]_.
-
-References
-----------
-.. [1] Li, Burges & Wu, "McRank: learning to rank using multiple classification and gradient
-   boosting", Advances in Neural Information Processing Systems 20 (2007).
-"""
+"""McRank: expected grade from the class probabilities of any classifier."""
 
 from __future__ import annotations
 
@@ -221,7 +215,14 @@ class McRank(Ranker):
         measure = parse(self.measure)
         self._set_score_name(data.y)
         self.class_labels_, classes = self._classes(data.y)
-        self._gains = self._gains_of(self.class_labels_)
+        self._gains = self.class_labels_
+        if self.gain == "exp2":
+            if self._gains.max() > LARGEST_EXPONENT:
+                raise ValueError(
+                    f"gain='exp2' needs labels up to {LARGEST_EXPONENT}, got "
+                    f"{self._gains.max():g}. Use gain='linear'."
+                )
+            self._gains = np.exp2(self._gains) - 1.0
         staged = None
         if validation is not None:
             staged = StagedMeasure(measure, validation.y, validation.groups)
@@ -277,45 +278,28 @@ class McRank(Ranker):
         order = np.argsort(y, kind="stable")
         return np.bincount(codes[order], y[order]) / counts, codes
 
-    def _gains_of(self, labels: Float64Array) -> Float64Array:
-        if self.gain == "linear":
-            return labels
-        if labels.max() > LARGEST_EXPONENT:
-            raise ValueError(
-                f"gain='exp2' needs labels up to {LARGEST_EXPONENT}, got {labels.max():g}. "
-                "Use gain='linear'."
-            )
-        return np.exp2(labels) - 1.0
-
     def _train(self, data: FitData, classes: Int64Array) -> list[Any]:
+        """One classifier, or one for each grade that a row may reach."""
         n_classes = len(self.class_labels_)
         if n_classes < 2:
             return []
         order, _ = canonical_order(data.X, data.y, data.groups)
         rows, classes = self._rows(data.X[order]), classes[order]
-        targets = [classes]
+        classifier: Any = self.estimator
+        if classifier is None:
+            without_stopping: Any = False
+            classifier = HistGradientBoostingClassifier(
+                max_iter=self.n_estimators,
+                learning_rate=self.learning_rate,
+                max_leaf_nodes=self.max_leaf_nodes,
+                early_stopping=without_stopping,
+                # All classifiers of a fit share a seed.
+                random_state=int(check_random_state(self.random_state).randint(2**31 - 1)),
+            )
         if self.form == "ordinal":
-            targets = [(classes >= k).astype(np.int64) for k in range(1, n_classes)]
-        classifier = self._classifier()
-        classifiers: list[Any] = [clone(classifier) for _ in targets]
-        return [
-            classifier.fit(rows, target)
-            for classifier, target in zip(classifiers, targets, strict=True)
-        ]
-
-    def _classifier(self) -> Any:
-        """Unfitted classifier; all classifiers of a fit share a seed."""
-        if self.estimator is not None:
-            return self.estimator
-        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        without_stopping: Any = False
-        return HistGradientBoostingClassifier(
-            max_iter=self.n_estimators,
-            learning_rate=self.learning_rate,
-            max_leaf_nodes=self.max_leaf_nodes,
-            early_stopping=without_stopping,
-            random_state=seed,
-        )
+            reached = range(1, n_classes)
+            return [clone(classifier).fit(rows, (classes >= k).astype(np.int64)) for k in reached]
+        return [clone(classifier).fit(rows, classes)]
 
     def _is_staged(self) -> bool:
         """Whether the classifiers provide probabilities after every round."""

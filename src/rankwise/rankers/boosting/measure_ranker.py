@@ -1,11 +1,4 @@
-"""Linear rankers that directly optimise a measure: AdaRank [1]_ and CoordinateAscent [2]_.
-
-References
-----------
-.. [1] Xu & Li, "AdaRank: a boosting algorithm for information retrieval", SIGIR 2007.
-.. [2] Metzler & Croft, "Linear feature-based models for information retrieval", Information
-   Retrieval 10 (2007).
-"""
+"""Linear rankers that directly optimise a measure: AdaRank and CoordinateAscent."""
 
 from __future__ import annotations
 

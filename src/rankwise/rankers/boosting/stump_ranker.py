@@ -1,14 +1,8 @@
-"""Rankers that boost stumps on the pairs of a query: RankBoost [1]_ and FRank [2]_.
+"""Rankers that boost stumps on the pairs of a query: RankBoost and FRank.
 
 RankBoost minimises ``sum_q c_q sum_{i,j: y_i > y_j} w_ij exp(-(f_i - f_j))`` one stump at a time,
 FRank ``sum_q c_q sum_{i,j: y_i > y_j} w_ij (1 - sqrt(P_ij))`` with
 ``P_ij = 1 / (1 + exp(-(f_i - f_j)))``.
-
-References
-----------
-.. [1] Freund, Iyer, Schapire & Singer, "An efficient boosting algorithm for combining
-   preferences", Journal of Machine Learning Research 4 (2003).
-.. [2] Tsai, Liu, Qin, Chen & Ma, "FRank: a ranking method with fidelity loss", SIGIR 2007.
 """
 
 from __future__ import annotations

@@ -51,7 +51,7 @@ from rankwise.rankers.ensemble.auto_search import (
 )
 from rankwise.rankers.ensemble.members import DEFAULT_FOLDS, parts
 from rankwise.row_order import canonical_order, merge_rows
-from rankwise.runtime.frames import drop_times
+from rankwise.runtime.frames import Table
 from rankwise.runtime.messages import callers_level
 from rankwise.runtime.progress import TimeLimitError, TrialStart, announce_trial
 from rankwise.structure import state_rules as rules
@@ -296,12 +296,12 @@ class AutoRanker(CategoricalInput, Ranker):
         """
         self._validate_params()
         budget = TimeBudget(self.time_budget, CLOCKS[self.clock])
-        X = leave_out_times(X)
-        self.columns_ = ColumnTable.of(X, sample_weight=sample_weight)
-        given = check_fit(self, self.columns_.encode(X), y, qid, sample_weight, allow_nan=True)
+        table = leave_out_times(Table.of(X))
+        self.columns_ = ColumnTable.of(table, sample_weight=sample_weight)
+        given = check_fit(self, self.columns_.encode(table), y, qid, sample_weight, allow_nan=True)
         names = getattr(self, "feature_names_in_", None)
         self.columns_, given = limit_categories(self.columns_, given, names)
-        X_val = None if X_val is None else self._encode(drop_times(X_val)[0])
+        X_val = None if X_val is None else self._encode(Table.of(X_val).without_times()[0])
         validation = check_validation(self, given, X_val, y_val, qid_val, allow_nan=True)
         self._set_score_name(given.y)
         self.is_sparse_ = is_sparse(given.X) and given.X.shape[0] * given.X.shape[1] > _MOST_DENSE
@@ -320,7 +320,7 @@ class AutoRanker(CategoricalInput, Ranker):
     def predict(self, X: FrameLike) -> Float64Array:
         """Score of every row, shape (n_samples,), float64; higher ranks higher."""
         check_is_fitted(self)
-        X = self._dense(self._check_rows(drop_times(X)[0]))
+        X = self._dense(self._check_rows(Table.of(X).without_times()[0]))
         scaled, scores = scale_columns(X, self.center_, self.scale_), np.zeros(X.shape[0])
         indicators = self.indicators_ if self.columns_.nominal else [{}] * len(self.models_)
         for model, weight, level, categories in zip(
@@ -436,18 +436,17 @@ class AutoRanker(CategoricalInput, Ranker):
         error: ValueError | str = TOO_SHORT
         for number, trial in enumerate(islice(self._trials(data, members), self.n_trials), 1):
             announce(trial, number, self.n_trials, members, budget.left(), self.verbose)
-            fitting = budget.shorten(trial, held, members)
-            if fitting is None:
-                self.skipped_.append(describe_skipped(trial, TOO_SHORT))
-                continue
-            try:
-                limit = budget.most_seconds(trial, members)
-                members.append(held.fit(fitting, budget.clock, limit))
-            except TimeLimitError:
-                self.skipped_.append(describe_skipped(trial, TOO_SHORT))
-            except ValueError as raised:  # for instance on a fold without pairs to order
-                error = raised
-                self.skipped_.append(describe_skipped(trial, str(raised)))
+            reason = TOO_SHORT
+            if (fitting := budget.shorten(trial, held, members)) is not None:
+                try:
+                    limit = budget.most_seconds(trial, members)
+                    members.append(held.fit(fitting, budget.clock, limit))
+                    continue
+                except TimeLimitError:
+                    pass
+                except ValueError as raised:  # for instance on a fold without pairs to order
+                    error, reason = raised, str(raised)
+            self.skipped_.append({"trial": trial.name, "family": trial.family, "reason": reason})
         if not members:
             raise ValueError(
                 f"AutoRanker cannot fit any ranker on parts of n_samples={len(data.y)} rows, with "
@@ -473,11 +472,34 @@ class AutoRanker(CategoricalInput, Ranker):
         self.weights_, self.levels_ = np.array(weights), np.array(levels)
         kept = {members[number].trial.family for number in blend.weights}
         self.families_ = [family for family in FAMILIES if family in kept]
-        self.history_ = [
-            describe_member(member, held, number in blend.weights)
-            for number, member in enumerate(members)
-        ]
-        warn_of_failed(self.skipped_, self.history_)
+        self.history_ = []
+        for number, member in enumerate(members):
+            params = member.trial.estimator.get_params(deep=False)
+            plain = {k: v for k, v in params.items() if isinstance(v, str | int | float | None)}
+            # 95 % interval of the value over queries (NaN: one query).
+            low, high = t_intervals(held.values(member.scores)[:, None])[0].tolist()
+            self.history_.append({
+                "trial": member.trial.name,
+                "family": member.trial.family,
+                "params": plain,
+                "value": member.value,
+                "low": low,
+                "high": high,
+                "seconds": member.seconds,
+                "kept": number in blend.weights,
+                "cut": member.is_cut,
+            })  # fmt: skip
+        reasons = {row["family"]: row["reason"] for row in self.skipped_
+                   if row["reason"] != TOO_SHORT}  # fmt: skip
+        tried = {member.trial.family for member in members}
+        for family, reason in reasons.items():
+            if family not in tried:
+                warnings.warn(
+                    f"AutoRanker leaves out the family {family!r}, because all its trials failed. "
+                    f"The last error: {reason}",
+                    UserWarning,
+                    stacklevel=callers_level(),
+                )
 
 
 Row = dict[str, Any]
@@ -502,42 +524,6 @@ def announce(
         known += [] if seconds_left is None else [f"{seconds_left:.0f} s left"]
         sys.stderr.write(f"AutoRanker: {', '.join(known)}\n")
         sys.stderr.flush()
-
-
-def describe_member(member: Member, held: HeldOut, kept: bool) -> Row:
-    """Record of a trial, with the 95 % interval of its value over queries (NaN: one query)."""
-    params = member.trial.estimator.get_params(deep=False)
-    low, high = t_intervals(held.values(member.scores)[:, None])[0].tolist()
-    return {
-        "trial": member.trial.name,
-        "family": member.trial.family,
-        "params": {name: value for name, value in params.items() if _is_plain(value)},
-        "value": member.value,
-        "low": low,
-        "high": high,
-        "seconds": member.seconds,
-        "kept": kept,
-        "cut": member.is_cut,
-    }
-
-
-def describe_skipped(trial: Trial, reason: str) -> Row:
-    """Record of a trial without a value."""
-    return {"trial": trial.name, "family": trial.family, "reason": reason}
-
-
-def warn_of_failed(skipped: Sequence[Row], history: Sequence[Row]) -> None:
-    """Warn of families that raised an error in every trial that was started."""
-    tried = {row["family"] for row in history}
-    reasons = {row["family"]: row["reason"] for row in skipped if row["reason"] != TOO_SHORT}
-    for family, reason in reasons.items():
-        if family not in tried:
-            warnings.warn(
-                f"AutoRanker leaves out the family {family!r}, because all its trials failed. The "
-                f"last error: {reason}",
-                UserWarning,
-                stacklevel=callers_level(),
-            )
 
 
 def report_text(
@@ -569,20 +555,14 @@ def report_text(
         )
     lines.append(f"{'blend':<{width}} {values['blend']:>10.4f}   of {', '.join(families)}")
     lines += [f"{row['trial']:<{width}} not tried: {row['reason']}" for row in skipped]
-    lines += _note_on_time(history, skipped, seconds)
+    outside = seconds - sum(row["seconds"] for row in history)
+    if outside >= 0.5 * seconds and any(row["reason"] == TOO_SHORT for row in skipped):
+        lines.append(
+            f"note: {outside:.1f} of {seconds:.1f} s passed outside of the trials. The first fit "
+            "compiles kernels; fit again, or raise time_budget."
+        )
     lines.append(_explained(history, skipped, values["blend"], measured))
     return "\n".join([line.rstrip() for line in lines])
-
-
-def _note_on_time(history: Sequence[Row], skipped: Sequence[Row], seconds: float) -> list[str]:
-    """A line if trials were not started while most of the time passed outside of all trials."""
-    outside = seconds - sum(row["seconds"] for row in history)
-    if outside < 0.5 * seconds or not any(row["reason"] == TOO_SHORT for row in skipped):
-        return []
-    return [
-        f"note: {outside:.1f} of {seconds:.1f} s passed outside of the trials. The first fit "
-        "compiles kernels; fit again, or raise time_budget."
-    ]
 
 
 def _explained(
@@ -591,12 +571,15 @@ def _explained(
     """The choice in two sentences."""
     is_larger_better = measure is None or measure.greater_is_better
     best = (max if is_larger_better else min)(history, key=lambda row: row["value"])
-    value = f"{blend:.4f}" if measure is None else f"{_short_name(measure)} = {blend:.4f}"
+    # Name and cut-off of the measure, without its convention.
+    name = "" if measure is None else re.sub(r"\(.*\)", "", str(measure)) + " = "
+    value = f"{name}{blend:.4f}"
     if len(history) == 1:
         late = sum(row["reason"] == TOO_SHORT for row in skipped)
         failed = len(skipped) - late
-        others = [f"time_budget was too short for {_count_others(late)}"] if late else []
-        others += [f"{_count_others(failed)} failed"] if failed else []
+        late_ones, failed_ones = (f"{n} other{'s' if n > 1 else ''}" for n in (late, failed))
+        others = [f"time_budget was too short for {late_ones}"] if late else []
+        others += [f"{failed_ones} failed"] if failed else []
         second = " and ".join(others) or "No other trial was asked for"
         return f"Only {best['trial']} was tried, with {value} on held-out queries. {second}."
     kept = sum(row["kept"] for row in history)
@@ -611,16 +594,3 @@ def _explained(
     return (
         f"{first} Left out: {', '.join(left)}, because scores without were clearly better {test}."
     )
-
-
-def _count_others(number: int) -> str:
-    return f"{number} other{'s' if number > 1 else ''}"
-
-
-def _short_name(measure: Measure) -> str:
-    """Name and cut-off of a measure, without its convention."""
-    return re.sub(r"\(.*\)", "", str(measure))
-
-
-def _is_plain(value: Any) -> bool:
-    return value is None or isinstance(value, str | int | float)

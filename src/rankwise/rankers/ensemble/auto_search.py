@@ -26,12 +26,12 @@ from rankwise.rankers.boosting.lambdamart import LambdaMART
 from rankwise.rankers.elm import PairwiseELM
 from rankwise.rankers.ensemble.members import parts
 from rankwise.rankers.linear.rank_svm import RankSVM
-from rankwise.rankers.linear.ridge import RidgeRanker
-from rankwise.runtime.frames import drop_times
+from rankwise.rankers.linear.regression import RidgeRanker
+from rankwise.runtime.frames import Table
 from rankwise.runtime.messages import callers_level
 from rankwise.runtime.progress import limit_time
 from rankwise.trees.column_table import ColumnTable
-from rankwise.typing import Float64Array, FrameLike, Int64Array, Matrix, densify, is_sparse
+from rankwise.typing import Float64Array, Int64Array, Matrix, densify, is_sparse
 
 Family = Literal["linear", "nodes", "trees"]
 FAMILIES: tuple[Family, ...] = ("linear", "nodes", "trees")
@@ -182,16 +182,16 @@ class TrialRows:
         return QueryGroups.from_qid(self.qid, len(self.y))
 
 
-def leave_out_times(X: FrameLike) -> FrameLike:
-    """X without columns of dates, durations and times of day, with a warning that names them."""
-    X, kinds = drop_times(X)
-    if kinds and not len(getattr(X, "columns", [0])):
+def leave_out_times(table: Table) -> Table:
+    """Leave out columns of dates, durations and times of day; a warning names them."""
+    table, kinds = table.without_times()
+    if kinds and not len(table.rows.columns):
         raise ValueError(
             "X must have a column of numbers or categories, got only columns that hold no numbers: "
             f"{', '.join(kinds)}. {_TIMES_FIX}"
         )
     warn_of_ignored(kinds, _TIMES_FIX)
-    return X
+    return table
 
 
 def limit_categories(

@@ -1,10 +1,7 @@
 """Weighted means of scores or ranks: ScoreBlend, BordaBlend and ReciprocalRankBlend.
 
-Composition: scores of rankers, standardised within each query x a weighted mean.
-
-Composition: scores of rankers, as ranks within each query x a weighted mean.
-
-Composition: scores of rankers, as ranks within each query x a weighted mean of 1 / (k + rank).
+Composition: scores of rankers, standardised or as ranks within each query x a weighted mean of
+these, or of ``1 / (k + rank)``.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ from rankwise.prediction import check_ranker, fit_with, scores_of
 from rankwise.row_order import canonical_order
 from rankwise.runtime.finite import FiniteResults
 from rankwise.structure.state_rules import Dictionary, Fitted, Many, Optional, Rule, Word, require
-from rankwise.tuning.folds import content_folds, mean_defined, measure_per_query, row_splits
+from rankwise.tuning import content_folds, mean_defined, measure_per_query, row_splits
 from rankwise.typing import ArrayLike, Float64Array, FrameLike, Int64Array, Matrix
 
 

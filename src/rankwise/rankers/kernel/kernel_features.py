@@ -10,7 +10,7 @@ import copy
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from sklearn.utils import check_random_state
@@ -43,7 +43,7 @@ from rankwise.features.nystroem import (
     nystroem_map,
     salt_of,
 )
-from rankwise.groups import FitData
+from rankwise.groups import FitData, RowStream
 from rankwise.losses.squared_loss import SquaredLoss
 from rankwise.rankers.closed_form import (
     SELECTION_CONSTRAINTS,
@@ -62,9 +62,8 @@ from rankwise.solvers.least_squares.design import (
 )
 from rankwise.solvers.least_squares.expansion import LEAVE_OUT_MATRICES, MATRICES, Penalise
 from rankwise.solvers.least_squares.gram import CHUNK_ROWS
-from rankwise.streams.checked_stream import StreamData
-from rankwise.streams.row_stream import RowStream
-from rankwise.tuning.penalty_search import Penalty
+from rankwise.tuning import Penalty
+from rankwise.typing import Matrix
 
 KERNEL_CONSTRAINTS: dict[str, Any] = {
     "kernel": [StrOptions(set(KERNEL_NAMES)), callable],
@@ -84,23 +83,6 @@ APPROXIMATION_CONSTRAINTS: dict[str, Any] = {
     "n_landmarks": [minimum(1)],
     "random_state": ["random_state"],
 }
-
-
-class KernelParameters(Protocol):
-    """Parameters of every ranker with a kernel."""
-
-    kernel: Any
-    gamma: Any
-    kernel_params: dict[str, Any] | None
-    max_bytes: int
-
-
-class LandmarkParameters(KernelParameters, Protocol):
-    """Parameters of a ranker whose kernel landmarks may approximate."""
-
-    approximation: Any
-    n_landmarks: int
-    random_state: Any
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,20 +105,19 @@ class KernelFeatures(StreamedFeatures):
     smaller: str = ""  # advice on how to use less memory, appended to the error message
 
     @classmethod
-    def of(cls, ranker: KernelParameters, **options: Any) -> KernelFeatures:
-        """Features of an exact kernel, with the parameters of a ranker."""
-        return cls(ranker.kernel, ranker.gamma, ranker.kernel_params, ranker.max_bytes, **options)
-
-    @classmethod
-    def with_landmarks(cls, ranker: LandmarkParameters, **options: Any) -> KernelFeatures:
-        """Features of a kernel that landmarks may approximate, with the parameters of a ranker."""
-        given = {
-            "approximation": ranker.approximation,
-            "n_landmarks": ranker.n_landmarks,
-            "random_state": ranker.random_state,
-            "smaller": ', or use approximation="nystroem"',
-        }
-        return cls.of(ranker, **(given | options))
+    def of(cls, ranker: Any, **options: Any) -> KernelFeatures:
+        """Features with the parameters of a ranker, and landmarks if it has parameters of them."""
+        given: dict[str, Any] = {}
+        if hasattr(ranker, "approximation"):
+            given = {
+                "approximation": ranker.approximation,
+                "n_landmarks": ranker.n_landmarks,
+                "random_state": ranker.random_state,
+                "smaller": ', or use approximation="nystroem"',
+            }
+        return cls(
+            ranker.kernel, ranker.gamma, ranker.kernel_params, ranker.max_bytes, **given | options
+        )
 
     @property
     def searched(self) -> Sequence[Any]:
@@ -193,9 +174,9 @@ class KernelFeatures(StreamedFeatures):
     def sample(self, rows: FitData) -> FitData:
         """Sample from the whole stream, used to choose widths and landmarks."""
         draws = self.sample_draws()
-        if not isinstance(rows, StreamData) or not draws:
+        if rows.stream is None or not draws:
             return rows
-        return replace(rows, X=rows.checked.sample(draws))
+        return replace(rows, X=rows.stream.sample(draws))
 
     def sample_draws(self) -> tuple[LeastRows, ...]:
         """Draws from all rows for choosing widths and landmarks; none if not needed."""
@@ -207,10 +188,7 @@ class KernelFeatures(StreamedFeatures):
 
     def landmarks(self, rows: FitData, kernel: Kernel) -> NystroemMap:
         """Nystroem map of randomly drawn rows."""
-        drawn = draw_landmarks(
-            rows.X, self.n_landmarks, "uniform", kernel, check_random_state(self.random_state)
-        )
-        return nystroem_map(kernel, rows.X[drawn], rows.X.dtype)
+        return nystroem_map(kernel, self._draw_landmarks(rows, kernel), rows.X.dtype)
 
     @property
     def _is_nystroem(self) -> bool:
@@ -221,21 +199,20 @@ class KernelFeatures(StreamedFeatures):
         if self._is_nystroem:
             return LandmarkDesign([self.landmarks(rows, kernel)])
         if self.approximation == "landmarks":
-            return self._kernel_columns(rows, kernel)
+            if kernel.name == "precomputed":
+                raise ValueError(
+                    'approximation="landmarks" needs a kernel that is computed from rows, got '
+                    'kernel="precomputed". Set approximation=None.'
+                )
+            landmarks = self._draw_landmarks(rows, kernel)
+            return KernelColumnsDesign([KernelColumns(kernel, landmarks, rows.X.dtype)])
         if self.approximation == "pcg":
             return KernelDesign(kernel, rows.X.astype(np.float64, copy=False), None)
         return self._expansion(rows, kernel)
 
-    def _kernel_columns(self, rows: FitData, kernel: Kernel) -> KernelColumnsDesign:
-        if kernel.name == "precomputed":
-            raise ValueError(
-                'approximation="landmarks" needs a kernel that is computed from rows, got '
-                'kernel="precomputed". Set approximation=None.'
-            )
-        drawn = draw_landmarks(
-            rows.X, self.n_landmarks, "uniform", kernel, check_random_state(self.random_state)
-        )
-        return KernelColumnsDesign([KernelColumns(kernel, rows.X[drawn], rows.X.dtype)])
+    def _draw_landmarks(self, rows: FitData, kernel: Kernel) -> Matrix:
+        random_state = check_random_state(self.random_state)
+        return rows.X[draw_landmarks(rows.X, self.n_landmarks, "uniform", kernel, random_state)]
 
     def _expansion(self, rows: FitData, kernel: Kernel) -> KernelDesign:
         n = rows.X.shape[0]
@@ -270,21 +247,16 @@ class KernelFeatures(StreamedFeatures):
 
 
 def kernel_least_squares(
-    ranker: LandmarkParameters, loss: SquaredLoss, penalty: Penalty, **options: Any
+    ranker: Any, loss: SquaredLoss, penalty: Penalty, **options: Any
 ) -> Equation:
     """Equation of a kernel ranker with this loss, and options of :class:`KernelFeatures`."""
-    features = KernelFeatures.with_landmarks(
+    value = getattr(ranker, penalty.name)
+    features = KernelFeatures.of(
         ranker,
-        leaves_out=leaves_out(ranker, penalty),
+        leaves_out=isinstance(value, str) and value in ("loqo", "lpo"),
         takes_shift=loss.takes_shift,
         intercept=loss.intercept,
         **options,
     )
     make_path = partial(least_squares_path, max_bytes=ranker.max_bytes)
     return build_closed_form(features, loss, penalty, make_path=make_path)
-
-
-def leaves_out(ranker: object, penalty: Penalty) -> bool:
-    """Whether the penalty of the ranker is chosen by leaving rows out exactly."""
-    value = getattr(ranker, penalty.name)
-    return isinstance(value, str) and value in ("loqo", "lpo")

@@ -1,9 +1,8 @@
 """Support vectors with an absolute loss: SVRank on pairs, SVRRanker on the grades.
 
-Composition: kernel x absolute differences over all pairs x proximal Newton steps on the dual.
-
-Composition: kernel x absolute residuals with intercept x LIBSVM; linear kernel: x proximal Newton
-steps on the columns.
+Composition: kernel x absolute differences over all pairs x proximal Newton steps on the dual; or
+kernel x absolute residuals with intercept x LIBSVM (linear kernel: proximal Newton steps on the
+columns).
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ from rankwise.rankers.linear.pair_ranker import SOLVER_STRUCTURE
 from rankwise.solvers.newton.proximal_newton import PairwiseAbsolutePath, ProximalNewton
 from rankwise.solvers.newton.support_vector_path import SupportVectorPath
 from rankwise.structure.state_rules import Number, Rule
-from rankwise.tuning.penalty_search import Penalty, is_searched
+from rankwise.tuning import Penalty, is_searched
 
 # 10, 10^0.5, ..., 10^-6.
 LAM_OF_PAIRS = Penalty("lam", "lam", 10.0 ** np.arange(1, -6.5, -0.5))
@@ -212,7 +211,7 @@ class SVRank(BasisExpansionRanker):
             pairwise_absolute, epsilon=float(self.epsilon), query_weight=self.query_weight
         )
         return Equation(
-            KernelFeatures.with_landmarks(self),
+            KernelFeatures.of(self),
             loss,
             partial(PairwiseAbsolutePath, solver=ProximalNewton(self.tol, self.max_iter)),
             LAM_OF_PAIRS,

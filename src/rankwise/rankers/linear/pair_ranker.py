@@ -7,7 +7,7 @@ on drawn pairs, or the solver of a user.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from numbers import Integral
@@ -16,7 +16,6 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from sklearn.utils import check_random_state
 
-from rankwise.checks.column_sizes import ColumnLimit
 from rankwise.checks.parameter_constraints import (
     DEFAULT_MAX_BYTES,
     POSITIVE,
@@ -26,7 +25,7 @@ from rankwise.checks.parameter_constraints import (
     StrOptions,
     minimum,
 )
-from rankwise.equation import Equation, FeatureMap
+from rankwise.equation import Designs, Equation, FeatureMap, FunctionFeatures
 from rankwise.features.score_expansions import ProductsExpansion, ProductsMap
 from rankwise.groups import FitData, GroupedRows
 from rankwise.losses.pair_loss import ListedPairs, PairLoss, PairwiseLogistic, check_pair_loss
@@ -38,12 +37,12 @@ from rankwise.rankers.kernel.kernel_features import (
     KERNEL_CONSTRAINTS,
     KernelFeatures,
 )
-from rankwise.solvers.least_squares.design import AnyDesign, Coefs, MapDesign
+from rankwise.solvers.least_squares.design import Coefs, MapDesign
 from rankwise.solvers.newton.pair_subsets import PairDescent
 from rankwise.solvers.newton.score_newton import HingeNewton, ScoreNewton
 from rankwise.solvers.newton.score_path import ScorePath, ScoreSolver
 from rankwise.structure.state_rules import Number, Rule
-from rankwise.tuning.penalty_search import Penalty
+from rankwise.tuning import Penalty
 from rankwise.typing import is_sparse
 
 # 10^-5, 10^-4.5, ..., 10^2.
@@ -256,7 +255,7 @@ class PairRanker(BasisExpansionRanker):
         else:
             loss = partial(ListedPairs.of, loss=self.loss, **weights)
         solver_name = self.solver if isinstance(self.solver, str) else ""
-        features = LogisticFeatures(KernelFeatures.of(self, conditioned=True), 1, solver_name)
+        features = logistic_features(self, 1, solver_name)
         return build_pair_equation(features, loss, solver, "losses of pairs")
 
     def _score_solver(self) -> ScoreSolver[Any]:
@@ -294,39 +293,24 @@ class ProductsDesign(MapDesign):
         return ProductsExpansion(self.maps[0].n_features, coefs[0])
 
 
-@dataclass(frozen=True, eq=False)
-class LogisticFeatures:
+def logistic_features(ranker: PairRanker | RankLR, degree: int, solver: str) -> FunctionFeatures:
     """Kernel, or products of every two features, in a form suitable for stochastic steps."""
+    features = KernelFeatures.of(ranker, conditioned=True)
 
-    kernel_features: KernelFeatures
-    degree: int
-    solver: str
-
-    @property
-    def searched(self) -> Sequence[Any]:
-        """The kernel width, if it is searched."""
-        return self.kernel_features.searched
-
-    @property
-    def column_limit(self) -> ColumnLimit | None:
-        """Limit of columns that dominate the others, for a kernel."""
-        return self.kernel_features.column_limit
-
-    def designs(self, rows: FitData) -> Iterator[tuple[Mapping[str, Any], AnyDesign]]:
-        """One design for each width."""
-        kernel, max_bytes = self.kernel_features.kernel, self.kernel_features.max_bytes
-        if kernel != "linear" and (self.degree == 2 or self.solver == "sgd"):
-            what = "degree=2" if self.degree == 2 else 'solver="sgd"'
+    def designs(rows: FitData) -> Designs:
+        kernel, max_bytes = features.kernel, features.max_bytes
+        if kernel != "linear" and (degree == 2 or solver == "sgd"):
+            what = "degree=2" if degree == 2 else 'solver="sgd"'
             raise ValueError(
                 f'{what} needs kernel="linear", got kernel={kernel!r}. Change one of them.'
             )
-        if self.solver == "sgd" and is_sparse(rows.X) and self.degree == 1:
+        if solver == "sgd" and is_sparse(rows.X) and degree == 1:
             raise ValueError(
                 'solver="sgd" needs dense rows, got a sparse X. Use solver="newton", or pass '
                 "X.toarray()."
             )
-        if self.degree == 1:
-            yield from self.kernel_features.designs(rows)
+        if degree == 1:
+            yield from features.designs(rows)
             return
         products = ProductsMap(rows.X.shape[1])
         needed = 8 * rows.X.shape[0] * products.n_features_out
@@ -337,6 +321,8 @@ class LogisticFeatures:
                 "Increase max_bytes, select features, or fit fewer rows."
             )
         yield {}, ProductsDesign([products])
+
+    return FunctionFeatures(designs, features.searched, features.column_limit)
 
 
 class RankLR(BasisExpansionRanker):
@@ -499,7 +485,6 @@ class RankLR(BasisExpansionRanker):
         self.random_state = random_state
 
     def _equation(self) -> Equation:
-        kernel_features = KernelFeatures.with_landmarks(self, conditioned=True)
         loss = partial(
             PairwiseLogistic.of, pair_weight=self.pair_weight, query_weight=self.query_weight
         )
@@ -507,5 +492,5 @@ class RankLR(BasisExpansionRanker):
         if self.solver == "sgd":
             seed = int(check_random_state(self.random_state).randint(2**31))
             solver = PairDescent(self.n_steps, seed)
-        features = LogisticFeatures(kernel_features, self.degree, self.solver)
+        features = logistic_features(self, self.degree, self.solver)
         return build_pair_equation(features, loss, solver, "logistic losses")

@@ -1,8 +1,6 @@
 """Ranking support vector machines: RankSVM on all pairs, PrunedRankSVM on selected ones.
 
 Composition: columns or kernel x hinge over pairs of distinct grades x truncated Newton steps.
-
-Composition: columns or kernel x hinge over chosen pairs x truncated Newton steps.
 """
 
 from __future__ import annotations
@@ -208,7 +206,7 @@ class RankSVM(BasisExpansionRanker):
             by_difference=self.margin == "difference",
             query_weight=self.query_weight,
         )
-        features = KernelFeatures.with_landmarks(self, conditioned=True)
+        features = KernelFeatures.of(self, conditioned=True)
         solver = SOLVERS[self.loss](self.tol, self.max_iter)
         return build_pair_equation(features, loss, solver, "hinges")
 
@@ -405,12 +403,12 @@ class PrunedRankSVM(BasisExpansionRanker):
             by_difference=self.margin == "difference",
             query_weight=self.query_weight,
         )
-        features = KernelFeatures.with_landmarks(self, conditioned=True)
+        features = KernelFeatures.of(self, conditioned=True)
         solver = SOLVERS[self.loss](self.tol, self.max_iter)
         equation = build_pair_equation(features, loss, solver, "hinges")
-        return replace(equation, describe=_count_kept_pairs)
 
+        def count_kept_pairs(solutions: ScoreFit[PrunedHinge]) -> dict[str, Any]:
+            kept = len(solutions.loss.upper)
+            return {"pairs_kept_": kept, "pairs_share_": kept / max(1, solutions.loss.n_all)}
 
-def _count_kept_pairs(solutions: ScoreFit[PrunedHinge]) -> dict[str, Any]:
-    kept = len(solutions.loss.upper)
-    return {"pairs_kept_": kept, "pairs_share_": kept / max(1, solutions.loss.n_all)}
+        return replace(equation, describe=count_kept_pairs)

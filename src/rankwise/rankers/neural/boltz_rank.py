@@ -1,9 +1,4 @@
-"""BoltzRank: networks that maximise the expected measure of a random ranking [1]_.
-
-References
-----------
-.. [1] Volkovs & Zemel, "BoltzRank: learning to maximize expected ranking gain", ICML 2009.
-"""
+"""BoltzRank: networks that maximise the expected measure of a random ranking."""
 
 from __future__ import annotations
 
@@ -26,20 +21,14 @@ from rankwise.checks.rows import check_rows
 from rankwise.groups import QueryGroups
 from rankwise.metrics import parse
 from rankwise.rankers.boosting.measure_ranker import AdaRank
-from rankwise.rankers.neural.neural_ranker import (
-    ACTIVATIONS,
-    NeuralRanker,
-    first_layers,
-    first_pair_layers,
-    outputs,
-    pair_outputs,
-)
+from rankwise.rankers.neural.neural_ranker import ACTIVATIONS, NeuralRanker, first_layers, outputs
 from rankwise.structure.state_rules import Number, Rule, integers
 from rankwise.typing import ArrayLike, Float64Array, FrameLike, Int64Array, Matrix
 
 if TYPE_CHECKING:
     from rankwise.rankers.neural.training import Batch, Objective
 
+_VALUES_PER_BLOCK = 2**22
 _N_POINTWISE = 4  # arrays of the pointwise network, before those of the pairwise network
 
 
@@ -378,3 +367,30 @@ class BoltzRank(NeuralRanker):
             n_others = self.pair_scale_ if self.pair_reduction == "sum" else max(1, hi - lo - 1)
             for part in pair_outputs(X[lo:hi], weights[_N_POINTWISE:], activation):
                 yield part / n_others
+
+
+def first_pair_layers(
+    n_inputs: int, n_nodes: int, rng: np.random.RandomState
+) -> list[Float64Array]:
+    """Initial weights of a pairwise network with one hidden layer, see :func:`first_layers`.
+
+    Returns weights of the row itself and of the other row, each (n_inputs, n_nodes); intercepts
+    (n_nodes,); output weights (n_nodes, 1).
+    """
+    both, intercepts, output, _ = first_layers([2 * n_inputs, n_nodes, 1], rng)
+    return [both[:n_inputs], both[n_inputs:], intercepts, output]
+
+
+def pair_outputs(X: Any, weights: Sequence[Any], activation: Callable[[Any], Any]) -> Iterator[Any]:
+    """Sum over the other rows j of ``w . act(A x_i + B x_j + b)``, in blocks of rows i.
+
+    m rows cost O(m^2 n_nodes).
+    """
+    own, other, intercepts, output = weights
+    at_own, at_other = X @ own + intercepts, X @ other
+    step = max(1, _VALUES_PER_BLOCK // (len(X) * len(intercepts)))
+    for first in range(0, len(X), step):
+        rows = slice(first, first + step)
+        pairs = activation(at_own[rows, None, :] + at_other[None, :, :]).sum(1)
+        itself = activation(at_own[rows] + at_other[rows])
+        yield ((pairs - itself) @ output)[:, 0]

@@ -1,14 +1,10 @@
-"""Boltzmann distributions over rankings: energies, the loss of BoltzRank [1]_, sets of rankings.
+"""Boltzmann distributions over rankings: energies, the loss of BoltzRank, sets of rankings.
 
 For ranks r (1 = top) and scores s of the m rows of a query,
 ``E(r|s) = 2 / (m (m - 1)) sum over pairs r_i > r_j of g(r_i - r_j) (s_i - s_j)`` and
 ``P(r|s) = exp(-E) / Z``. A row ranked below a row with a smaller score increases the energy. With
 ``g(t) = slope t`` no pairs need to be listed:
 ``E = 2 slope / (m - 1) sum_i (r_i - (m + 1) / 2) s_i``, which costs O(m) for a ranking.
-
-References
-----------
-.. [1] Volkovs & Zemel, "BoltzRank: learning to maximize expected ranking gain", ICML 2009.
 """
 
 from __future__ import annotations

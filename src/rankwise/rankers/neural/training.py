@@ -4,28 +4,18 @@ All random numbers come from NumPy. On the CPU, torch runs on one thread during 
 seeds give bit-identical results with the same library version. On CUDA, the order of sums is not
 fixed.
 
-Scores and labels are float tensors of shape (n_samples,). Query q has the rows
+Scores and labels of a loss are float tensors of shape (n_samples,). Query q has the rows
 ``indptr[q]:indptr[q + 1]`` (int64, NumPy). The result is a tensor of shape (n_queries,),
 differentiable in the scores, and 0 for a query that has no order to learn. Gain, discount and rank
-are parameters: functions of labels, of ranks, and of (scores, indptr).
-
-References
-----------
-.. [1] Burges et al., "Learning to rank using gradient descent", ICML 2005 (RankNet).
-.. [2] Cao, Qin, Liu, Tsai & Li, "Learning to rank: from pairwise approach to listwise approach",
-   ICML 2007 (ListNet).
-.. [3] Xia, Liu, Wang, Zhang & Li, "Listwise approach to learning to rank: theory and algorithm",
-   ICML 2008 (ListMLE).
-.. [4] Burges, "From RankNet to LambdaRank to LambdaMART: an overview", MSR-TR-2010-82, 2010.
-
-All operations cost O(n) or O(n log n), except for the listing of pairs.
+are parameters: functions of labels, of ranks, and of (scores, indptr). All operations cost O(n) or
+O(n log n), except for the listing of pairs. The rankers name the papers.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -41,14 +31,7 @@ except ImportError as error:
     ) from error
 
 
-@dataclass(frozen=True)
-class NetworkRows:
-    """Training rows, sorted by query: query q has the rows ``indptr[q]:indptr[q + 1]``."""
-
-    X: Matrix
-    labels: Float64Array
-    indptr: Int64Array
-    prepare: Callable[[Matrix], Float64Array]  # maps rows of X to float64 inputs of the network
+Tensor = Any  # torch.Tensor
 
 
 @dataclass(frozen=True)
@@ -60,131 +43,28 @@ class Batch:
     indptr: Int64Array
 
 
-Tensor = Any  # torch.Tensor
-
-
 Objective = Callable[[list[Tensor], Batch], Tensor]  # one loss per query of the batch
 
 
-@dataclass(frozen=True)
-class Schedule:
-    """Training schedule, with the parameters of the rankers."""
-
-    n_epochs: int
-    batch_size: int
-    optimizer: str
-    learning_rate_init: float
-    alpha: float
-    early_stopping_rounds: int | None
-    device: str
-
-
-@dataclass(frozen=True)
-class Monitor:
-    """Validation rows and the measure that is evaluated on them."""
-
-    staged: StagedMeasure  # evaluates the measure after every epoch
-    # Maps weights to the scores of the validation rows.
-    scores: Callable[[list[Float64Array]], Float64Array]
-
-
-@dataclass(frozen=True)
-class Training:
-    """Result of training."""
-
-    weights: list[Float64Array]  # weights and intercepts of the layers
-    # Mean loss of the queries in every epoch; the loss of a batch is taken before its step.
-    losses: list[float] = field(default_factory=list)
-    n_epochs: int = 0  # epochs after which the kept weights were reached
-
-
 def train(
+    ranker: Any,
     objective: Objective,
-    weights: Sequence[Float64Array],
-    rows: NetworkRows,
-    schedule: Schedule,
+    weights: list[Float64Array],
+    X: Matrix,
+    labels: Float64Array,
+    indptr: Int64Array,
     rng: np.random.RandomState,
-    monitor: Monitor | None = None,
-) -> Training:
+    staged: StagedMeasure | None,
+    held_scores: Callable[[list[Float64Array]], Float64Array],
+) -> tuple[list[Float64Array], list[float], int]:
     """Minimise the mean of ``objective`` over the queries, starting from ``weights``.
 
-    Stops ``early_stopping_rounds`` epochs after the best epoch on the monitor, and restores the
-    weights of that epoch. A loss that is no longer finite raises ValueError.
+    Stops ``early_stopping_rounds`` of the ranker after the best epoch by ``staged``, the measure of
+    the ``held_scores`` of validation rows, and restores the weights of that epoch. A loss that is
+    no longer finite raises ValueError. Returns weights, the mean loss of the queries in every epoch
+    (that of a batch is taken before its step), and the epochs after which the weights were reached.
     """
-    _check_device(schedule.device)
-    patience = schedule.early_stopping_rounds if monitor is not None else None
-    with _one_thread():
-        tensors = [torch.tensor(w, device=schedule.device, requires_grad=True) for w in weights]
-        optimizer = _optimizer(tensors, schedule)
-        losses: list[float] = []
-        kept, n_kept = list(weights), 0
-        previous = 0.0
-        for epoch in range(1, schedule.n_epochs + 1):
-            losses.append(_one_epoch(objective, tensors, optimizer, rows, schedule, rng))
-            if not np.isfinite(losses[-1]) or not all(torch.isfinite(w).all() for w in tensors):
-                raise ValueError(
-                    f"learning_rate_init must be small enough to converge, got "
-                    f"{schedule.learning_rate_init}: the loss was {losses[-1]} in epoch {epoch}. "
-                    "Lower learning_rate_init, or scale the features."
-                )
-            now = [w.detach().cpu().numpy().copy() for w in tensors]
-            if monitor is not None:
-                scores = monitor.scores(now)
-                monitor.staged.add(scores - previous)
-                previous = scores
-            if patience is None or monitor is None or monitor.staged.best == epoch:
-                kept, n_kept = now, epoch
-            elif monitor.staged.stages_since_best >= patience:
-                break
-    return Training(kept, losses, n_kept)
-
-
-def _one_epoch(
-    objective: Objective,
-    tensors: list[Tensor],
-    optimizer: torch.optim.Optimizer,
-    rows: NetworkRows,
-    schedule: Schedule,
-    rng: np.random.RandomState,
-) -> float:
-    """Train once on every query, in a new order, and return the mean loss."""
-    n_queries = len(rows.indptr) - 1
-    order = rng.permutation(n_queries)
-    total = 0.0
-    for first in range(0, n_queries, schedule.batch_size):
-        queries = order[first : first + schedule.batch_size]
-        values = objective(tensors, batch_of(rows, queries, schedule.device))
-        loss = values.mean()
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        total += float(values.detach().sum())
-    return total / n_queries
-
-
-def batch_of(rows: NetworkRows, queries: Int64Array, device: str = "cpu") -> Batch:
-    """Batch of the rows of some queries, sorted by query."""
-    starts, sizes = rows.indptr[queries], rows.indptr[queries + 1] - rows.indptr[queries]
-    indptr = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-    places = np.arange(indptr[-1]) + np.repeat(starts - indptr[:-1], sizes)
-    X = rows.prepare(rows.X[places])
-    return Batch(
-        torch.tensor(X, device=device), torch.tensor(rows.labels[places], device=device), indptr
-    )
-
-
-def _optimizer(tensors: list[Tensor], schedule: Schedule) -> torch.optim.Optimizer:
-    """Optimizer with a penalty on weights but not on intercepts."""
-    groups = [
-        {"params": [w for w in tensors if w.ndim > 1], "weight_decay": schedule.alpha},
-        {"params": [w for w in tensors if w.ndim == 1], "weight_decay": 0.0},
-    ]
-    kinds = {"adam": torch.optim.Adam, "sgd": torch.optim.SGD}
-    return kinds[schedule.optimizer](groups, lr=schedule.learning_rate_init)
-
-
-def _check_device(device: str) -> None:
-    """Raise ValueError if torch cannot use the device."""
+    device, rate = ranker.device, float(ranker.learning_rate_init)
     try:
         torch.zeros(1, device=device)
     except (RuntimeError, AssertionError) as error:
@@ -192,6 +72,53 @@ def _check_device(device: str) -> None:
             f"device must be available to torch, got {device!r} "
             f"({str(error).splitlines()[0]}). Use device='cpu'."
         ) from None
+    patience = ranker.early_stopping_rounds if staged is not None else None
+    kept, n_kept, n_queries = weights, 0, len(indptr) - 1
+    losses: list[float] = []
+    previous: Any = 0.0
+    with _one_thread():
+        tensors = [torch.tensor(w, device=device, requires_grad=True) for w in weights]
+        penalised = [  # weights, but not intercepts
+            {"params": [w for w in tensors if w.ndim > 1], "weight_decay": float(ranker.alpha)},
+            {"params": [w for w in tensors if w.ndim == 1], "weight_decay": 0.0},
+        ]
+        kinds = {"adam": torch.optim.Adam, "sgd": torch.optim.SGD}
+        optimizer = kinds[ranker.optimizer](penalised, lr=rate)
+        for epoch in range(1, ranker.n_epochs + 1):
+            order, total = rng.permutation(n_queries), 0.0
+            for first in range(0, n_queries, ranker.batch_size):
+                places, limits = _rows_of(order[first : first + ranker.batch_size], indptr)
+                inputs = torch.tensor(ranker._prepare(X[places]), device=device)
+                batch = Batch(inputs, torch.tensor(labels[places], device=device), limits)
+                values = objective(tensors, batch)
+                optimizer.zero_grad()
+                values.mean().backward()
+                optimizer.step()
+                total += float(values.detach().sum())
+            losses.append(total / n_queries)
+            if not np.isfinite(losses[-1]) or not all(torch.isfinite(w).all() for w in tensors):
+                raise ValueError(
+                    f"learning_rate_init must be small enough to converge, got {rate}: the loss "
+                    f"was {losses[-1]} in epoch {epoch}. Lower learning_rate_init, or scale the "
+                    "features."
+                )
+            now = [w.detach().cpu().numpy().copy() for w in tensors]
+            if staged is not None:
+                scores = held_scores(now)
+                staged.add(scores - previous)
+                previous = scores
+            if patience is None or staged is None or staged.best == epoch:
+                kept, n_kept = now, epoch
+            elif staged.stages_since_best >= patience:
+                break
+    return kept, losses, n_kept
+
+
+def _rows_of(queries: Int64Array, indptr: Int64Array) -> tuple[Int64Array, Int64Array]:
+    """Row numbers of some queries, one query after another, and the limits of each query."""
+    starts, sizes = indptr[queries], indptr[queries + 1] - indptr[queries]
+    limits = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    return np.arange(limits[-1]) + np.repeat(starts - limits[:-1], sizes), limits
 
 
 @contextmanager
@@ -227,26 +154,16 @@ def log2_discount(ranks: Tensor) -> Tensor:
     return 1.0 / torch.log2(1.0 + ranks)
 
 
-def letor_discount(ranks: Tensor) -> Tensor:
-    """Discount 1 at rank 1, then ``1 / log2(r)``."""
-    return 1.0 / torch.log2(ranks.clamp(min=2))
-
-
-def reciprocal_discount(ranks: Tensor) -> Tensor:
-    """Discount ``1 / r``."""
-    return 1.0 / ranks
-
-
 GAINS: dict[str, Gain] = {"exp2": exp2_gain, "linear": linear_gain}
 DISCOUNTS: dict[str, Discount] = {
     "log2": log2_discount,
-    "letor": letor_discount,
-    "reciprocal": reciprocal_discount,
+    "letor": lambda ranks: 1.0 / torch.log2(ranks.clamp(min=2)),  # 1 at the first two ranks
+    "reciprocal": lambda ranks: 1.0 / ranks,
 }
 
 
 def rank_net(scores: Tensor, labels: Tensor, indptr: Int64Array) -> Tensor:
-    """Mean of ``log(1 + exp(-(s_i - s_j)))`` over the pairs with y_i > y_j [1]_."""
+    """Mean of ``log(1 + exp(-(s_i - s_j)))`` over the pairs with y_i > y_j."""
     upper, lower = pairs(labels, indptr)
     query = query_of_rows(indptr, scores)[upper]
     terms = torch.nn.functional.softplus(scores[lower] - scores[upper])
@@ -276,7 +193,7 @@ def lambda_rank(
     rank: Rank = ranks,
     cutoff: int | None = None,
 ) -> Tensor:
-    """RankNet loss, with each term multiplied by the nDCG change of swapping its two rows [4]_.
+    """RankNet loss, with each term multiplied by the nDCG change of swapping its two rows.
 
     The factor ``(g_i - g_j) |d(r_i) - d(r_j)| / ideal DCG`` is held fixed, so the gradient is the
     sum of the lambdas. Ranks below the ``cutoff`` have discount 0.
@@ -305,7 +222,7 @@ def list_net(
 ) -> Tensor:
     """Kullback-Leibler divergence of top-one probabilities, the softmax of gains and of scores.
 
-    Equals the cross entropy of [2]_ minus the constant entropy of the gains, so the minimum is 0.
+    Equals ListNet's cross entropy minus the constant entropy of the gains, so the minimum is 0.
     """
     target = torch.log_softmax(pad(gain(labels), indptr, _BELOW_ALL), 1)
     told = torch.log_softmax(pad(scores, indptr, _BELOW_ALL), 1)
@@ -313,7 +230,7 @@ def list_net(
 
 
 def list_mle(scores: Tensor, labels: Tensor, indptr: Int64Array) -> Tensor:
-    """Mean over rows i of ``log sum_{j: y_j <= y_i} exp(s_j) - s_i`` [3]_.
+    """Mean over rows i of ``log sum_{j: y_j <= y_i} exp(s_j) - s_i``.
 
     Without ties in the labels, this is ``- log`` of the Plackett-Luce probability of the order by
     label, divided by the number of rows. Rows of equal label are included in each other's sums

@@ -446,10 +446,12 @@ def file_hash(files: Iterable[tuple[str, Path]]) -> str:
 @cache
 def package_hash() -> str:
     """Hash of the modules of this package that can change a number, at the first call."""
-    root = Path(__file__).parents[1]
+    root = Path(__file__).parents[2]
     files = ((path.relative_to(root), path) for path in root.rglob("*.py"))
     return file_hash(
-        (at.as_posix(), path) for at, path in files if at.parts[0] not in _LAYERS_ABOVE
+        (at.as_posix(), path)
+        for at, path in files
+        if at.with_suffix("").parts[0] not in _LAYERS_ABOVE
     )
 
 

@@ -26,7 +26,7 @@ from rankwise.metrics import (
     evaluate,
     parse,
 )
-from rankwise.metrics.evaluated_rows import tie_rule
+from rankwise.metrics.evaluation import tie_rule
 from rankwise.metrics.measures.relevance import find_unjudged_share
 from rankwise.prediction import Predictions, innermost
 from rankwise.selection.cells.result_store import DONE, FoldResult

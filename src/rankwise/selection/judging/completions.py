@@ -28,7 +28,7 @@ from rankwise.datasets.readers.judged_run import JudgedRun
 from rankwise.datasets.readers.trec import Qrels, string_codes
 from rankwise.groups import QueryGroups
 from rankwise.metrics import Measure
-from rankwise.metrics.evaluated_rows import ScoredRows, tie_rule
+from rankwise.metrics.evaluation import ScoredRows, tie_rule
 from rankwise.typing import Float64Array, Int64Array
 
 

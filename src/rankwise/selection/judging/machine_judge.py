@@ -16,7 +16,12 @@ from rankwise.datasets.readers.judged_run import grades_of, judge
 from rankwise.datasets.readers.results import as_run, read_judgements
 from rankwise.datasets.readers.trec import Qrels, Run
 from rankwise.metrics import Measure
-from rankwise.metrics.evaluation import DEFAULT_MEASURE, TwoJudges, estimate_mean, show_estimates
+from rankwise.metrics.evaluation import (
+    DEFAULT_MEASURE,
+    estimate_mean,
+    show_estimates,
+    values_by_both_judges,
+)
 from rankwise.metrics.spec import list_specs
 from rankwise.metrics.statistics.intervals import dirichlet_bounds
 from rankwise.metrics.statistics.prediction_powered import PoweredMean
@@ -141,15 +146,12 @@ def evaluate_with_judge(
             f"systems must map names to runs, got {type(systems).__name__}. Pass for example "
             "{'new': run, 'old': other_run}."
         )
-    judges = TwoJudges.read(human, machine)
-    specs = list_specs(measures)
-    values = {
-        str(name): judges.measure(as_run(run), specs, preset).values
-        for name, run in systems.items()
-    }
+    runs = {str(name): as_run(run) for name, run in systems.items()}
+    values, _, n_left_out = values_by_both_judges(
+        runs, human, machine, list_specs(measures), preset
+    )
     means, differences = {}, {}
-    for spec in map(str, specs):
-        found = {name: by_spec[spec] for name, by_spec in values.items()}
+    for spec, found in values.items():
         means[spec] = {name: estimate_mean(spec, v, confidence) for name, v in found.items()}
         differences[spec] = {
             (a, b): estimate_mean(
@@ -157,7 +159,7 @@ def evaluate_with_judge(
             )
             for a, b in combinations(found, 2)
         }
-    return MachineJudged(means, differences, judges.n_left_out)
+    return MachineJudged(means, differences, n_left_out)
 
 
 @dataclass(frozen=True)

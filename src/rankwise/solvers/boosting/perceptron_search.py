@@ -27,7 +27,7 @@ from typing import ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from rankwise.kernels.weak_learners import run_pass, search_line, sum_weighted, write_sides
+from rankwise.kernels.boosting_rounds import run_pass, search_line, sum_weighted, write_sides
 from rankwise.runtime.threads import available_threads, thread_map
 from rankwise.solvers.boosting.rounds import SignEnsemble
 from rankwise.structure.state_rules import Rule, floats, require

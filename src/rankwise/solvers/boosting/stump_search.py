@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 from rankwise.checks.rows import check_columns_read
 from rankwise.features.binning import MAX_BINS, find_bins, midpoints
 from rankwise.kernels.binning import midpoint
-from rankwise.kernels.weak_learners import (
+from rankwise.kernels.boosting_rounds import (
     add_stumps,
     choose_bin,
     choose_sorted,

@@ -21,7 +21,7 @@ import numpy as np
 
 from rankwise.features.kernels import SLICE_ROWS, Kernel, KernelColumns
 from rankwise.features.nystroem import NystroemMap
-from rankwise.features.random_nodes import NodeMap, sum_outputs
+from rankwise.features.random_features import NodeMap, sum_outputs
 from rankwise.features.score_expansions import (
     LandmarkExpansion,
     LinearExpansion,
@@ -30,13 +30,14 @@ from rankwise.features.score_expansions import (
     SupportExpansion,
 )
 from rankwise.groups import QueryGroups
+from rankwise.losses.squared_loss import Problem
 from rankwise.solvers.least_squares.eigen_path import (
     DualPath,
     centre_kernel,
     dual_path,
     is_semidefinite,
 )
-from rankwise.solvers.least_squares.gram import BlockMap, Gram, Problem, fold_grams
+from rankwise.solvers.least_squares.gram import BlockMap, Gram, fold_grams
 from rankwise.structure.state_rules import (
     Array,
     Instance,

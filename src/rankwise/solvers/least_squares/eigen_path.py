@@ -32,8 +32,8 @@ import numpy as np
 from scipy.linalg import eigh_tridiagonal, eigvalsh_tridiagonal, get_lapack_funcs, solveh_banded
 
 from rankwise.groups import QueryGroups
-from rankwise.losses.squared_loss import LaplacianFactor
-from rankwise.solvers.least_squares.gram import BlockMap, Problem
+from rankwise.losses.squared_loss import LaplacianFactor, Problem
+from rankwise.solvers.least_squares.gram import BlockMap
 from rankwise.typing import Float64Array, Int64Array, densify
 
 # A system whose eigenvalue and penalty are both below this share of the largest eigenvalue is

@@ -44,6 +44,7 @@ from rankwise.groups import FitData, QueryGroups
 from rankwise.losses.squared_loss import LaplacianFactor, Problem, SquaredLoss
 from rankwise.metrics.measure import Measure
 from rankwise.runtime.threads import available_threads, thread_imap
+from rankwise.solvers import SolveResult
 from rankwise.solvers.least_squares.design import KernelDesign
 from rankwise.solvers.least_squares.eigen_path import (
     Equations,
@@ -60,9 +61,7 @@ from rankwise.solvers.least_squares.leave_out import (
     leave_query_out,
 )
 from rankwise.solvers.least_squares.path_selection import PathFit
-from rankwise.solvers.solve_result import SolveResult
-from rankwise.tuning.folds import cv_splits, mean_measure, measure_refits
-from rankwise.tuning.penalty_search import Penalties
+from rankwise.tuning import Penalties, cv_splits, mean_measure, measure_refits
 from rankwise.typing import Float64Array, Int64Array, Matrix
 
 Penalise = Literal["norm", "coefficients"]

@@ -1,20 +1,16 @@
 """Gram statistics ``Phi' L Phi``, ``Phi' L y``, ``y' L y``: from rows, in parts, in batches.
 
-Gram statistics ``Phi' L Phi``, ``Phi' L y``, ``y' L y`` in one pass over the rows.
-
 The statistics are additive over queries, and so over chunks, folds, ``partial_fit`` calls and
 workers. Cross-validation needs only the total minus a fold. No N x N matrix and no list of pairs is
 formed, so memory does not depend on the number of rows.
 
-Rows in memory, of streams, of batches and of workers come as parts
-(:meth:`rankwise.losses.squared_loss.Problem.parts`, :class:`rankwise.streams.cutter.Cutter`) to
-:func:`accumulate`. Parts are multiplied on all cores and added in order. Rows that arrive in pieces
-therefore give a result bit-identical to rows in memory, on any number of threads.
+All rows go through :func:`accumulate`, in parts: those in memory by :func:`fold_grams`, those of
+streams, batches and workers by :func:`accumulate_chunks`, which finds the same parts. Parts are
+multiplied on all cores and added in order. Rows that arrive in pieces therefore give a result
+bit-identical to rows in memory, on any number of threads.
 
 Complexity: O(N p^2) for N rows and p columns; memory for p^2 numbers per fold, and twice that per
 thread.
-
-Statistics of least-squares problems that add: over chunks, folds, batches and workers.
 
 A pair graph couples the rows of a query, so a query's block of ``Phi' L Phi`` depends on the
 query's total weight. While more rows of a query may arrive, :class:`OpenQuery` keeps for each grade
@@ -24,12 +20,6 @@ of ``z = (phi, y)`` about a fixed shift, from which the block is
 ``c (sum_k (W - [distinct] W_k) A_k - s s' + [distinct] sum_k s_k s_k')``.
 
 These sums are additive too, so the rows may come in pieces and from several workers.
-
-Gram statistics of rows that arrive in batches, in memory that does not grow with them.
-
-Statistics are additive over queries, so the finished queries of a batch go straight into the total.
-The query of the last row stays open, because it may continue in the next batch. For this query, the
-sums of :class:`rankwise.solvers.least_squares.gram.OpenQuery` are kept.
 """
 
 from __future__ import annotations
@@ -42,10 +32,11 @@ from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
+from rankwise.groups import FitData, plain_id
 from rankwise.losses.squared_loss import Problem, RowPart, count_ordered_pairs, query_factor
 from rankwise.runtime.threads import thread_imap
 from rankwise.streams.checked_stream import group_rows
-from rankwise.streams.cutter import Cutter, plain_id
+from rankwise.streams.cutter import Cutter, Folds
 from rankwise.structure.state_rules import (
     Dictionary,
     Instance,
@@ -96,7 +87,13 @@ class GramSums:
     def tasks(self, part: RowPart) -> Iterator[Callable[[], Callable[[], None]]]:
         """Tasks for any thread; each returns a function to call in order, which adds its result."""
         if part.query is None:
-            yield lambda: self._whole(part)
+
+            def whole() -> Callable[[], None]:
+                rows = replace(part.take(), query_weight=self._query_weight)
+                gram = Gram.of_queries(self._block(rows.X, self.precise), rows)
+                return lambda: self.folds[part.fold].add_inplace(gram)
+
+            yield whole
             return
         rows = part.take()
         # Its first rows give the shift, so pieces of a query must come in order, as they do.
@@ -130,15 +127,11 @@ class GramSums:
             self.folds[fold] = large
         return self
 
-    def _whole(self, part: RowPart) -> Callable[[], None]:
-        rows = replace(part.take(), query_weight=self._query_weight)
-        gram = Gram.of_queries(self._block(rows.X, self.precise), rows)
-        return lambda: self.folds[part.fold].add_inplace(gram)
-
     def _piece(self, part: RowPart, rows: Problem, grade: float) -> Callable[[], None]:
         opened = self._opened[part.query]
         block = self._block(rows.X, self.precise or rows.graph == "distinct")
-        gram = opened.rows_gram(block, rows.y, rows.sample_weight)
+        block -= opened.shift.astype(block.dtype)
+        gram = Gram.of_rows(block, rows.y - opened.target_shift, rows.sample_weight)
 
         def add() -> None:
             if self._last is not None and self._last[0].query != part.query:
@@ -167,10 +160,10 @@ def accumulate(
     the first blocks are multiplied in both precisions until the right one is known. This costs
     ``PRECISE_FLOPS`` extra multiplications once.
     """
-    found = [
-        [GramSums(phi, weight, n_folds, precise) for precise in _precisions(n_rows, phi)]
-        for phi, weight in maps
-    ]
+    found = []
+    for phi, weight in maps:
+        precise = [True, False] if n_rows is None else [is_precise(n_rows, phi.n_features_out)]
+        found.append([GramSums(phi, weight, n_folds, each) for each in precise])
 
     def tasks() -> Iterator[Callable[[], Callable[[], None]]]:
         n_seen = 0
@@ -193,6 +186,26 @@ def accumulate(
         for add in results:
             add()
     return [both[0].finish() for both in found]
+
+
+def accumulate_chunks(
+    chunks: Iterable[FitData | Problem],
+    template: Problem,
+    maps: Sequence[tuple[BlockMap, str]],
+    n_folds: int = 1,
+    folds: Folds | None = None,
+    *,
+    n_rows: int | None,
+    n_threads: int | None = None,
+    edges: tuple[bool, bool] = (False, False),
+) -> list[GramSums]:
+    """:func:`accumulate` for rows that come in pieces, see :class:`rankwise.streams.cutter.Cutter`.
+
+    ``template`` supplies the pair graph; ``edges`` says whether the first and the last query may
+    have more rows elsewhere.
+    """
+    cutter = Cutter(template, folds, chunk_rows=CHUNK_ROWS, giant_rows=GIANT_ROWS, edges=edges)
+    return accumulate(cutter.cut(chunks), maps, n_folds, n_rows=n_rows, n_threads=n_threads)
 
 
 def fold_grams(
@@ -232,10 +245,6 @@ def total(grams: Sequence[Gram]) -> Gram:
     return reduce(Gram.__add__, grams)
 
 
-def _precisions(n_rows: int | None, phi: BlockMap) -> list[bool]:
-    return [True, False] if n_rows is None else [is_precise(n_rows, phi.n_features_out)]
-
-
 def _giant_distinct_gram(problem: Problem, phi: BlockMap, query: int) -> Gram:
     """Statistics of one large query over pairs of different grades, with all rows given; in
     float64.
@@ -271,7 +280,7 @@ def _giant_distinct_gram(problem: Problem, phi: BlockMap, query: int) -> Gram:
         sums[grades] += part_sums
         matrix += product
     s = sums.sum(axis=0)
-    # L = diag(w (W - W_grade)) - w w' + the same within grades, see statistics.OpenQuery.
+    # L = diag(w (W - W_grade)) - w w' + the same within grades, see OpenQuery.
     matrix += sums.T @ sums - np.outer(s, s)
     c = query_factor(weight, problem.query_weight)
     return replace(
@@ -427,11 +436,6 @@ class OpenQuery:
         """Empty sums whose shift is the mean of the given rows."""
         return cls(block.mean(axis=0, dtype=np.float64), float(y.mean()))
 
-    def rows_gram(self, block: FloatArray, y: Float64Array, w: Float64Array | None) -> Gram:
-        """Statistics of rows of one slot; ``block`` of shape (n_rows, p) is overwritten."""
-        block -= self.shift.astype(block.dtype)
-        return Gram.of_rows(block, y - self.target_shift, w)
-
     def add_inplace(self, grade: float, gram: Gram) -> None:
         """Add statistics of rows of one slot, if its memory stays within ``MOST_OPEN_NUMBERS``."""
         p = len(self.shift)
@@ -479,7 +483,11 @@ class OpenQuery:
 
 @dataclass(eq=False)
 class RunningGram:
-    """Statistics of all batches so far for one block map."""
+    """Statistics of all batches so far for one block map.
+
+    The finished queries of a batch go straight into the total. The query of the last row stays
+    open, because it may continue in the next batch.
+    """
 
     _structure: ClassVar[dict[str, Rule]] = {
         "closed": Instance((Gram,)),
@@ -500,17 +508,16 @@ class RunningGram:
         if problem.graph != "pointwise":
             self._check_ids(ids)
             problem = group_rows(problem, self.open_id)
-        cutter = Cutter(
+        (sums,) = accumulate_chunks(
+            [problem],
             problem,
-            chunk_rows=CHUNK_ROWS,
-            giant_rows=GIANT_ROWS,
+            [(phi, problem.query_weight)],
+            n_rows=0,
+            n_threads=None if len(problem.y) * phi.n_features_out > 1e6 else 1,
             # The first query may have begun earlier, the last may go on; rows of a pointwise loss
             # are independent.
             edges=(goes_on, problem.graph != "pointwise"),
         )
-        n_threads = None if len(problem.y) * phi.n_features_out > 1e6 else 1
-        maps = [(phi, problem.query_weight)]
-        sums = accumulate(cutter.cut([problem]), maps, n_rows=0, n_threads=n_threads)[0]
         for query, _, opened in sums.edges:
             query_id = query if has_qid else None
             if self.open_query is not None and query_id == self.open_id:

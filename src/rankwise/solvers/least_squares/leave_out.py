@@ -30,13 +30,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from rankwise.groups import QueryGroups
-from rankwise.losses.squared_loss import LaplacianFactor
+from rankwise.losses.squared_loss import LaplacianFactor, Problem, count_ordered_pairs, query_factor
 from rankwise.metrics.measure import Measure
 from rankwise.runtime.threads import thread_imap
 from rankwise.solvers.least_squares.eigen_path import inverse_shifted
-from rankwise.solvers.least_squares.gram import Problem, count_ordered_pairs, query_factor
-from rankwise.tuning.folds import measure_per_query
-from rankwise.tuning.penalty_search import Penalties
+from rankwise.tuning import Penalties, measure_per_query
 from rankwise.typing import Float64Array, Int64Array
 
 

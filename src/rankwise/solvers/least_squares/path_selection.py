@@ -49,14 +49,14 @@ from rankwise.solvers.least_squares.leave_out import (
     leave_pair_out,
     leave_query_out,
 )
-from rankwise.tuning.folds import (
+from rankwise.tuning import (
     DEFAULT_FOLDS,
+    Penalties,
     RunningMean,
     cv_splits,
     deal_queries,
     measure_per_query,
 )
-from rankwise.tuning.penalty_search import Penalties
 from rankwise.typing import Float64Array, Int64Array, Matrix
 
 # Number of held-out rows measured at a time, for every C.

@@ -1,33 +1,26 @@
 """Formula (8) of ELMRank: for any groups and rows, and on a whole grid.
 
-ELMRank's formula (8) for any groups and any number of rows, and the search of its grid.
-
-With several queries the objective is the mean over all ordered pairs within queries,
-``(2/S) sum_q r'L_q r + lam |b|^2``, ``S = sum_q c_q W_q^2``: G and S, and therefore (8), follow
-from additive Gram statistics. A search by
-
-- folds of queries takes Gram statistics of each fold: train is the total minus the fold;
-- folds of rows of one group takes the block formula of the grid below;
-- the same with large folds, and folds of rows of a few groups: Gram statistics of each query less
-  the fold, and a decomposition per fold;
-- splits of any kind solves each training part for itself.
-
-The squared error of held-out rows is a quadratic form in the solutions: Gram statistics of a fold
-give it for the whole grid without another pass. It is pooled over all held-out rows: with the
-training rows' intercept for one group, and centred within each query otherwise.
-
-Complexity: O(N n^2 + k n^3) for N rows, n nodes and k folds; memory O(k n^2), whatever N.
-
-Formula (8) of ELMRank on a whole grid, and its exact cross-validation.
-
 The stabilised solution of ``A b = B`` is ``b = (A'A + I/C)^-1 A'B`` [1]_, ``A = (2/m) H'PH + lam``
 and ``B = (2/m) H'Py``. Because A is symmetric, ``b = Re[(A + i/sqrt(C))^-1 B]``: ridge with the
 complex penalty ``eta = (lam + i/sqrt(C)) m/2`` on the sum of squares. One eigendecomposition serves
-every (lam, C). The block formula of ridge gives every held-out residual; each fold uses the eta
-that corresponds to its number of training rows.
+every (lam, C).
 
-Complexity: O(min(m, n)^2 max(m, n)) for m rows and n columns, and O(sum_f b_f^2 (min(m, n) + b_f))
-for each (lam, C), b_f the rows of fold f.
+With several queries the objective is the mean over all ordered pairs within queries,
+``(2/S) sum_q r'L_q r + lam |b|^2``, ``S = sum_q c_q W_q^2``: G and S, and therefore (8), follow
+from additive Gram statistics. A search needs those of the training and the held-out rows of each
+fold: folds of queries are subtracted from the total, folds of rows from each query, and splits of
+any kind are summed one by one. The squared error of held-out rows is a quadratic form in the
+solutions, so their statistics give it for the whole grid without another pass. It is pooled over
+all held-out rows: with the training rows' intercept for one group, and centred within each query
+otherwise.
+
+For small folds of the rows of one group, the block formula of ridge gives every held-out residual
+from the decomposition of all rows; each fold uses the eta that corresponds to its number of
+training rows.
+
+Complexity: O(N n^2 + k n^3) for N rows, n nodes and k folds; memory O(k n^2), whatever N. By
+blocks, O(min(m, n)^2 max(m, n)) for m rows and O(sum_f b_f^2 (min(m, n) + b_f)) for each (lam, C),
+b_f the rows of fold f.
 
 References
 ----------
@@ -39,23 +32,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
 
 import numpy as np
 
-from rankwise.features.random_nodes import NodeMap
+from rankwise.features.random_features import NodeMap
 from rankwise.groups import QueryGroups
 from rankwise.kernels.complex_folds import add_squared_solutions, fold_products, shrinkages
+from rankwise.losses.squared_loss import Problem, query_factor
 from rankwise.runtime.threads import thread_imap
 from rankwise.solvers.least_squares.eigen_path import RELATIVE_CUT
-from rankwise.solvers.least_squares.gram import (
-    CHUNK_ROWS,
-    BlockMap,
-    Gram,
-    Problem,
-    fold_grams,
-    query_factor,
-    total,
-)
+from rankwise.solvers.least_squares.gram import CHUNK_ROWS, BlockMap, Gram, fold_grams, total
 from rankwise.typing import Float64Array, FloatArray, Int64Array, Matrix
 
 # Measured costs, in multiplications of a matrix product: a fold that is solved separately, and each
@@ -73,46 +61,78 @@ class StabilisedFit:
     errors: Float64Array | None  # (n_draws, G)
 
 
+# Statistics for one draw: of all rows; of the training rows of each fold, made when needed; and of
+# the held-out rows of each fold. Without training rows, the solutions on all rows are measured on
+# the held-out ones, if there are any.
+DrawGrams = tuple[Gram, Sequence[Callable[[], Gram]], Sequence[Gram]]
+
+
 def fit_stabilised(
     problem: Problem,
     maps: Sequence[NodeMap],
     penalty: Float64Array,
-    criterion: Problem | None = None,
+    statistics: Callable[[BlockMap], DrawGrams],
 ) -> StabilisedFit:
-    """Solutions on all rows, and their error on the validation rows ``criterion``, if given.
+    """Solutions on all rows for each draw, and their error on the held-out rows, if there are any.
 
-    The problem is that of all pairs, and ``maps`` are the draws. ``penalty`` is (2, G), see
-    :func:`rankwise.solvers.least_squares.stabilised.complex_penalties`.
+    The problem is that of all pairs. ``penalty`` is (2, G), see :func:`complex_penalties`.
+    ``statistics`` is one of the functions below for given rows.
     """
-    coefs, errors = [], []
-    for nodes in maps:
-        phi, back = _columns(problem, nodes)
-        inner = _pair_path(total(fold_grams(problem, phi))).coef(penalty)
-        if criterion is not None:
-            held = total(fold_grams(_centred_rows(criterion), phi))
-            errors.append(_squared_errors(inner, held))
-        coefs.append(back(inner))
-    return StabilisedFit(coefs, None if criterion is None else np.array(errors))
+    draws = ((back, *statistics(phi)) for phi, back in (_columns(problem, nodes) for nodes in maps))
+    return _fit_draws(draws, penalty)
 
 
-def fit_query_folds(
-    problem: Problem,
-    maps: Sequence[NodeMap],
+def _fit_draws(
+    draws: Iterable[tuple[Callable[[Float64Array], Float64Array], *DrawGrams]],
     penalty: Float64Array,
-    folds: Sequence[Int64Array],
 ) -> StabilisedFit:
-    """Solutions on all rows, and the error over folds of queries."""
     coefs, errors = [], []
-    for nodes in maps:
-        phi, back = _columns(problem, nodes)
-        parts = held = fold_grams(problem, phi, folds)
-        if problem.query_weight != "document":
-            # Errors count every row once, whatever a query weighs in the loss.
-            held = fold_grams(_centred_rows(problem), phi, folds)
-        inner, error = _solve_folds(parts, held, penalty)
+    for back, whole, trains, held in draws:
+        inner = _pair_path(whole).coef(penalty)
+        if trains:
+            errors.append(_pool_errors(trains, held, penalty))
+        elif held:
+            errors.append(_squared_errors(inner, held[0]))
         coefs.append(back(inner))
-        errors.append(error)
-    return StabilisedFit(coefs, np.array(errors))
+    return StabilisedFit(coefs, np.array(errors) if errors else None)
+
+
+def sum_rows(problem: Problem, criterion: Problem | None, phi: BlockMap) -> DrawGrams:
+    """Statistics of all rows, and of the validation rows ``criterion``, if given."""
+    return (
+        _gram(problem, phi),
+        [],
+        [_gram(_centred_rows(part), phi) for part in [criterion] if part],
+    )
+
+
+def sum_query_folds(problem: Problem, folds: Sequence[Int64Array], phi: BlockMap) -> DrawGrams:
+    """Statistics for folds of queries."""
+    parts = held = fold_grams(problem, phi, folds)
+    if problem.query_weight != "document":
+        # Errors count every row once, whatever a query weighs in the loss.
+        held = fold_grams(_centred_rows(problem), phi, folds)
+    return _leave_folds_out(parts, held)
+
+
+def _leave_folds_out(parts: Sequence[Gram], held: Sequence[Gram]) -> DrawGrams:
+    whole = total(parts)
+    return whole, [partial(whole.__sub__, part) for part in parts], held
+
+
+def sum_splits(
+    problem: Problem, splits: Sequence[tuple[Int64Array, Int64Array]], phi: BlockMap
+) -> DrawGrams:
+    """Statistics for any splits (train rows, test rows)."""
+    one_group = problem.groups.n_queries == 1
+    fitted = replace(problem, graph="pointwise") if one_group else problem
+    tested = fitted if one_group else _centred_rows(problem)
+    trains = [_gram(fitted.subset(rows), phi) for rows, _ in splits]
+    held = [_gram(tested.subset(rows), phi) for _, rows in splits]
+    if one_group:
+        held = [_move_to_training_means(*pair) for pair in zip(held, trains, strict=True)]
+        trains = [_sum_pairs(gram, problem.query_weight) for gram in trains]
+    return _gram(problem, phi), [partial(_same, gram) for gram in trains], held
 
 
 # Statistics of all block maps of some problems, (n_problems, n_maps, n_folds), in one pass.
@@ -126,39 +146,24 @@ def fit_streamed(
     sums: Pass,
     criterion: Problem | None = None,
 ) -> StabilisedFit:
-    """Solutions on all rows of a stream that has at least as many rows as nodes.
+    """:func:`fit_stabilised` for a stream that has at least as many rows as nodes.
 
     ``problem`` is that of the first rows. ``sums`` returns the statistics of all rows, one per fold
-    if folds of queries choose the penalty. ``criterion`` holds validation rows. For ``maps`` and
-    ``penalty``, see :func:`fit_stabilised`.
+    if folds of queries choose the penalty. ``criterion`` holds validation rows.
     """
     columns = [_columns(problem, nodes)[0] for nodes in maps]
     problems = [problem]
     if problem.query_weight != "document":
         problems.append(_centred_rows(problem))
     found = sums(problems, columns)
-    coefs, errors = [], []
-    for phi, parts, held in zip(columns, found[0], found[-1], strict=True):
+
+    def statistics(phi: BlockMap, parts: Sequence[Gram], held: Sequence[Gram]) -> DrawGrams:
         if criterion is not None:
-            rows = total(fold_grams(_centred_rows(criterion), phi))
-            coefs.append(_pair_path(total(parts)).coef(penalty))
-            errors.append(_squared_errors(coefs[-1], rows))
-        elif len(parts) > 1:
-            inner, error = _solve_folds(parts, held, penalty)
-            coefs.append(inner)
-            errors.append(error)
-        else:
-            coefs.append(_pair_path(total(parts)).coef(penalty))
-    return StabilisedFit(coefs, np.array(errors) if errors else None)
+            return total(parts), [], [_gram(_centred_rows(criterion), phi)]
+        return _leave_folds_out(parts, held) if len(parts) > 1 else (total(parts), [], [])
 
-
-def _solve_folds(
-    parts: Sequence[Gram], held: Sequence[Gram], penalty: Float64Array
-) -> tuple[Float64Array, Float64Array]:
-    """Solutions on all folds, and the error of each fold under the other folds' solutions."""
-    whole = total(parts)
-    paths = [lambda part=part: _pair_path(whole - part) for part in parts]
-    return _pair_path(whole).coef(penalty), _pool_errors(paths, held, penalty)
+    draws = zip(columns, found[0], found[-1], strict=True)
+    return _fit_draws(((_same, *statistics(*draw)) for draw in draws), penalty)
 
 
 def fit_row_folds(
@@ -167,55 +172,28 @@ def fit_row_folds(
     penalty: Float64Array,
     folds: Sequence[Int64Array],
 ) -> StabilisedFit:
-    """Solutions on all rows, and the error over folds of rows."""
+    """Solutions on all rows, and the error over folds of rows: by blocks where that is quicker."""
+    n_nodes = maps[0].n_features_out
     # Without any penalty the blocks are singular if the nodes span all rows.
     by_blocks = problem.groups.n_queries == 1 and bool(penalty.any(axis=0).all())
-    if by_blocks and block_costs_less(
-        problem.X.shape[0], maps[0].n_features_out, penalty.shape[1], folds
-    ):
+    if by_blocks and block_costs_less(problem.X.shape[0], n_nodes, penalty.shape[1], folds):
         return _fit_blocks(problem, maps, penalty, folds)
-    return _fit_gram_differences(problem, maps, penalty, folds)
-
-
-def fit_splits(
-    problem: Problem,
-    maps: Sequence[NodeMap],
-    penalty: Float64Array,
-    splits: Sequence[tuple[Int64Array, Int64Array]],
-) -> StabilisedFit:
-    """Solutions on all rows, and the error over any splits (train rows, test rows)."""
-    one_group = problem.groups.n_queries == 1
-    fitted = replace(problem, graph="pointwise") if one_group else problem
-    tested = fitted if one_group else _centred_rows(problem)
-    trains = [fitted.subset(rows) for rows, _ in splits]
-    tests = [tested.subset(rows) for _, rows in splits]
-    coefs, errors = [], []
-    for nodes in maps:
-        phi, back = _columns(problem, nodes)
-        train_grams = [_gram(part, phi) for part in trains]
-        held = [_gram(part, phi) for part in tests]
-        if one_group:
-            held = [_move_to_training_means(*pair) for pair in zip(held, train_grams, strict=True)]
-            train_grams = [_sum_pairs(gram, problem.query_weight) for gram in train_grams]
-        paths = [lambda part=part: _pair_path(part) for part in train_grams]
-        errors.append(_pool_errors(paths, held, penalty))
-        coefs.append(back(_pair_path(_gram(problem, phi)).coef(penalty)))
-    return StabilisedFit(coefs, np.array(errors))
+    return fit_stabilised(problem, maps, penalty, partial(sum_row_folds, problem, folds))
 
 
 def block_costs_less(m: int, n: int, n_grid: int, folds: Sequence[Int64Array]) -> bool:
     """Whether the block formula takes less work than an eigendecomposition per fold."""
+
+    def eigh_cost(size: int) -> float:
+        return 6.0 * size**3 + 1000.0 * size**2
+
     rank = min(m - 1, n)
     size = np.array([len(fold) for fold in folds], dtype=np.float64)
     # Per grid point: entries of the triangles and right-hand sides, then the system itself.
     per_point = rank * size * (size + 3) + SYSTEM_COST * size**3
-    blocks = _eigh_cost(rank) + n_grid * per_point.sum()
-    each_fold = FOLD_COST + _eigh_cost(n) + n_grid * n**2
-    return bool(blocks <= len(folds) * each_fold + _eigh_cost(n) + m * n**2)
-
-
-def _eigh_cost(size: int) -> float:
-    return 6.0 * size**3 + 1000.0 * size**2
+    blocks = eigh_cost(rank) + n_grid * per_point.sum()
+    each_fold = FOLD_COST + eigh_cost(n) + n_grid * n**2
+    return bool(blocks <= len(folds) * each_fold + eigh_cost(n) + m * n**2)
 
 
 def _fit_blocks(
@@ -240,24 +218,8 @@ def _fit_blocks(
     return StabilisedFit([coef for coef, _ in fits], np.array([error for _, error in fits]))
 
 
-def _fit_gram_differences(
-    problem: Problem, maps: Sequence[NodeMap], penalty: Float64Array, folds: Sequence[Int64Array]
-) -> StabilisedFit:
-    """Fit many rows or several queries: a fold's training rows are each query without the fold."""
-    coefs, errors = [], []
-    for nodes in maps:
-        phi, back = _columns(problem, nodes)
-        whole, trains, held = _row_fold_grams(problem, phi, folds)
-        paths = [lambda part=part: _pair_path(part) for part in trains]
-        errors.append(_pool_errors(paths, held, penalty))
-        coefs.append(back(_pair_path(whole).coef(penalty)))
-    return StabilisedFit(coefs, np.array(errors))
-
-
-def _row_fold_grams(
-    problem: Problem, phi: BlockMap, folds: Sequence[Int64Array]
-) -> tuple[Gram, list[Gram], list[Gram]]:
-    """Statistics of all rows, and of the training and the held-out rows of each fold."""
+def sum_row_folds(problem: Problem, folds: Sequence[Int64Array], phi: BlockMap) -> DrawGrams:
+    """Statistics for folds of rows: the training rows are each query without the fold."""
     n_queries, n_folds, weighting = problem.groups.n_queries, len(folds), problem.query_weight
     fold_of_row = np.empty(problem.X.shape[0], dtype=np.int64)
     for number, rows in enumerate(folds):
@@ -286,17 +248,20 @@ def _row_fold_grams(
                 trains[fold] = trains[fold] + _sum_pairs(rest, weighting)
             held_part = _move_to_training_means(part, rest) if n_queries == 1 else part.centred()
             held[fold] = held[fold] + held_part
-    return whole, trains, held
+    return whole, [partial(_same, gram) for gram in trains], held
+
+
+def _same(value: Any) -> Any:
+    return value
 
 
 def _pool_errors(
-    paths: Sequence[Callable[[], StabilisedPath]], held: Iterable[Gram], penalty: Float64Array
+    trains: Sequence[Callable[[], Gram]], held: Sequence[Gram], penalty: Float64Array
 ) -> Float64Array:
     """Sum over folds of the squared error of each fold's solutions on its held-out rows."""
-    held = list(held)
 
     def work(fold: int) -> Float64Array:
-        return _squared_errors(paths[fold]().coef(penalty), held[fold])
+        return _squared_errors(_pair_path(trains[fold]()).coef(penalty), held[fold])
 
     n_threads = None if len(held[0].rhs) >= 64 else 1
     return np.sum(list(thread_imap(work, range(len(held)), n_threads)), axis=0)
@@ -379,7 +344,7 @@ def _columns(
     mean = np.asarray(w.astype(some.dtype) @ some).ravel() / w.sum()
     about_mean = _Turned(nodes, None, nodes(mean[None, :].astype(problem.X.dtype))[0])
     if m >= nodes.n_features_out:
-        return about_mean, lambda coefs: coefs
+        return about_mean, _same
     basis = np.linalg.qr(about_mean.rows(problem.X).T)[0]
     return replace(about_mean, basis=basis), lambda coefs: coefs @ basis.T
 

@@ -37,8 +37,7 @@ from rankwise.losses.cumulative_link import (
 from rankwise.metrics.measure import Measure
 from rankwise.row_order import merge_rows
 from rankwise.runtime.threads import single_threaded_blas, thread_map
-from rankwise.tuning.folds import mean_measure
-from rankwise.tuning.penalty_search import Penalties, RefitPath
+from rankwise.tuning import Penalties, RefitPath, mean_measure
 from rankwise.typing import Float64Array, Int64Array, Matrix, is_sparse
 
 _pstrf: Any = get_lapack_funcs("pstrf", dtype=np.float64)

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from rankwise.groups import GroupedRows
-from rankwise.kernels.pair_logistic import descend_pairs
+from rankwise.kernels.pair_losses import descend_pairs
 from rankwise.losses.pair_loss import PairwiseLogistic
 from rankwise.losses.pairwise_hinge import ListedHinge, PairwiseHinge
 from rankwise.losses.score_loss import PairWeight, QueryWeight, pair_weights, query_scale

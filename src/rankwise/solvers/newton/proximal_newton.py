@@ -49,11 +49,11 @@ from rankwise.kernels.pairwise_absolute import expand_blocks, reduce_blocks
 from rankwise.losses.absolute_loss import DualPoint, PairwiseAbsolute, SupportLoss
 from rankwise.row_order import merge_rows
 from rankwise.runtime.threads import query_chunks
+from rankwise.solvers import SolveResult
 from rankwise.solvers.least_squares.design import AnyDesign, KernelDesign
 from rankwise.solvers.least_squares.eigen_path import centre_kernel
 from rankwise.solvers.least_squares.gram import CHUNK_ROWS
-from rankwise.solvers.solve_result import SolveResult
-from rankwise.tuning.penalty_search import Penalties, RefitPath
+from rankwise.tuning import Penalties, RefitPath
 from rankwise.typing import Float64Array, Int64Array, Matrix, densify, is_sparse
 
 ROUNDING = 1e-14  # a gap of this share of the objective of f = 0 is rounding

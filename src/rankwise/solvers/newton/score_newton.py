@@ -40,7 +40,7 @@ from rankwise.losses.pairwise_hinge import ListedHinge, PairwiseHinge
 from rankwise.losses.score_loss import AnyLoss, LossState, ScoreLoss
 from rankwise.runtime.progress import TimeLimitError, check_time
 from rankwise.runtime.threads import query_chunks, single_threaded_blas, thread_map
-from rankwise.solvers.solve_result import SolveResult
+from rankwise.solvers import SolveResult
 from rankwise.typing import Float64Array, Matrix, is_sparse
 
 N_LANES = 10

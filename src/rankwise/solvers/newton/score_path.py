@@ -18,7 +18,7 @@ from rankwise.row_order import MergedRows, merge_rows, sort_rows
 from rankwise.solvers.least_squares.design import AnyDesign, KernelDesign
 from rankwise.solvers.least_squares.eigen_path import centre_kernel
 from rankwise.solvers.newton.score_newton import LinearRows, ScoreResult
-from rankwise.tuning.penalty_search import Penalties, RefitPath
+from rankwise.tuning import Penalties, RefitPath
 from rankwise.typing import Float64Array, Int64Array, Matrix, densify, is_sparse
 
 _pstrf: Any = get_lapack_funcs("pstrf", dtype=np.float64)

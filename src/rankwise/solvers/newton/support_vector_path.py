@@ -20,9 +20,9 @@ from rankwise.groups import FitData, QueryGroups
 from rankwise.losses.absolute_loss import PointwiseAbsolute
 from rankwise.row_order import MergedRows, merge_rows
 from rankwise.runtime.finite import foreign_range
+from rankwise.solvers import SolveResult
 from rankwise.solvers.newton.proximal_newton import ProximalNewton, column_products
-from rankwise.solvers.solve_result import SolveResult
-from rankwise.tuning.penalty_search import Penalties, RefitPath
+from rankwise.tuning import Penalties, RefitPath
 from rankwise.typing import Float64Array, Int64Array, Matrix, densify
 
 # Kernels that LIBSVM evaluates itself when needed, with their LIBSVM names.

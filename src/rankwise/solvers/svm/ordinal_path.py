@@ -31,7 +31,7 @@ from rankwise.groups import FitData, QueryGroups
 from rankwise.metrics.measure import Measure
 from rankwise.row_order import MergedRows, merge_rows
 from rankwise.runtime.threads import single_threaded_blas
-from rankwise.solvers.solve_result import SolveResult
+from rankwise.solvers import SolveResult
 from rankwise.solvers.svm.ordinal_smo import (
     LinearOrdinalSMO,
     OrdinalSMO,
@@ -45,8 +45,7 @@ from rankwise.solvers.svm.threshold_solver import (
     ThresholdSolution,
     ThresholdSolver,
 )
-from rankwise.tuning.folds import mean_measure
-from rankwise.tuning.penalty_search import Penalties, RefitPath
+from rankwise.tuning import Penalties, RefitPath, mean_measure
 from rankwise.typing import Float64Array, Int64Array, Matrix, is_sparse
 
 

@@ -39,7 +39,7 @@ from rankwise.kernels.ordinal_smo import (
     row_steps,
 )
 from rankwise.runtime.threads import thread_map
-from rankwise.solvers.solve_result import SolveResult
+from rankwise.solvers import SolveResult
 from rankwise.solvers.svm.threshold_solver import (
     MOST_COLUMNS,
     PowerRows,

@@ -70,7 +70,7 @@ from rankwise.features.polynomial_terms import TermMap
 from rankwise.kernels import ordinal_descent as kernels
 from rankwise.kernels.ordinal_descent import respond
 from rankwise.runtime.threads import thread_imap, thread_map
-from rankwise.solvers.solve_result import SolveResult
+from rankwise.solvers import SolveResult
 from rankwise.typing import Float64Array, Int64Array, Matrix, densify, is_sparse
 
 

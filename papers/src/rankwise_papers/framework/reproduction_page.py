@@ -13,18 +13,18 @@ import numpy as np
 from matplotlib.figure import Figure as Drawing
 from matplotlib.ticker import MaxNLocator
 
-from rankwise.experiments.experiment import Figure, ResultTable, Series, Value, Verdict
-from rankwise.experiments.reproduction import (
+from rankwise.report.axes import FONT, MARKERS, N_SERIES, WIDTH, light, panels, series, style
+from rankwise.report.page import inline, render
+from rankwise.runtime.files import write_file
+from rankwise.runtime.messages import escape_spreadsheet
+from rankwise_papers.framework.experiment import Figure, ResultTable, Series, Value, Verdict
+from rankwise_papers.framework.reproduction import (
     CSV_COLUMNS,
     Reproduction,
     cells_line,
     counts_line,
     problem_lines,
 )
-from rankwise.report.axes import FONT, MARKERS, N_SERIES, WIDTH, light, panels, series, style
-from rankwise.report.page import inline, render
-from rankwise.runtime.files import write_file
-from rankwise.runtime.messages import escape_spreadsheet
 
 _KINDS = {
     Verdict.MET: "met",
@@ -69,6 +69,7 @@ def write_page(reproduction: Reproduction, path: str | Path, command: str = "") 
             "protocol": list(_paragraphs(reproduction.protocol)),
             "command": command,
         },
+        package="rankwise_papers.framework",
     )
     path.parent.mkdir(parents=True, exist_ok=True)
     write_file(path, page.encode())

@@ -1,7 +1,6 @@
 """Runner of published experiments, with tables of our values beside the paper's.
 
-The experiments come from other packages through the entry points that
-:mod:`rankwise.experiments.experiment` reads; ``rankwise-papers`` contains those of the papers.
+Users and experiments import these names from :mod:`rankwise.experiments`.
 """
 
 from rankwise._exports import attach as _attach

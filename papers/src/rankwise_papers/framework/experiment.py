@@ -1,7 +1,7 @@
 """Experiments of papers: cells, tables, figures and verdicts, and the registry of entry points.
 
-An experiment is a folder and an :class:`~rankwise.experiments.Entry` in the table that an entry
-point names (``papers/`` in the repository contains those of the papers). It lists its cells,
+An experiment is a folder and an :class:`~rankwise.experiments.ExperimentEntry` in the table that
+an entry point names. It lists its cells,
 computes one cell at a time, and makes tables of the available cells. The runner decides where and
 when cells are computed, and stores each on disk.
 

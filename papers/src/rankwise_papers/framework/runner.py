@@ -12,8 +12,6 @@ from typing import Any
 from joblib import effective_n_jobs
 
 from rankwise.datasets.readers.textfiles import text_sha256
-from rankwise.experiments.experiment import Cell, Experiment, find_experiment
-from rankwise.experiments.reproduction import DONE, FAILED, LEFT_OUT, Outcome, Reproduction
 from rankwise.runtime.messages import convert_to_json
 from rankwise.runtime.threads import available_threads
 from rankwise.selection.cells.cell_runner import threads
@@ -25,6 +23,8 @@ from rankwise.selection.cells.fingerprint import (
 )
 from rankwise.selection.cells.result_store import JsonLines, library_versions
 from rankwise.selection.cells.workers import run_all
+from rankwise_papers.framework.experiment import Cell, Experiment, find_experiment
+from rankwise_papers.framework.reproduction import DONE, FAILED, LEFT_OUT, Outcome, Reproduction
 
 Progress = Callable[[int, int, str], None]
 

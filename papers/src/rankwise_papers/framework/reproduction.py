@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from rankwise.experiments.experiment import Figure, ResultTable, Value, Verdict
+from rankwise_papers.framework.experiment import Figure, ResultTable, Value, Verdict
 
 DONE, FAILED, LEFT_OUT = "done", "failed", "left out"
 CSV_COLUMNS = (

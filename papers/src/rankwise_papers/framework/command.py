@@ -22,12 +22,19 @@ from rankwise.cli._console import (
     print_table,
     say,
 )
-from rankwise.cli._options import Json, complete_experiments
+from rankwise.cli._options import Json
 
 if TYPE_CHECKING:
-    from rankwise.experiments import ExperimentEntry, Reproduction
+    from rankwise_papers.framework import ExperimentEntry, Reproduction
 
 LIST, ALL = "list", "all"
+
+
+def complete_experiments(incomplete: str) -> list[str]:
+    """Keys of experiments, and the words ``all`` and ``list``."""
+    from rankwise_papers.framework.experiment import experiments as installed
+
+    return [key for key in (*installed(), ALL, LIST) if key.startswith(incomplete)]
 
 
 def reproduce(
@@ -75,7 +82,7 @@ def reproduce(
     whose data are not on this machine are skipped. The package rankwise-papers contains the
     experiments.
     """
-    from rankwise.experiments.experiment import HOW_TO_GET, experiments
+    from rankwise_papers.framework.experiment import HOW_TO_GET, experiments
 
     known = experiments()
     if not known:
@@ -93,7 +100,7 @@ def reproduce(
         from rankwise.runtime.files import cache_folder
 
         store = cache_folder() / "reproduce"
-    from rankwise.experiments.runner import reproduce as run
+    from rankwise_papers.framework.runner import reproduce as run
 
     done: list[Reproduction] = []
     failed: list[str] = []
@@ -127,7 +134,7 @@ def reproduce(
 
 
 def _print(found: Reproduction, written: list[Path]) -> None:
-    from rankwise.experiments.reproduction import as_text
+    from rankwise_papers.framework.reproduction import as_text
 
     width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
     echo(as_text(found, width) + "\n")
@@ -136,7 +143,7 @@ def _print(found: Reproduction, written: list[Path]) -> None:
 
 
 def _write(found: Reproduction, folder: Path, command: str) -> list[Path]:
-    from rankwise.experiments.reproduction_page import write_csv, write_page
+    from rankwise_papers.framework.reproduction_page import write_csv, write_page
 
     return [
         write_csv(found, folder / f"{found.key}.csv"),

@@ -1,0 +1,1 @@
+from rankwise_papers.framework import *  # noqa: F403

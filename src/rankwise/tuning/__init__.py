@@ -1,1 +1,0 @@
-"""Choice of a penalty: folds, grids, and measures of held-out rows."""

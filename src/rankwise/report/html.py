@@ -11,13 +11,27 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rankwise import fusion
-from rankwise.report import ordinal_plots as rank_plots
-from rankwise.report import plots
 from rankwise.report.axes import Look, looks
 from rankwise.report.model_plots import plot_feature_effect
-from rankwise.report.ordinal_plots import calibrations, confusions, densities, plot_calibration
+from rankwise.report.ordinal_plots import (
+    calibrations,
+    confusions,
+    densities,
+    draw_thresholds,
+    plot_calibration,
+    plot_confusion,
+)
 from rankwise.report.page import count, format_signed, inline, number, render
-from rankwise.report.plots import curves, differences, draw_growth, growth, paths
+from rankwise.report.plots import (
+    curves,
+    differences,
+    draw_growth,
+    growth,
+    paths,
+    plot_curves,
+    plot_differences,
+    plot_paths,
+)
 from rankwise.report.rank_diagram import RankDiagram, draw_ranks, plot_rank_intervals, rank_diagram
 from rankwise.runtime.files import write_file
 from rankwise.selection.cells.result_store import writing
@@ -278,7 +292,10 @@ def verdict(board: Leaderboard) -> str:
         return f"{first}."
     behind = [row["ranker"] for row in finished[1:] if row["separable"]]
     close = [
-        f"{row['ranker']}{_difference(row)}" for row in finished[1:] if row["separable"] is False
+        f"{row['ranker']} ({format_signed(row['diff'])}, "
+        f"{format_signed(row['diff_low'])} to {format_signed(row['diff_high'])})"
+        for row in finished[1:]
+        if row["separable"] is False
     ]
     if not close:
         return f"{first}, significantly ahead of {_join_names(behind)}." if behind else f"{first}."
@@ -296,12 +313,6 @@ def _standing(row: dict[str, Any]) -> str:
     if row["separable"] is None:
         return "not tested"
     return "behind" if row["separable"] else "not separable"
-
-
-def _difference(row: dict[str, Any]) -> str:
-    """The difference to the best and its interval, in parentheses."""
-    difference, low, high = (format_signed(row[name]) for name in ("diff", "diff_low", "diff_high"))
-    return f" ({difference}, {low} to {high})"
 
 
 def _join_names(names: list[str]) -> str:
@@ -401,7 +412,7 @@ def _curves(board: Leaderboard) -> PageFigure | None:
     return _figure(
         "curves",
         f"{found.name} by cut-off",
-        plots.plot_curves(board),
+        plot_curves(board),
         f"Means at cut-off {found.cutoffs[-1]}, best first: {ends}.",
         f"Mean of the fold means of {found.spec} at each cut-off.",
         {"columns": [f"@{k}" for k in found.cutoffs], "rows": found.means},
@@ -416,7 +427,7 @@ def _legend(names: list[str], highlighted: list[str]) -> list[tuple[str, Look]]:
 
 def _differences(board: Leaderboard) -> PageFigure | None:
     found = differences(board)
-    drawn = plots.plot_differences(board)
+    drawn = plot_differences(board)
     if drawn is None:
         return None
     best, measure = board.best, board.measures[0]
@@ -500,7 +511,7 @@ def _rank_figure(
 
 def _paths(board: Leaderboard) -> PageFigure | None:
     found = paths(board)
-    drawn = plots.plot_paths(board)
+    drawn = plot_paths(board)
     if drawn is None:
         return None
     said = "; ".join(
@@ -531,7 +542,7 @@ def _confusion(board: Leaderboard) -> PageFigure | None:
     return _figure(
         "confusion",
         "Predicted ranks",
-        rank_plots.plot_confusion(found),
+        plot_confusion(found),
         f"{said}.",
         "Test rows of all folds by label and predicted rank, in rank order. Darker cells hold "
         f"more of the label's rows; correct predictions lie on the diagonal. {said}.",
@@ -549,7 +560,7 @@ def _scores(board: Leaderboard) -> PageFigure | None:
     return _figure(
         "thresholds",
         "Scores and thresholds",
-        rank_plots.draw_thresholds(found),
+        draw_thresholds(found),
         f"{said}.",
         f"Scores of the test rows of {board.folds[0]}, class by class, and the thresholds of the "
         "ordinal estimators between ranks. Scores between the thresholds of their own class have "

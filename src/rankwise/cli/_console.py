@@ -288,7 +288,7 @@ _OPTIONS = {"sizes": "learning_curve"}
 class OptionCommand(TyperCommand):
     """A command whose errors about a parameter begin with the option that sets it."""
 
-    def invoke(self, ctx: typer.Context) -> Any:
+    def invoke(self, ctx: Any) -> Any:
         """Run the command; an ArgumentError becomes a UsageError if there is such an option."""
         try:
             return super().invoke(ctx)

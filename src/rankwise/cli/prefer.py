@@ -147,13 +147,15 @@ def prefer(
             given |= {"--ties": ties != TIES[0]}
             _refuse("--orders", given)
             games: Any = read_orders(file, **by)
-            model: Any = PlackettLuce(unlisted=unlisted, **common).fit(games)
+            options: dict[str, Any] = common | {"unlisted": unlisted}
+            model: Any = PlackettLuce(**options).fit(games)
         else:
             _refuse("a file of comparisons", {"--unlisted last": unlisted == "last"})
             by |= {"item_a": item_a, "item_b": item_b, "winner": winner}
             by["covariates"] = _split_covariates(covariates)
             games = read_comparisons(file, **by)
-            model = PairwisePreferences(ties=ties, order_effect=order_effect, **common).fit(games)
+            options = common | {"ties": ties, "order_effect": order_effect}
+            model = PairwisePreferences(**options).fit(games)
         board = model.leaderboard(level, random_state=random_state)
     if out is not None:
         _write(out, board)

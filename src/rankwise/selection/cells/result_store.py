@@ -1,4 +1,4 @@
-"""What a comparison stores: results of cells, folds, settings; in a folder, at once.
+"""What a comparison stores in a folder, cell by cell: results, folds, settings.
 
 ``cells/<key>.npz`` holds the arrays of a cell, and one line of ``cells.jsonl`` holds the rest. The
 arrays are first written under a temporary name, synced and renamed; then the line is appended and

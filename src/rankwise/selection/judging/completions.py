@@ -3,8 +3,7 @@
 A completion gives every unjudged document either grade 0 or the highest grade, at least ``rel``.
 All completions of a call are evaluated at once, as copies of the queries.
 
-How certain the sign of a difference is, if unjudged documents are as relevant as judged ones.
-
+The certainty of the sign of a difference takes unjudged documents to be as relevant as judged ones.
 The width of a query's bounds is shared among its unjudged documents in proportion to their
 advantage. The difference is then the lowest one and the shares of the documents that favour the
 first system and are relevant, or favour the second and are not. Relevance is beta-binomial within a

@@ -193,7 +193,7 @@ def test_other_formats(rankwise, tmp_path):
         (("summary", "LOG", "--qid", "text"), 1, "--query 'text' is not a column"),
         (("summary", "LOG", "--format", "xml"), 2, "--format must be one of"),
         (("summary", "LOG", "--format", "ubi", "--place", "p"), 2, "--place names a column"),
-        (("judge", "LOG", "--out", "x.csv", "--method", "magic"), 1, "method must be one of"),
+        (("judge", "LOG", "--out", "x.csv", "--method", "magic"), 2, "--method must be one of"),
         (
             ("judge", "LOG", "-o", "x.csv", "--shrinkage", "much"),
             2,

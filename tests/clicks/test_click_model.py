@@ -217,13 +217,13 @@ def test_unconditional_chances_of_the_user_browsing_model():
 
 def test_equal_lists_are_merged_and_different_ones_are_not():
     log = small_log(5, n_sessions=500, n_queries=2, n_documents=3, n_places=3)
-    chains, classes = collapse_lists(log)
+    chains, code, _ = collapse_lists(log)
     naive = {}
     for session in sessions_of(log):
         key = tuple((pair, click) for pair, _, click in session)
         naive[key] = naive.get(key, 0) + 1
     found = {}
-    pair = np.unique(classes.code, return_index=True)[1][chains.pair]
+    pair = np.unique(code, return_index=True)[1][chains.pair]
     np.testing.assert_array_equal(chains.weight[0], chains.weight[1])
     for k, weight in enumerate(chains.weight[0]):
         rows = slice(chains.indptr[k], chains.indptr[k + 1])
@@ -246,11 +246,11 @@ def test_queries_searched_once_differ_by_name_only():
         for size in (0.0, 1e-9)
     )  # fmt: skip
     patterns = {tuple(row) for row in click.reshape(100, 3)[:80].tolist()}
-    chains, classes = collapse_lists(log)
-    assert classes.times.sum() == len(log.pairs.query)
-    assert len(classes.times) == 3 * (len(patterns) + len(np.unique(query[80:])))
+    chains, _, times = collapse_lists(log)
+    assert times.sum() == len(log.pairs.query)
+    assert len(times) == 3 * (len(patterns) + len(np.unique(query[80:])))
     assert chains.weight[1].sum() == 100
-    assert len(collapse_lists(apart)[1].times) == len(log.pairs.query)
+    assert len(collapse_lists(apart)[2]) == len(log.pairs.query)
     a, b = (ClickModel("dbn", tol=1e-13).fit(each) for each in (log, apart))
     for name in ("attractiveness_", "attractiveness_se_", "satisfaction_", "continuation_"):
         np.testing.assert_allclose(getattr(a, name), getattr(b, name), rtol=1e-5)
@@ -377,7 +377,7 @@ def test_unknown_pairs_and_places_have_a_prediction():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"model": "ccm"}, "model must be one of ctr"),
+        ({"model": "ccm"}, "model must be one of .ctr."),
         ({"prior": (1.0, 1.0)}, r"prior must be \(clicks, impressions\)"),
         ({"max_iter": 0}, "max_iter >= 1"),
     ],

@@ -164,7 +164,7 @@ def test_rows_that_were_not_shown_are_left_out():
 
 
 def test_wrong_use_is_named():
-    with pytest.raises(ValueError, match="weights must be 'trust'"):
+    with pytest.raises(ValueError, match="weights must be one of 'trust'"):
         ClickRanker(weights="all")
     with pytest.raises(ValueError, match="propensities are for the methods"):
         ClickRanker(method="ctr", propensities=[1.0])

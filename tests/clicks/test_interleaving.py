@@ -156,7 +156,7 @@ def test_debiased_credit_has_the_mean_of_each_list():
     [
         (1, {}, "merges two or more runs, got 1"),
         (3, {"method": "balanced"}, "merges two runs, got 3"),
-        (2, {"method": "coin"}, "method must be one of team_draft"),
+        (2, {"method": "coin"}, "method must be one of 'team_draft'"),
         (2, {"k": 0}, "k must be a whole number >= 1"),
         (2, {"names": ["a", "a"]}, "names must be 2 different names"),
         (2, {"method": "debiased", "examination": []}, "examination must be one number per place"),

@@ -603,11 +603,11 @@ def test_the_published_judgements_are_read():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"method": "magic"}, "method must be one of ctr"),
+        ({"method": "magic"}, "method must be one of 'ctr'"),
         ({"shrinkage": -1.0}, "shrinkage must be a number >= 0"),
         ({"grades": 1}, "grades must be a whole number >= 2"),
         ({"grades": 3, "thresholds": [2.0, 1.0]}, "thresholds must be grades - 1 ascending"),
-        ({"certainty": 1.0}, r"certainty must be in \(0, 1\)"),
+        ({"certainty": 1.0}, "certainty must lie between 0 and 1"),
         ({"method": "ips", "propensities": [1.0]}, "propensities must cover 4 places"),
         (
             {"method": "harvest", "propensities": [0.0] * 4},

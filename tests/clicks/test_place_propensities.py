@@ -296,7 +296,7 @@ def test_wrong_parameters_are_named():
     log = ClickLog.from_columns(["q"], ["a"], [1], [0])
     with pytest.raises(ValueError, match="holds no click"):
         propensities(log)
-    with pytest.raises(ValueError, match="method must be one of random, harvest, em"):
+    with pytest.raises(ValueError, match="method must be one of 'random', 'harvest', 'em'"):
         propensities(log, "guess")
 
 

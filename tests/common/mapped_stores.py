@@ -19,30 +19,29 @@ import numpy as np
 
 def write_index(folder, version):
     """An index of ``version + 2`` documents."""
-    from rankwise.text import index_folder
-    from rankwise.text.models import Postings
+    from rankwise.text import TextIndex
 
     n = version + 2
-    tokens, bounds = np.arange(400 * n, dtype=np.int32) % 200, np.arange(n + 1) * 400
-    postings = Postings.of_tokens(tokens, bounds, 200)
-    ids, terms = [f"d{k}" for k in range(n)], [f"t{k}" for k in range(200)]
-    facts = {"analyzer": None, "sample": [], "is_default": True}
-    stored = index_folder.StoredIndex(["text"], ids, terms, [tokens], [bounds], postings, facts)
-    index_folder.write_index(folder, stored)
+    index = TextIndex(analyzer=str.split)
+    index.doc_ids = [f"d{k}" for k in range(n)]
+    index.vocabulary = {f"t{k}": k for k in range(200)}
+    index._tokens = [np.arange(400 * n, dtype=np.int32) % 200]
+    index._bounds = [np.arange(n + 1) * 400]
+    index.save(folder)
 
 
 def open_index(folder):
-    from rankwise.text import index_folder
+    from rankwise.text import TextIndex
 
-    stored = index_folder.read_index(folder)
-    p = stored.postings
+    index = TextIndex.load(folder, analyzer=str.split)
+    p = index.postings
     return [
-        *stored.tokens,
-        *stored.bounds,
+        *index._tokens,
+        *index._bounds,
         p.starts,
         p.documents,
         p.counts,
-        np.array(stored.doc_ids),
+        np.array(index.doc_ids),
     ]
 
 

@@ -68,7 +68,7 @@ TABLE = [
     ),
     Mutation("cli/_scoring.py", "ranks <= top", "ranks < top", "cli/test_predict.py"),
     Mutation(
-        "cli/_data.py",
+        "datasets/judged_source.py",
         "key=lambda child: int(child.name[4:])",
         "key=lambda child: child.name",
         "cli/test_fold_folders.py",

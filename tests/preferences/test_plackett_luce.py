@@ -14,7 +14,7 @@ from sklearn.base import clone
 import rankwise
 from rankwise import PairwisePreferences, PlackettLuce
 from rankwise.preferences import Orders, read_orders
-from rankwise.preferences.plackett_luce import ChoiceLikelihood, Choices
+from rankwise.preferences.plackett_luce import ChoiceLikelihood
 from rankwise.structure.state_rules import structure_of
 from tests.preferences import naive
 from tests.preferences.published import list_puddings
@@ -113,7 +113,7 @@ def test_derivatives_of_large_ties():
     """Ties of 2, 4 and 5 items, far from the start."""
     orders = [([[0, 1, 2, 3], [4]], 1), ([[4], [0, 1], [2, 3]], 2), ([[0, 1, 2, 3, 4]], 1)]
     games = Orders.from_lists(lists(orders), sample_weight=weights(orders))
-    likelihood = ChoiceLikelihood(M, Choices.of(games, unlisted_last=False))
+    likelihood = ChoiceLikelihood.of(games, unlisted_last=False)
     theta = np.array([30.0, -20.0, 1.0, 0.5, 29.0, 0.3, -1.0, 2.0])
 
     def loss(t):

@@ -55,7 +55,7 @@ def test_folds_rotate_over_parts(folds):
 def test_other_versions(folds):
     raw = load_cf_letor(2, "min").test
     assert raw.X.max() > 1 and raw.qid.tolist() == folds[1].test.qid.tolist()
-    with pytest.raises(ValueError, match="version must be 'qln' or 'min', got 'raw'"):
+    with pytest.raises(ValueError, match="version must be one of 'qln', 'min', got 'raw'"):
         load_cf_letor(version="raw")  # type: ignore[call-overload]
     with pytest.raises(ValueError, match="fold must be a number from 1 to 5"):
         load_cf_letor(6)

@@ -31,6 +31,7 @@ from typer.core import TyperCommand, TyperGroup
 from rankwise.runtime.messages import (
     LISTS,
     ArgumentError,
+    SourceError,
     convert_to_json,
     escape_hidden,
     settings_written,
@@ -68,7 +69,7 @@ def check_file(path: Path, what: str = "file") -> None:
 def check_model_file(path: Path) -> None:
     """Raise UsageError if a model file is missing; tell how to search an index."""
     if path.is_dir():
-        from rankwise.text.index_folder import has_index
+        from rankwise.text.text_index import has_index
 
         if has_index(path):
             raise UsageError(
@@ -292,6 +293,8 @@ class OptionCommand(TyperCommand):
         """Run the command; an ArgumentError becomes a UsageError if there is such an option."""
         try:
             return super().invoke(ctx)
+        except SourceError as error:
+            raise UsageError(one_line(error)) from error
         except ArgumentError as error:
             name = _OPTIONS.get(error.name, error.name)
             long = f"--{name.replace('_', '-')}"

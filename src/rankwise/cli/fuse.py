@@ -19,9 +19,8 @@ from rankwise.cli._console import (
     print_table,
     waiting,
 )
-from rankwise.cli._files import unpack_archives
 from rankwise.cli._options import MISSING_FOLDERS, Json, read_numbers
-from rankwise.runtime.files import write_file
+from rankwise.runtime.files import COMPRESSIONS, write_file
 from rankwise.runtime.messages import check_choice
 
 LEARNING_RULES = ("bayes", "map", "pos", "prob", "seg", "slide")
@@ -142,7 +141,7 @@ def fuse(
 def _names(runs: list[Path]) -> list[str]:
     names = []
     for path in runs:
-        name = unpack_archives(path.name)
+        name = path.stem if path.suffix in COMPRESSIONS else path.name
         for suffix in (".run", ".txt", ".trec"):
             name = name.removesuffix(suffix)
         names.append(name or path.name)

@@ -20,11 +20,9 @@ from rankwise.cli._console import (
 )
 from rankwise.cli._files import (
     ScoreFormat,
-    data_name,
     first_index_of_model,
     format_of,
     name_lines,
-    place_of_row,
 )
 from rankwise.cli._options import (
     MISSING_FOLDERS,
@@ -99,6 +97,7 @@ def predict(
         predict_rows,
         write_scores,
     )
+    from rankwise.datasets.judged_source import place_of_row, source_name
 
     n_rows, queries = 0, set()
 
@@ -110,7 +109,7 @@ def predict(
                 queries.update(table["qid"].unique().to_pylist())
             yield table
         if not n_rows:
-            raise JobError(f"{data_name(data)} has no rows to score.")
+            raise JobError(f"{source_name(data)} has no rows to score.")
 
     with waiting("Predicting"), name_lines(data, columns), warnings.catch_warnings():
         # The columns are already chosen by the model's feature names; rows come as an array.
@@ -123,7 +122,7 @@ def predict(
         if top is not None or as_trec:
 
             def where(row: int) -> str:
-                return place_of_row(data, columns, row) or f"row {row}"
+                return place_of_row(data, columns.words, row) or f"row {row}"
 
             tables = [best_of_each_query(join_tables(tables), top, as_trec, where)]
         if json and out is None:
@@ -140,7 +139,7 @@ def predict(
         return
     facts: dict[str, Any] = {
         "model": str(model),
-        "data": data_name(data),
+        "data": source_name(data),
         "rows": n_rows,
         "queries": len(queries),
         "format": "classes" if classes and form is ScoreFormat.scores else form.value,

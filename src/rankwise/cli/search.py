@@ -152,7 +152,7 @@ def search(
     from rankwise.datasets import write_run
     from rankwise.text import TextIndex, TextRanker
     from rankwise.text.documents import FILE_SUFFIXES, convert_to_queries
-    from rankwise.text.index_folder import has_ranker
+    from rankwise.text.text_index import has_ranker
 
     by_ranker = model is None and has_ranker(folder)
     if by_ranker and parameters:

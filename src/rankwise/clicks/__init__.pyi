@@ -1,4 +1,6 @@
 from .click_model import ClickModel as ClickModel
+from .click_model import Propensities as Propensities
+from .click_model import propensities as propensities
 from .click_ranker import ClickRanker as ClickRanker
 from .counterfactual import OffPolicyEstimate as OffPolicyEstimate
 from .counterfactual import off_policy as off_policy
@@ -10,8 +12,6 @@ from .judgement import Judgements as Judgements
 from .judgement import judgements as judgements
 from .judgement import read_judgements as read_judgements
 from .log import ClickLog as ClickLog
-from .place_propensities import Propensities as Propensities
-from .place_propensities import propensities as propensities
 from .readers import read_clicks as read_clicks
 from .readers import read_ubi as read_ubi
 from .simulation import simulate_clicks as simulate_clicks

@@ -1,26 +1,20 @@
-"""ClickRanker: any ranker, trained on judgements from clicks.
-
-Rows of single impressions, summed over equal ones, for rankers that know of places.
-"""
+"""ClickRanker: any ranker, trained on judgements from clicks or on impressions by place."""
 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal, Self, cast
+from typing import Any, Literal, Self, cast
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
 
 from rankwise.clicks.judgement import Judgements, Method, judgements, lists_of_queries
-from rankwise.clicks.log import count_cells
+from rankwise.clicks.log import ClickLog, count_cells
 from rankwise.datasets.data import RankingData
 from rankwise.prediction import fit_with, rank, scores
 from rankwise.rankers.boosting.lambdamart import LambdaMART
+from rankwise.runtime.messages import check_choice
 from rankwise.typing import ArrayLike, Float64Array, FrameLike, Int64Array
-
-if TYPE_CHECKING:
-    from rankwise.clicks.log import ClickLog
-
 
 WEIGHTS = ("trust", "impressions", None)
 
@@ -93,8 +87,7 @@ class ClickRanker(BaseEstimator):
         weights: Literal["trust", "impressions"] | None = "trust",
         shrinkage: float | Literal["fit"] | None = 0.0,
     ) -> None:
-        if weights not in WEIGHTS:
-            raise ValueError(f"weights must be 'trust', 'impressions' or None, got {weights!r}.")
+        check_choice("weights", weights, WEIGHTS)
         if propensities is not None and method not in ("harvest", "ips"):
             raise ValueError(
                 f"propensities are for the methods 'harvest' and 'ips', got method={method!r}."

@@ -22,7 +22,7 @@ from scipy.special import gammainc, gammaincc, stdtrit
 from rankwise.clicks.interleaving import read_lists
 from rankwise.clicks.log import ClickLog
 from rankwise.metrics.statistics.stratified import check_level
-from rankwise.runtime.messages import join_lines, setting
+from rankwise.runtime.messages import check_choice, join_lines, setting
 from rankwise.typing import Float64Array, Int64Array
 
 if TYPE_CHECKING:
@@ -163,9 +163,12 @@ def off_policy(
     (0.5, 0.25, 200.0)
     """
     check_level(level)
-    if estimator not in ESTIMATORS:
-        raise ValueError(f"estimator must be one of {', '.join(ESTIMATORS)}, got {estimator!r}.")
-    lists = None if _is_array(target) else read_lists(target)
+    check_choice("estimator", estimator, ESTIMATORS)
+    if isinstance(target, list | tuple):
+        is_array = len(target) > 0 and isinstance(target[0], int | float | np.number)
+    else:
+        is_array = np.ndim(target) == 1 and hasattr(target, "dtype")
+    lists = None if is_array else read_lists(target)
     chance = _by_row(log, target, "target") if lists is None else _chance_of(log, lists)
     by_item = estimator in ("item-position", "dr")
     gain = _gains(log, metric)
@@ -178,7 +181,8 @@ def off_policy(
         term = np.add.reduceat(ratio * gain * log.click, starts)
         if estimator == "dr":
             term = _doubly_robust(log, lists, baseline, ratio, gain, starts)
-        size = _size_by_place(log, ratio, gain)
+        places = (log.place == place for place in np.unique(log.place[gain > 0]))
+        size = min(_size(ratio[at], log.counts[at]) for at in places)
     else:
         weight = _weights_of_lists(log, chance, propensity, gain, lists is not None)
         term = weight * reward
@@ -276,13 +280,6 @@ def _check_mean(
     )
 
 
-def _is_array(target: Any) -> bool:
-    """Whether a target is one number per row: an array, a list of numbers, or a series."""
-    if isinstance(target, list | tuple):
-        return len(target) > 0 and isinstance(target[0], int | float | np.number)
-    return np.ndim(target) == 1 and hasattr(target, "dtype")
-
-
 def _by_row(log: ClickLog, values: Any, name: str) -> Float64Array:
     """Values of the rows of the input table, for the rows of the log."""
     column = np.asarray(values, dtype=np.float64)
@@ -331,12 +328,6 @@ def _size(weight: Float64Array, counts: Float64Array) -> float:
     return total**2 / max(float((counts * weight**2).sum()), 1e-300)
 
 
-def _size_by_place(log: ClickLog, ratio: Float64Array, gain: Float64Array) -> float:
-    places = np.unique(log.place[gain > 0])
-    rows = [log.place == place for place in places]
-    return min(_size(ratio[at], log.counts[at]) for at in rows)
-
-
 def _doubly_robust(
     log: ClickLog,
     lists: dict[str, list[str]] | None,
@@ -345,6 +336,7 @@ def _doubly_robust(
     gain: Float64Array,
     starts: Any,
 ) -> Float64Array:
+    """Value of each list: expected clicks of the target, corrected by the clicks of the log."""
     if isinstance(baseline, tuple):
         logged, wanted = (_by_row(log, column, "baseline") for column in baseline)
     elif baseline is None or lists is None:
@@ -353,24 +345,16 @@ def _doubly_robust(
             "expected clicks of rows and target as two arrays."
         )
     else:
-        logged = baseline.predict_proba(log)
-        wanted = _expected(log, lists, baseline)
+        logged, wanted = baseline.predict_proba(log), np.zeros(len(log))
+        # What the target shows at the place of each row; 0 if it shows nothing there.
+        query, place = log.query.names[log.query.codes].tolist(), log.place.tolist()
+        rows = np.flatnonzero(_reaches(log, lists))
+        shown = ClickLog.from_columns(
+            [query[r] for r in rows], [lists[query[r]][place[r] - 1] for r in rows],
+            log.place[rows], np.zeros(len(rows)), session=log.lists.code[rows], first_place=1,
+        )  # fmt: skip
+        wanted[rows[shown.source]] = baseline.predict_proba(shown)
     return np.add.reduceat(gain * (wanted + ratio * (log.click - logged)), starts)
-
-
-def _expected(log: ClickLog, lists: dict[str, list[str]], model: ClickModel) -> Float64Array:
-    """Expected click of the target's document at the place of each row; 0 if it shows none."""
-    query = log.query.names[log.query.codes].tolist()
-    places = log.place.tolist()
-    rows = np.flatnonzero(_reaches(log, lists))
-    document = [lists[query[r]][places[r] - 1] for r in rows]
-    wanted = ClickLog.from_columns(
-        [query[r] for r in rows], document, log.place[rows], np.zeros(len(rows)),
-        session=log.lists.code[rows], first_place=1,
-    )  # fmt: skip
-    expected = np.zeros(len(log))
-    expected[rows[wanted.source]] = model.predict_proba(wanted)
-    return expected
 
 
 def _reaches(log: ClickLog, lists: dict[str, list[str]]) -> NDArray[np.bool_]:

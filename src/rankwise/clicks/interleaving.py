@@ -1,4 +1,4 @@
-"""Interleaving: one list of two systems, and what the clicks on it say about them.
+"""Interleaving: one list of two systems, and a test of what the clicks on it say about them.
 
 References
 ----------
@@ -8,11 +8,6 @@ References
 - Schuth et al., "Multileaved comparisons for fast online evaluation", CIKM 2014 (team draft of
   several systems).
 - Bi et al., "Debiased balanced interleaving at Amazon Search", CIKM 2022.
-
-Test of two systems from the clicks on their interleaved lists.
-
-References
-----------
 - Waudby-Smith, Arbour, Sinha, Kennedy and Ramdas, "Time-uniform central limit theory and
   asymptotic confidence sequences", Annals of Statistics 52, 2024.
 - Chapelle, Joachims, Radlinski and Yue, "Large-scale validation and analysis of interleaved
@@ -21,8 +16,6 @@ References
   asymptotic are better than exact conditional", BMC Medical Research Methodology 13, 2013.
 - Bell and McCaffrey, "Bias reduction in standard errors for linear regression with multi-stage
   samples", Survey Methodology 28, 2002.
-
-Credits of interleaved lists, joined to the clicks on them.
 """
 
 from __future__ import annotations
@@ -32,12 +25,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri, stdtrit
 
+from rankwise.clicks.log import ClickLog
 from rankwise.clicks.readers import CREDIT
 from rankwise.clicks.simulation import check_examination, examination_at
 from rankwise.datasets.readers.delimited import DelimitedFile
@@ -50,12 +44,8 @@ from rankwise.metrics.statistics.paired import sign_flip_p_values
 from rankwise.metrics.statistics.sample_size import time_uniform_half_width
 from rankwise.metrics.statistics.stratified import check_level
 from rankwise.runtime.frames import text_array
-from rankwise.runtime.messages import join_lines
+from rankwise.runtime.messages import check_choice, check_whole, join_lines
 from rankwise.typing import ArrayLike, Float64Array, Int64Array
-
-if TYPE_CHECKING:
-    from rankwise.clicks.log import ClickLog
-
 
 METHODS = ("team_draft", "balanced", "debiased")
 
@@ -147,13 +137,12 @@ def interleave(
     >>> merged.doc_ids.tolist(), sorted(merged.team[:2].tolist()), str(merged.team[2])
     (['x', 'y', 'z'], ['a', 'b'], '')
     """
-    if method not in METHODS:
-        raise ValueError(f"method must be one of {', '.join(METHODS)}, got {method!r}.")
+    check_choice("method", method, METHODS)
     if len(runs) < 2 or (len(runs) > 2 and method != "team_draft"):
         few = "two or more runs" if method == "team_draft" else "two runs"
         raise ValueError(f"method {method!r} merges {few}, got {len(runs)}.")
-    if k is not None and (not isinstance(k, int | np.integer) or k < 1):
-        raise ValueError(f"k must be a whole number >= 1, got {k!r}.")
+    if k is not None:
+        check_whole("k", k, 1)
     if examination is not None:
         check_examination(examination)
     systems = tuple(names or (chr(ord("a") + i) for i in range(len(runs))))
@@ -173,7 +162,8 @@ def interleave(
         else:
             merged, worth = _balance([r[:depth] for r in ranked], method, k, examination, rng)
             # A click of a debiased list has a worth to both: the larger one names no winner.
-            teams = [_leader(w) if method == "balanced" else -1 for w in worth]
+            no_team = [method == "debiased" or a == b for a, b in worth]
+            teams = [-1 if no else int(np.argmax(w)) for no, w in zip(no_team, worth, strict=True)]
         rest = _append_rest(merged, ranked)
         merged, teams = merged + rest, teams + [-1] * len(rest)
         worth += [[0.0] * len(runs)] * len(rest)
@@ -222,7 +212,10 @@ def _draft(ranked: list[list[str]], rng: np.random.Generator) -> tuple[list[str]
     n = len(ranked)
     left = [0] * n  # first document of each system that may still be free
     while True:
-        free = [_find_free(ranked[i], left[i], placed, n) for i in range(n)]
+        free = []  # the first n documents of each system that are not placed
+        for documents, start in zip(ranked, left, strict=True):
+            unplaced = (d for d in islice(documents, start, None) if d not in placed)
+            free.append(list(islice(unplaced, n)))
         heads = {documents[0] for documents in free if documents}
         if len(heads) < n and min(map(len, free)) < n:
             return merged, teams
@@ -235,11 +228,6 @@ def _draft(ranked: list[list[str]], rng: np.random.Generator) -> tuple[list[str]
             placed.add(documents[left[team]])
             merged.append(documents[left[team]])
             teams.append(-1 if shared else team)
-
-
-def _find_free(documents: list[str], start: int, placed: set[str], n: int) -> list[str]:
-    """The first n documents of a list that are not placed; all above ``start`` are."""
-    return list(islice((d for d in islice(documents, start, None) if d not in placed), n))
 
 
 def _balance(
@@ -286,11 +274,6 @@ def _alternate(first: list[str], second: list[str]) -> list[str]:
         if document not in merged:
             merged.append(document)
     return merged
-
-
-def _leader(worth: list[float]) -> int:
-    """System to which a click is worth most; -1 if both get the same."""
-    return -1 if worth[0] == worth[1] else int(np.argmax(worth))
 
 
 def _append_rest(merged: list[str], ranked: list[list[str]]) -> list[str]:
@@ -448,10 +431,8 @@ def interleaving_test(
     (0.5, 30, 10, True)
     """
     check_level(level)
-    if not isinstance(horizon, int | np.integer) or horizon < 1:
-        raise ValueError(f"horizon must be a whole number >= 1, got {horizon!r}.")
-    if unit not in UNITS:
-        raise ValueError(f"unit must be one of {', '.join(UNITS)}, got {unit!r}.")
+    check_whole("horizon", horizon, 1)
+    check_choice("unit", unit, UNITS)
     log.require_sessions("interleaving_test")
     names, worth = _worth(log, systems)
     indptr = log.lists.indptr
@@ -473,31 +454,31 @@ def interleaving_test(
     sums = np.bincount(users, share * difference)
     weight = np.bincount(users, share)
     effective = 1.0 / float((weight**2).sum())
-    se = _spread_between(sums - weight * delta, weight)
+    # Leaves out every user once (Bell & McCaffrey 2002): a heavy user draws the mean to himself,
+    # so that his residual alone says too little.
+    left_out = (sums - weight * delta) / np.maximum(1.0 - weight, 1e-300)
+    se = math.sqrt(float((left_out**2).sum()) * (n_users - 1) / n_users)
     t = float(stdtrit(max(effective - 1.0, 1.0), (1 + level) / 2))
     # The sequence is one of many users; as t widens the normal for few, it is widened, too.
     wide = time_uniform_half_width(effective, level, horizon) * math.sqrt(effective)
     wide = max(wide * t / float(ndtri((1 + level) / 2)), t)
+    seed: Any = np.random.default_rng(random_state).integers(2**63)  # both see the same flips
+    flips = {"n_resamples": n_resamples, "random_state": seed}
     p_mid, p_exact = (
-        float(
-            sign_flip_p_values(
-                sums[:, None], n_resamples=n_resamples, random_state=seed, mid_p=mid
-            )[0]
-        )
-        for mid, seed in zip((True, False), _same_seeds(random_state), strict=True)
+        float(sign_flip_p_values(sums[:, None], **flips, mid_p=mid)[0]) for mid in (True, False)
     )
+    notes = []
+    if effective < FEW_USERS:
+        notes.append(
+            f"the users count as {effective:.1f} equal ones, the heaviest has {weight.max():.0%} "
+            f"of the weight; below {FEW_USERS}, do not stop by the interval at any time"
+        )
     return InterleavingTest(
         names, delta, delta - t * se, delta + t * se, p_mid, p_exact,
         int((difference > 0).sum()), int((difference < 0).sum()), int((difference == 0).sum()),
         n_lists, n_users, delta - wide * se, delta + wide * se, level, se**2 * n_lists,
-        effective, _notes(weight, effective),
+        effective, notes,
     )  # fmt: skip
-
-
-def _same_seeds(random_state: int | np.random.Generator | None) -> tuple[Any, Any]:
-    """Two equal seeds, so that both p-values see the same flips."""
-    seed = np.random.default_rng(random_state).integers(2**63)
-    return seed, seed
 
 
 def _worth(log: ClickLog, systems: tuple[str, str] | None) -> tuple[tuple[str, str], Float64Array]:
@@ -523,27 +504,6 @@ def _two_of(names: Sequence[str], there: Sequence[str]) -> tuple[str, str]:
             f"{', '.join(there)}."
         )
     return names[0], names[1]
-
-
-def _spread_between(residual: Float64Array, weight: Float64Array) -> float:
-    """Standard error of a weighted mean by leaving out every user once.
-
-    The jackknife of Bell & McCaffrey (2002).
-
-    A heavy user draws the mean to himself, so that his residual alone says too little.
-    """
-    n_users = len(weight)
-    left_out = residual / np.maximum(1.0 - weight, 1e-300)
-    return math.sqrt(float((left_out**2).sum()) * (n_users - 1) / n_users)
-
-
-def _notes(weight: Float64Array, effective: float) -> list[str]:
-    if effective >= FEW_USERS:
-        return []
-    return [
-        f"the users count as {effective:.1f} equal ones, the heaviest has {weight.max():.0%} of "
-        f"the weight; below {FEW_USERS}, do not stop by the interval at any time"
-    ]
 
 
 def _shares(unit: str, log: ClickLog, weight: Float64Array, users: Int64Array) -> Float64Array:
@@ -575,7 +535,7 @@ def _read(path: Path) -> tuple[dict[tuple[str, str, int], list[float]], tuple[st
     """Credits by query, document and place, and the names of their systems."""
     file = DelimitedFile.of(path, ",", MAX_DECOMPRESSED_BYTES)
     with file.name_in_errors():
-        names = file.header()
+        names = file.header
     columns = [name for name in names if name.startswith(CREDIT)]
     if not columns or not {"qid", "doc_id", "place"} <= {*names}:
         raise ValueError(

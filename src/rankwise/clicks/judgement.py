@@ -1,4 +1,4 @@
-"""Judgements from clicks: a real-valued grade per pair, with its weight and its interval.
+"""Judgements from clicks: a real-valued grade per pair, with weight and interval; their files.
 
 References
 ----------
@@ -8,8 +8,6 @@ References
   2017 (inverse propensity scores).
 - Christiansen and Morris, "Hierarchical Poisson regression modeling", JASA 92, 1997 (intervals of
   shrunk rates).
-
-Files of judgements that search engines and their tools read and write.
 """
 
 from __future__ import annotations
@@ -22,14 +20,15 @@ import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rankwise.checks.exact_values import id_texts, warn_of_missing_words
-from rankwise.clicks.log import Cells, count_cells
-from rankwise.clicks.place_propensities import examination_of
+from rankwise.clicks.click_model import ClickModel, examination_of
+from rankwise.clicks.log import Cells, ClickLog, count_cells
+from rankwise.clicks.model_fits import WEAK_PRIOR
 from rankwise.clicks.shrinkage import (
     MOST_PAIRS,
     BetaPosterior,
@@ -57,12 +56,8 @@ from rankwise.datasets.readers.trec import (
 from rankwise.groups import QueryGroups
 from rankwise.metrics.statistics.stratified import check_level
 from rankwise.runtime.files import open_to_write, write_file
-from rankwise.runtime.messages import callers_level, setting
+from rankwise.runtime.messages import callers_level, check_choice, check_share, check_whole, setting
 from rankwise.typing import Float64Array, Int64Array
-
-if TYPE_CHECKING:
-    from rankwise.clicks.log import ClickLog
-
 
 HEAVY_SHARE = 0.1  # of a user who is named; half of the log left 15 % coverage to 95 % intervals
 MOST_CERTAIN = 0.9  # share of the variance of Poisson clicks that clicks may lack
@@ -216,19 +211,16 @@ class Judgements:
         ValueError
             If grades are not whole, or ``format`` is unknown.
         """
-        if format not in FORMATS:
-            raise ValueError(f"format must be one of {', '.join(FORMATS)}, got {format!r}.")
+        check_choice("format", format, FORMATS)
         if format == "csv":
             write_table(path, {name: getattr(self, column) for name, column in TABLE.items()})
             return
         if format == "trec":
             write_qrels(self.to_qrels(), path)
             return
-        body = BODIES[format](self.qid, self.doc_ids, self._grades_for(format), index)
+        grade = self.grade if format == "opensearch" else self.to_qrels().relevance
+        body = BODIES[format](self.qid, self.doc_ids, grade, index)
         write_file(path, body.encode("utf-8"))
-
-    def _grades_for(self, format: str) -> NDArray[Any]:
-        return self.grade if format == "opensearch" else self.to_qrels().relevance
 
 
 def judgements(
@@ -328,7 +320,13 @@ def judgements(
     clicks = np.bincount(cells.pair, cells.clicks, n_pairs)
     notes: list[str] = []
     posterior = _fit_posterior(log, cells, n, clicks, method, propensities, shrinkage, notes)
-    notes += _note_heavy_users(log)
+    if log.user is not None:
+        share = np.bincount(log.user.codes, log.counts).max() / log.counts.sum()
+        if share >= HEAVY_SHARE:
+            notes.append(
+                f"one user has {share:.0%} of the impressions; intervals take impressions as "
+                "independent and are too short"
+            )
     # Where the likelihood is flat, the fitted strength is any large number.
     if method in ("ctr", "coec", "harvest") and posterior.weight.max() < LEAST_WEIGHT:
         notes.append("the log shows no difference between pairs beyond chance")
@@ -376,34 +374,36 @@ def read_judgements(path: str | Path) -> Judgements:
     ValueError
         If the file has another format, a rating is no number, or a pair is judged twice.
     """
-    qid, doc_ids, found = read_ratings(Path(path))
+    path = Path(path)
+    with name_file_in_errors(path):
+        text = read_text(path).decode("utf-8-sig")
+    is_json = text.lstrip().startswith(("{", "["))
+    names, rows = (["grade"], _of_json(path, text)) if is_json else _of_csv(path)
+    if not rows:
+        raise ValueError(f"{path} holds no judgement.")
+    qid = id_array([row[0] for row in rows], f"{path}: query")
+    doc_ids = id_array([row[1] for row in rows], f"{path}: document")
+    for ids in (qid, doc_ids):
+        warn_of_missing_words(ids.tolist(), str(path))
+    check_distinct(qid, doc_ids, f"{path}, judgement {{}}".format)
+    numbers = {
+        name: np.array([_rating(path, i, name, row[k]) for i, row in enumerate(rows)])
+        for k, name in enumerate(names, 2)
+    }
     ones = np.ones(len(qid))
     columns: dict[str, Any] = {"weight": ones, "impressions": 0 * ones, "clicks": 0 * ones}
-    columns |= dict.fromkeys(("low", "high"), found["grade"]) | found
+    columns |= dict.fromkeys(("low", "high"), numbers["grade"]) | numbers
     return Judgements(qid, doc_ids, **columns, method="given")
-
-
-def _note_heavy_users(log: ClickLog) -> list[str]:
-    """Say so if one user makes so much of the log that intervals cannot hold their level."""
-    counts = log.counts
-    share = 0.0 if log.user is None else np.bincount(log.user.codes, counts).max() / counts.sum()
-    if share < HEAVY_SHARE:
-        return []
-    return [
-        f"one user has {share:.0%} of the impressions; intervals take impressions as independent "
-        "and are too short"
-    ]
 
 
 def _check_parameters(
     method: str, shrinkage: Any, grades: int | None, thresholds: Any, certainty: float
 ) -> None:
-    if method not in METHODS:
-        raise ValueError(f"method must be one of {', '.join(METHODS)}, got {method!r}.")
+    check_choice("method", method, METHODS)
     if shrinkage != "fit" and not (isinstance(shrinkage, int | float) and 0 <= shrinkage < np.inf):
         raise ValueError(f"shrinkage must be a number >= 0 or 'fit', got {shrinkage!r}.")
-    if grades is not None and not (isinstance(grades, int) and grades >= 2):
-        raise ValueError(f"grades must be a whole number >= 2, got {grades!r}.")
+    if grades is not None:
+        check_whole("grades", grades, 2)
     if thresholds is not None:
         given = np.asarray(thresholds, dtype=np.float64)
         if grades is None or given.shape != (grades - 1,) or not (np.diff(given) > 0).all():
@@ -411,14 +411,7 @@ def _check_parameters(
                 f"thresholds must be grades - 1 ascending numbers, got {thresholds!r} for "
                 f"grades={grades!r}."
             )
-    if not 0 < certainty < 1:
-        raise ValueError(f"certainty must be in (0, 1), got {certainty!r}.")
-
-
-def _place_rates(cells: Cells) -> Float64Array:
-    """Click rate of each place; 0 for places that were not shown."""
-    n = np.bincount(cells.slot, cells.n)
-    return np.bincount(cells.slot, cells.clicks) / np.maximum(n, 1e-300)
+    check_share("certainty", certainty)
 
 
 def _fit_posterior(
@@ -432,7 +425,8 @@ def _fit_posterior(
     notes: list[str],
 ) -> Posterior:
     """Rates of all pairs by a method; ``n`` and ``clicks`` are the counts of each pair."""
-    rate = _place_rates(cells)[cells.slot]
+    shown = np.maximum(np.bincount(cells.slot, cells.n), 1e-300)
+    rate = (np.bincount(cells.slot, cells.clicks) / shown)[cells.slot]  # of the place
     expected = np.bincount(cells.pair, cells.n * rate, len(n))
     strata = None
     if shrinkage == "fit":
@@ -448,7 +442,12 @@ def _fit_posterior(
         )  # fmt: skip
     if method == "ips":
         return _ips(log, cells, n, propensities, shrinkage, notes)
-    return _by_model(log, method, notes)
+    # A prior fitted to all pairs predicts clicks better, but moves rare pairs above mediocre ones.
+    model = ClickModel(method, prior=WEAK_PRIOR).fit(log)  # type: ignore[arg-type]
+    notes += model.notes_
+    estimate, se = model.attractiveness_, model.attractiveness_se_
+    # The prior of the model has moved the estimates already.
+    return NormalPosterior(estimate, se, *fit_normal(estimate, se), 0.0)
 
 
 def _conjugate(
@@ -557,48 +556,12 @@ def _ips(
     )
 
 
-def _by_model(log: ClickLog, method: str, notes: list[str]) -> NormalPosterior:
-    from rankwise.clicks.click_model import ClickModel
-    from rankwise.clicks.model_fits import WEAK_PRIOR
-
-    # A prior fitted to all pairs predicts clicks better, but moves rare pairs above mediocre ones.
-    model = ClickModel(method, prior=WEAK_PRIOR).fit(log)  # type: ignore[arg-type]
-    notes += model.notes_
-    se = model.attractiveness_se_
-    mu, fitted = fit_normal(model.attractiveness_, se)
-    # The prior of the model has moved the estimates already.
-    return NormalPosterior(model.attractiveness_, se, mu, fitted, 0.0)
-
-
 # Columns of a table with one row per judgement, from attributes of Judgements.
 TABLE = {
     "qid": "qid", "doc_id": "doc_ids", "grade": "grade", "weight": "weight", "low": "low",
     "high": "high", "impressions": "impressions", "clicks": "clicks",
 }  # fmt: skip
 DOCUMENT_KEYS = ("docId", "docid", "doc_id", "id")
-
-
-def read_ratings(path: Path) -> tuple[NDArray[Any], NDArray[Any], dict[str, Float64Array]]:
-    """Query and document of every judgement, and their columns of numbers, by attribute.
-
-    There is the column "grade", and in a table of :meth:`Judgements.write` those of ``TABLE``.
-    """
-    with name_file_in_errors(path):
-        text = read_text(path).decode("utf-8-sig")
-    is_json = text.lstrip().startswith(("{", "["))
-    names, rows = (["grade"], _of_json(path, text)) if is_json else _of_csv(path)
-    if not rows:
-        raise ValueError(f"{path} holds no judgement.")
-    qid = id_array([row[0] for row in rows], f"{path}: query")
-    doc_ids = id_array([row[1] for row in rows], f"{path}: document")
-    for ids in (qid, doc_ids):
-        warn_of_missing_words(ids.tolist(), str(path))
-    check_distinct(qid, doc_ids, f"{path}, judgement {{}}".format)
-    numbers = {
-        name: np.array([_rating(path, i, name, row[k]) for i, row in enumerate(rows)])
-        for k, name in enumerate(names, 2)
-    }
-    return qid, doc_ids, numbers
 
 
 def write_table(path: str | Path, columns: Mapping[str, NDArray[Any]]) -> None:
@@ -696,7 +659,7 @@ def _of_csv(path: Path) -> tuple[list[str], list[tuple[Any, ...]]]:
     """Names of the columns of numbers, and rows of query, document and these numbers."""
     file = DelimitedFile.of(path, ",", MAX_DECOMPRESSED_BYTES)
     with file.name_in_errors():
-        names = file.header()
+        names = file.header
     document = next((name for name in DOCUMENT_KEYS if name in names), None)
     if {"qid", "doc_id", "grade"} <= set(names):
         numbers = [name for name in TABLE if name in names and name not in ("qid", "doc_id")]

@@ -4,10 +4,6 @@ A row is one document shown to one user: query, session, document, place, click.
 session and query form a *list*, as a page of results. Ids are stored once, and rows hold integer
 codes, so that ten million rows take less than half a gigabyte.
 
-Rows of a new click log: told apart by list, merged within it, sorted, and counted if odd.
-
-What a log holds, what is odd about it, and whether it can tell examination from relevance.
-
 A click needs a user who looks and a document worth a click. A log that shows every pair of query
 and document at one place only cannot separate the two. Places are linked where pairs were shown at
 both and clicks go both ways; only the examination of linked places can be compared [1]_.
@@ -227,18 +223,13 @@ class ClickLog:
         {'places_from_0': 3, 'repeated_rows': 1}
         """
         n = len(query)
+        credits = {f"credit of {name!r}": column for name, column in (credit or {}).items()}
         named: dict[str, Any] = {
-            "document": document,
-            "place": place,
-            "click": click,
-            "session": session,
-        }
-        named |= {"user": user, "weight": weight, "time": time, "propensity": propensity}
-        named |= {"list_propensity": list_propensity}
-        credits: dict[str, Any] = {
-            f"credit of {name!r}": column for name, column in (credit or {}).items()
-        }
-        for name, column in (named | {"arm": arm} | credits).items():
+            "document": document, "place": place, "click": click, "session": session, "user": user,
+            "weight": weight, "time": time, "propensity": propensity,
+            "list_propensity": list_propensity, "arm": arm, **credits,
+        }  # fmt: skip
+        for name, column in named.items():
             if column is not None and len(column) != n:
                 raise ValueError(
                     f"{name} must have one entry per row, {n} as query has, got {len(column)}."
@@ -246,6 +237,9 @@ class ClickLog:
         if n == 0:
             raise ValueError("a click log must have at least one impression, got no rows.")
         found = dict(problems or {})
+        worth: list[Any] = [
+            _check_numbers(column, name, -np.inf, np.inf) for name, column in credits.items()
+        ]
         log = cls(
             encode_ids(query, "query"),
             encode_ids(document, "document"),
@@ -258,7 +252,7 @@ class ClickLog:
             _check_numbers(propensity, "propensity", np.nextafter(0.0, 1.0), 1.0),
             _check_numbers(list_propensity, "list_propensity", np.nextafter(0.0, 1.0), 1.0),
             None if arm is None else encode_ids(arm, "arm", may_be_empty=True),
-            _check_credits(credits),
+            np.column_stack(worth) if worth else None,
             tuple(credit or ()),
             None,
             n,
@@ -378,8 +372,38 @@ class ClickLog:
 
     def summary(self, *, level: float = 0.95) -> LogSummary:
         """Describe the log: click rates by place, its problems, and what it can identify."""
-
-        return summarize(self, level)
+        check_level(level)
+        place = np.flatnonzero(np.bincount(self.place))
+        code = np.searchsorted(place, self.place)
+        n = np.bincount(code, self.counts)
+        clicks = np.bincount(code, self.counts * self.click)
+        rate = np.divide(clicks, n, out=np.zeros(len(n)), where=n > 0)
+        low, high = wilson_interval(rate, _units(self, code, rate, level), level)
+        cells = count_cells(self)
+        by_pair = np.bincount(cells.pair)
+        arms = {}
+        if self.arm is not None:
+            arms = dict(
+                zip(self.arm.names.tolist(), np.bincount(self.arm.codes).tolist(), strict=False)
+            )
+        return LogSummary(
+            float(n.sum()),
+            float(clicks.sum()),
+            None if self.session is None else self.n_lists,
+            self.query.n_present,
+            self.document.n_present,
+            len(self.pairs.query),
+            place,
+            n,
+            rate,
+            low,
+            high,
+            int((by_pair > 1).sum()),
+            find_components(cells, self.n_places),
+            arms,
+            dict(self.problems),
+            level,
+        )
 
 
 def encode_ids(values: Any, name: str, *, may_be_empty: bool = False) -> Ids:
@@ -388,9 +412,9 @@ def encode_ids(values: Any, name: str, *, may_be_empty: bool = False) -> Ids:
         arrow = values if isinstance(values, pa.ChunkedArray) else pa.array(values)
     except (pa.ArrowException, TypeError):
         arrow = pa.nulls(len(values))
-    if may_be_empty and arrow.null_count and _is_text(arrow.type):
+    if may_be_empty and arrow.null_count and is_text(arrow.type):
         arrow = pc.fill_null(arrow, "")
-    is_plain = pa.types.is_integer(arrow.type) or _is_text(arrow.type)
+    is_plain = pa.types.is_integer(arrow.type) or is_text(arrow.type)
     is_plain = is_plain and not arrow.null_count
     if is_plain and arrow.type in (pa.int32(), pa.int64()) and len(arrow) > MANY_ROWS:
         codes = np.empty(len(arrow), dtype=np.int32)
@@ -406,17 +430,18 @@ def encode_ids(values: Any, name: str, *, may_be_empty: bool = False) -> Ids:
         encoded = encoded.unify_dictionaries().combine_chunks()
     codes = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int32)
     distinct = encoded.dictionary
-    empty = pc.index(distinct, "").as_py() if _is_text(distinct.type) else -1
+    empty = pc.index(distinct, "").as_py() if is_text(distinct.type) else -1
     if empty >= 0 and not may_be_empty:
         row = int(np.argmax(codes == empty))
         raise RowError(f"{name} must not be missing, got ''", row, ". Drop such rows.")
-    if _is_text(distinct.type):
+    if is_text(distinct.type):
         counts = np.bincount(codes, minlength=len(distinct)).tolist()
         warn_of_missing_words(distinct.to_pylist(), name, counts)
     return Ids(codes, distinct)
 
 
-def _is_text(kind: Any) -> bool:
+def is_text(kind: Any) -> bool:
+    """Whether an Arrow type is text."""
     return pa.types.is_string(kind) or pa.types.is_large_string(kind)
 
 
@@ -429,13 +454,8 @@ def _check_places(place: ArrayLike, first: int | None, problems: dict[str, int])
     bad = ~((values >= least) & (values <= MOST_PLACES))
     if values.dtype.kind == "f":
         bad |= values != np.floor(values)
-    if bad.any():
-        row = int(bad.argmax())
-        raise RowError(
-            f"place must be a whole number from {least} to {MOST_PLACES}, got {values[row]}",
-            row,
-            ". Pass the rank in the list.",
-        )
+    rule = f"a whole number from {least} to {MOST_PLACES}"
+    _refuse_first(bad, values, f"place must be {rule}", " Pass the rank in the list.")
     places = values.astype(np.int32)
     if first == 0 or (first is None and (places == 0).any()):
         problems["places_from_0"] = len(places)
@@ -447,13 +467,7 @@ def _check_clicks(click: ArrayLike) -> NDArray[np.bool_]:
     values = convert_to_values(click)
     _check_kind(values, "click")
     bad = ~((values == 0) | (values == 1))
-    if bad.any():
-        row = int(bad.argmax())
-        raise RowError(
-            f"click must be 0 or 1, got {values[row]}",
-            row,
-            ". Pass counts of equal rows as weight.",
-        )
+    _refuse_first(bad, values, "click must be 0 or 1", " Pass counts of equal rows as weight.")
     return values.astype(bool)
 
 
@@ -466,16 +480,16 @@ def _check_numbers(
     _check_kind(values, name)
     values = values.astype(np.float64)
     bad = ~(np.isfinite(values) & (values >= low) & (values <= high))
-    if bad.any():
-        row = int(bad.argmax())
-        rule = ">= 0" if name == "weight" else "in (0, 1]" if high == 1.0 else "finite"
-        raise RowError(f"{name} must be {rule}, got {values[row]}", row, ".")
+    rule = ">= 0" if name == "weight" else "in (0, 1]" if high == 1.0 else "finite"
+    _refuse_first(bad, values, f"{name} must be {rule}")
     return values
 
 
-def _check_credits(credits: Mapping[str, ArrayLike]) -> Float64Array | None:
-    columns = [_check_numbers(column, name, -np.inf, np.inf) for name, column in credits.items()]
-    return np.column_stack(columns) if columns else None  # type: ignore[arg-type]
+def _refuse_first(bad: NDArray[np.bool_], values: NDArray[Any], rule: str, fix: str = "") -> None:
+    """Raise RowError for the first row that is bad, if there is one."""
+    if bad.any():
+        row = int(bad.argmax())
+        raise RowError(f"{rule}, got {values[row]}", row, f".{fix}")
 
 
 def _check_kind(values: NDArray[Any], name: str) -> None:
@@ -829,40 +843,6 @@ class LogSummary:
         lines.append(self.verdict())
         lines += [f"note: {count} {PROBLEMS[name]}" for name, count in self.problems.items()]
         return join_lines(lines)
-
-
-def summarize(log: ClickLog, level: float = 0.95) -> LogSummary:
-    """Describe a log, see :class:`LogSummary`; O(n log n) for n rows."""
-    check_level(level)
-    place = np.flatnonzero(np.bincount(log.place))
-    code = np.searchsorted(place, log.place)
-    n = np.bincount(code, log.counts)
-    clicks = np.bincount(code, log.counts * log.click)
-    rate = np.divide(clicks, n, out=np.zeros(len(n)), where=n > 0)
-    low, high = wilson_interval(rate, _units(log, code, rate, level), level)
-    cells = count_cells(log)
-    by_pair = np.bincount(cells.pair)
-    arms = {}
-    if log.arm is not None:
-        arms = dict(zip(log.arm.names.tolist(), np.bincount(log.arm.codes).tolist(), strict=False))
-    return LogSummary(
-        float(n.sum()),
-        float(clicks.sum()),
-        None if log.session is None else log.n_lists,
-        log.query.n_present,
-        log.document.n_present,
-        len(log.pairs.query),
-        place,
-        n,
-        rate,
-        low,
-        high,
-        int((by_pair > 1).sum()),
-        find_components(cells, log.n_places),
-        arms,
-        dict(log.problems),
-        level,
-    )
 
 
 def _units(log: ClickLog, code: Int64Array, rate: Float64Array, level: float) -> Float64Array:

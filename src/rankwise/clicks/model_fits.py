@@ -1,11 +1,14 @@
-"""PBM and UBM: a click is attraction times the examination of a slot.
+"""Fits of click models: PBM and UBM by cells of pairs and slots, SDBN and DBN by lists.
 
-Each pair has an attraction of its own. Where pairs were shown a few times, the joint maximum of
-attractions and examinations is far from the truth: a pair shown once and clicked looks certain of a
-click, and examinations of low slots rise to 1. Given the number of clicks of a pair, its attraction
-cancels: clicks fall on its slots in proportion to impressions times examination, so the maximum of
-this conditional likelihood needs few impressions per pair [3]_. It takes clicks as Poisson; its
+In PBM and UBM [1]_, [2]_ a click is attraction times the examination of a slot. Each pair has an
+attraction of its own. Where pairs were shown a few times, the joint maximum of attractions and
+examinations is far from the truth: a pair shown once and clicked looks certain of a click, and
+examinations of low slots rise to 1. Given the number of clicks of a pair, its attraction cancels:
+clicks fall on its slots in proportion to impressions times examination, so the maximum of this
+conditional likelihood needs few impressions per pair [3]_. It takes clicks as Poisson; its
 derivative has mean 0 for any clicks, and standard errors are those of binomial clicks.
+
+In SDBN and DBN [4]_, users read downwards until a click satisfies them.
 
 References
 ----------
@@ -15,34 +18,24 @@ References
    observations", SIGIR 2008 (UBM).
 .. [3] Agarwal et al., "Estimating position bias without intrusive interventions", WSDM 2019
    (intervention harvesting, which is this for places).
-
-SDBN and DBN: users read downwards until a click satisfies them [1]_.
-
-References
-----------
-.. [1] Chapelle and Zhang, "A dynamic Bayesian network click model for web search ranking", WWW
+.. [4] Chapelle and Zhang, "A dynamic Bayesian network click model for web search ranking", WWW
    2009; SDBN is its section 5, users never give up.
-
-Acceleration of EM by squared extrapolation (SQUAREM) [1]_.
-
-References
-----------
-.. [1] Varadhan and Roland, "Simple and globally convergent methods for accelerating the convergence
-   of any EM algorithm", Scandinavian Journal of Statistics 35, 2008 (scheme S3).
+.. [5] Varadhan and Roland, "Simple and globally convergent methods for accelerating the convergence
+   of any EM algorithm", Scandinavian Journal of Statistics 35, 2008 (SQUAREM, scheme S3).
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.special import ndtri
 
-from rankwise.clicks.log import Cells, find_components, group_rows
+from rankwise.clicks.log import Cells, ClickLog, find_components, group_rows
 from rankwise.clicks.shrinkage import MOST_PAIRS, fit_beta_binomial
 from rankwise.kernels.click_models import (
     collect_patterns,
@@ -54,10 +47,6 @@ from rankwise.kernels.click_models import (
     spread_classes,
 )
 from rankwise.typing import Float64Array, Int64Array
-
-if TYPE_CHECKING:
-    from rankwise.clicks.log import ClickLog
-
 
 # Patterns whose standard errors are computed at a time: their rows of the covariance are dense.
 PATTERNS_AT_A_TIME = 1 << 16
@@ -361,13 +350,6 @@ class Chains(NamedTuple):
     weight: Float64Array  # of shape (2, n_lists), see run_chain_step
 
 
-class Classes(NamedTuple):
-    """Class of each pair, and number of pairs of each class."""
-
-    code: NDArray[np.int32]
-    times: Float64Array
-
-
 def fit_sdbn(log: ClickLog, prior: tuple[float, float]) -> ChainFit:
     """Closed form: everything down to the last click was examined, the last click satisfied."""
     weight = np.empty(0) if log.weight is None else log.weight
@@ -414,10 +396,10 @@ def _run_em(
     log: ClickLog, prior: tuple[float, float], tol: float, max_iter: int, accelerate: bool
 ) -> tuple[NDArray[np.int32], Maximum, Float64Array]:
     """Class of each pair, parameters of the classes, and information of their attractions."""
-    chains, classes = collapse_lists(log)
-    n = len(classes.times)
+    chains, class_of, n_equal = collapse_lists(log)
+    n = len(n_equal)
     # A parameter counts as often in the prior as there are pairs that share it.
-    times = np.append(np.tile(classes.times, 2), 1.0)
+    times = np.append(np.tile(n_equal, 2), 1.0)
     totals = np.empty((2, 2, n))
 
     def step(x: Float64Array, scores: Float64Array) -> tuple[Float64Array, float]:
@@ -445,7 +427,7 @@ def _run_em(
     scores = np.zeros(n)
     step(best.x, scores)
     attraction = best.x[:n]
-    return classes.code, best, scores + prior[1] / (attraction * (1 - attraction))
+    return class_of, best, scores + prior[1] / (attraction * (1 - attraction))
 
 
 def _start(chains: Chains, n: int, prior: tuple[float, float]) -> Float64Array:
@@ -454,8 +436,10 @@ def _start(chains: Chains, n: int, prior: tuple[float, float]) -> Float64Array:
     return np.concatenate([*begin[:2], [0.9]])
 
 
-def collapse_lists(log: ClickLog) -> tuple[Chains, Classes]:
+def collapse_lists(log: ClickLog) -> tuple[Chains, NDArray[np.int32], Float64Array]:
     """Merge lists with the same pairs, order and clicks; weights of rows are averaged by list.
+
+    Also the class of each pair, and the number of pairs of each class.
 
     The pairs of a query that was searched once are in no other list. Such lists differ by the names
     of their pairs only, so that one of them stands for all that have its clicks.
@@ -481,7 +465,7 @@ def collapse_lists(log: ClickLog) -> tuple[Chains, Classes]:
     total = np.bincount(code, weight, len(first))
     weights = np.stack([np.where(alone[first], weight[first], total), total])
     chains = Chains(starts, number[pair[rows]], log.click[rows], weights)
-    return chains, Classes(class_of, times)
+    return chains, class_of, times
 
 
 # Parameters are probabilities; closer to 0 or 1, logarithms lose their digits.
@@ -512,9 +496,9 @@ def maximize(
 ) -> Maximum:
     """Run EM until a step gains less than ``tol``, or ``max_iter`` steps.
 
-    Without ``accelerate``, plain EM. Extrapolated points that lower the objective are given up, so
-    the objective never falls. In the length of a step, a parameter that stands for ``times`` equal
-    ones counts as often.
+    Steps are extrapolated (SQUAREM [5]_); without ``accelerate``, plain EM. Extrapolated points
+    that lower the objective are given up, so it never falls. In the length of a step, a parameter
+    that stands for ``times`` equal ones counts as often.
     """
     n_steps, before = 0, -np.inf
     value = before

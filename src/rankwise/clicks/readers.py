@@ -2,15 +2,10 @@
 
 References
 ----------
-.. [1] User Behavior Insights 1.3, indexes ``ubi_queries`` and ``ubi_events`` of OpenSearch.
+.. [1] User Behavior Insights 1.3, indexes ``ubi_queries`` and ``ubi_events`` of OpenSearch and
+   Elasticsearch.
 .. [2] Yandex Relevance Prediction Challenge: ``session time Q query region documents`` and
    ``session time C document``, separated by tabs.
-
-Read User Behavior Insights: searches and events of OpenSearch and Elasticsearch [1]_.
-
-References
-----------
-.. [1] User Behavior Insights 1.3, indexes ``ubi_queries`` and ``ubi_events``.
 """
 
 from __future__ import annotations
@@ -29,20 +24,13 @@ import pyarrow as pa
 import pyarrow.compute
 
 from rankwise.checks.exact_values import RowError
-from rankwise.clicks.log import ClickLog
+from rankwise.clicks.log import ClickLog, is_text
 from rankwise.datasets.readers.delimited import DelimitedFile, name_file_in_errors
-from rankwise.datasets.readers.tables import (
-    check_size,
-    delimiter_of,
-    is_parquet,
-    open_parquet,
-    read_parquet,
-    valid,
-)
+from rankwise.datasets.readers.tables import delimiter_of, is_stored, open_stored
 from rankwise.datasets.readers.textfiles import MAX_DECOMPRESSED_BYTES, PathLike, read_text
 from rankwise.datasets.table_columns import ALL_DOCUMENT_NAMES, ALL_QUERY_NAMES
 from rankwise.runtime.frames import collect_frame, decimals_of
-from rankwise.runtime.messages import setting
+from rankwise.runtime.messages import check_choice, setting
 from rankwise.typing import Float64Array
 
 pc: Any = pyarrow.compute
@@ -135,8 +123,7 @@ def read_clicks(
     >>> log.place.tolist(), log.click.tolist()
     ([1, 2], [False, True])
     """
-    if format not in ("table", "yandex"):
-        raise ValueError(f"format must be 'table' or 'yandex', got {format!r}.")
+    check_choice("format", format, ("table", "yandex"))
     if format == "yandex":
         with name_file_in_errors(Path(table)):
             return _read_yandex(Path(table))
@@ -158,16 +145,16 @@ def _name_source(source: Any) -> AbstractContextManager[None]:
     """Make errors inside the block name the file, its lines and columns, if there is one."""
     if isinstance(source, DelimitedFile):
         with source.name_in_errors():
-            names = source.header()
+            names = source.header
         return source.name_in_errors(names)
     return name_file_in_errors(source) if isinstance(source, Path) else nullcontext()
 
 
 def _open(table: Any, sep: str | None) -> Any:
-    """A frame of narwhals, the path of a Parquet file, or a file of text."""
+    """A frame of narwhals, the path of a binary table, or a file of text."""
     if isinstance(table, str | os.PathLike):
         path = Path(table)
-        if is_parquet(path):
+        if is_stored(path):
             return path
         return DelimitedFile.of(path, delimiter_of(path, sep), MAX_DECOMPRESSED_BYTES)
     frame = collect_frame(table)
@@ -185,23 +172,20 @@ def _make_log(columns: dict[str, Any], first_place: int | None) -> ClickLog:
         name: _number(columns.get(name), name)
         for name in ("place", "weight", "propensity", "list_propensity")
     }
+    credit = {
+        name.removeprefix(CREDIT): _number(column, name)
+        for name, column in columns.items()
+        if name.startswith(CREDIT)
+    }
+    ids: dict[str, Any] = {name: columns.get(name) for name in ("session", "user", "arm")}
     return ClickLog.from_columns(
         columns["query"],
         columns["doc"],
-        numbers["place"],
-        _click_values(columns["click"]),
-        session=columns.get("session"),
-        user=columns.get("user"),
-        weight=numbers["weight"],
+        click=_click_values(columns["click"]),
+        **numbers,
+        **ids,
         time=read_seconds(columns.get("time")),
-        propensity=numbers["propensity"],
-        list_propensity=numbers["list_propensity"],
-        arm=columns.get("arm"),
-        credit={
-            name.removeprefix(CREDIT): _number(column, name)
-            for name, column in columns.items()
-            if name.startswith(CREDIT)
-        },
+        credit=credit,
         first_place=first_place,
         problems=_count_texts(columns["query"], columns.get("text")),
     )
@@ -232,14 +216,13 @@ def _count_texts(query: Any, text: Any) -> dict[str, int]:
 def _load(source: Any, given: dict[str, Any], extra: Sequence[str] = ()) -> dict[str, Any]:
     """Columns of a table by role, as Arrow arrays; ``extra`` columns by name."""
     if isinstance(source, Path):
-        with open_parquet(source) as file:
-            check_size(source, file.metadata)
-            names = _choose_columns(file.schema_arrow.names, given)
-            _check_extra(extra, file.schema_arrow.names)
-            found: Any = valid(file.read(columns=list(dict.fromkeys([*names.values(), *extra]))))
+        stored = open_stored(source)
+        names = _choose_columns(stored.schema.names, given)
+        _check_extra(extra, stored.schema.names)
+        found: Any = stored.read(list(dict.fromkeys([*names.values(), *extra])))
     elif isinstance(source, DelimitedFile):
-        names = _choose_columns(source.header(), given)
-        _check_extra(extra, source.header())
+        names = _choose_columns(source.header, given)
+        _check_extra(extra, source.header)
         types = {
             name: pa.string() if role in (*IDS, "click") else pa.float64()
             for role, name in names.items()
@@ -310,7 +293,8 @@ def _number(column: Any, name: str) -> Any:
     if column is None:
         return None
     kind = getattr(column, "type", None)
-    if kind is not None and not column.null_count and _is_whole(kind):
+    is_whole = kind is not None and (pa.types.is_integer(kind) or pa.types.is_boolean(kind))
+    if is_whole and not column.null_count:
         return np.asarray(column)  # as it is: half the memory of floating-point numbers
     if kind is not None and pa.types.is_decimal(kind):
         return decimals_of(column)
@@ -321,17 +305,13 @@ def _number(column: Any, name: str) -> Any:
     return np.asarray(values)
 
 
-def _is_whole(kind: Any) -> bool:
-    return pa.types.is_integer(kind) or pa.types.is_boolean(kind)
-
-
 _CLICKS = {"0": 0.0, "0.0": 0.0, "false": 0.0, "1": 1.0, "1.0": 1.0, "true": 1.0}
 
 
 def _click_values(column: Any) -> Any:
     """0 and 1 of numbers, truth values or their text."""
     kind = getattr(column, "type", None)
-    if kind is None or not (pa.types.is_string(kind) or pa.types.is_large_string(kind)):
+    if kind is None or not is_text(kind):
         return _number(column, "click")
     coded = pc.dictionary_encode(column)
     coded = coded.combine_chunks() if isinstance(coded, pa.ChunkedArray) else coded
@@ -357,7 +337,7 @@ def read_seconds(column: Any) -> Any:
         array = pa.array(column) if isinstance(column, list) else column
     except (pa.ArrowException, TypeError):  # dates beside numbers
         return _read_moments(column)
-    if _holds_text(array):
+    if is_text(array.type):
         try:
             return _number(array, "time")
         except ValueError:
@@ -419,8 +399,9 @@ def _read_wide(source: Any, given: dict[str, Any]) -> ClickLog:
             raise RowError(f"{docs[j]} follows an empty {docs[j - 1]}", row, ". Close the gap.")
         shown[~filled, j] = ""
         values = _chunk(columns[clicks[j]])
-        n_lost += _count_clicks(values.filter(pa.array(~filled)))
-        nothing = pa.scalar("0" if _holds_text(values) else 0).cast(values.type)
+        beside_empty = values.filter(pa.array(~filled)).to_pylist()
+        n_lost += sum(_CLICKS.get(str(value).strip().lower()) == 1 for value in beside_empty)
+        nothing = pa.scalar("0" if is_text(values.type) else 0).cast(values.type)
         clicked[:, j] = _click_values(pc.if_else(pa.array(filled), values, nothing))
     row, place = np.nonzero(shown != "")
     if not len(row):
@@ -439,17 +420,8 @@ def _read_wide(source: Any, given: dict[str, Any]) -> ClickLog:
     return log
 
 
-def _count_clicks(values: Any) -> int:
-    """Number of clicks among cells beside empty cells of documents; anything else is none."""
-    return sum(_CLICKS.get(str(value).strip().lower(), 0.0) == 1 for value in values.to_pylist())
-
-
 def _chunk(column: Any) -> Any:
     return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else pa.array(column)
-
-
-def _holds_text(column: Any) -> bool:
-    return pa.types.is_string(column.type) or pa.types.is_large_string(column.type)
 
 
 def _read_yandex(path: Path) -> ClickLog:
@@ -461,9 +433,14 @@ def _read_yandex(path: Path) -> ClickLog:
     for number, line in enumerate(read_text(path).decode("utf-8").split("\n"), 1):
         words = line.rstrip("\r").split("\t")
         if len(words) >= 6 and words[2] == "Q":
+            try:
+                moment = float(words[1])
+            except ValueError:
+                moment = np.nan
+            if not np.isfinite(moment):
+                raise ValueError(f"line {number}: time must be a number, got {words[1]!r}.")
             for place, document in enumerate(words[5:], 1):
                 row_of[words[0], document] = len(rows)
-                moment = _yandex_time(number, words[1])
                 rows.append((words[3], document, str(number), place, moment, words[0]))
         elif len(words) == 4 and words[2] == "C":
             row = row_of.get((words[0], words[3]))
@@ -482,16 +459,6 @@ def _read_yandex(path: Path) -> ClickLog:
         query, document, np.array(place), click, session=search, user=session, time=np.array(time),
         first_place=1, problems=found,
     )  # fmt: skip
-
-
-def _yandex_time(number: int, word: str) -> float:
-    try:
-        moment = float(word)
-        if np.isfinite(moment):
-            return moment
-        raise ValueError
-    except ValueError:
-        raise ValueError(f"line {number}: time must be a number, got {word!r}.") from None
 
 
 # Actions of lines that tell a bulk request what to do with the next line.
@@ -549,8 +516,7 @@ def read_ubi(
     >>> log.document.names[log.document.codes[log.click]].tolist()
     ['b']
     """
-    if by not in ("user_query", "query_id"):
-        raise ValueError(f"by must be 'user_query' or 'query_id', got {by!r}.")
+    check_choice("by", by, ("user_query", "query_id"))
     records = list(_records(queries))
     if events is not None:
         records += _records(events)
@@ -695,8 +661,8 @@ def _records(source: Any) -> Iterator[Mapping[str, Any]]:
     """Documents of a file, a frame or a list."""
     if isinstance(source, str | os.PathLike):
         path = Path(source)
-        if is_parquet(path):
-            yield from read_parquet(path).to_pylist()
+        if is_stored(path):
+            yield from open_stored(path).read().to_pylist()
         else:
             with name_file_in_errors(path):
                 yield from _json_lines(path)

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from rankwise.clicks.log import ClickLog
 from rankwise.datasets.data import RankingData
 from rankwise.prediction import scores as predict_scores
+from rankwise.runtime.messages import check_choice
 from rankwise.typing import ArrayLike, Float64Array, Int64Array
 
 UserName = Literal["pbm", "trust", "dbn"]
@@ -122,7 +123,10 @@ def simulate_clicks(
     if model == "dbn":
         click = _browse(a, session, place, habits, draws)
     else:
-        click = draws[0] < _click_probability(model, a, place, habits)
+        chance = a
+        if model == "trust":
+            chance = habits["true_click"] * a + habits["false_click"] / place * (1 - a)
+        click = draws[0] < examination_at(place, habits["examination"]) * chance
     documents = np.arange(len(data)) if data.doc_ids is None else data.doc_ids
     users = None if n_users is None else rng.integers(n_users, size=n_sessions)[session]
     return ClickLog.from_columns(
@@ -132,10 +136,9 @@ def simulate_clicks(
 
 def _user(user: str | Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
     """Model and habits of a user."""
-    given = {"model": user} if isinstance(user, str) else dict(user)
-    model = given.pop("model", None)
-    if model not in USERS:
-        raise ValueError(f"user must be one of {', '.join(USERS)}, got {model!r}.")
+    given: dict[str, Any] = {"model": user} if isinstance(user, str) else dict(user)
+    model: Any = given.pop("model", None)
+    check_choice("user", model, USERS)
     unknown = sorted({*given} - {*USERS[model]})
     if unknown:
         raise ValueError(
@@ -168,15 +171,6 @@ def examination_at(place: NDArray[Any], examination: ArrayLike) -> Float64Array:
     """Examination of places from 1; the lowest given place counts for all below it."""
     table = np.asarray(examination, dtype=np.float64)
     return table[np.minimum(np.asarray(place) - 1, len(table) - 1)]
-
-
-def _click_probability(
-    model: str, a: Float64Array, place: Int64Array, habits: Mapping[str, Any]
-) -> Float64Array:
-    examined = examination_at(place, habits["examination"])
-    if model == "pbm":
-        return examined * a
-    return examined * (habits["true_click"] * a + habits["false_click"] / place * (1 - a))
 
 
 def _browse(

@@ -1,7 +1,7 @@
-from .comparisons import Comparisons as Comparisons
-from .orders import Orders as Orders
 from .pairwise_preferences import PairwisePreferences as PairwisePreferences
 from .plackett_luce import PlackettLuce as PlackettLuce
+from .preference_data import Comparisons as Comparisons
+from .preference_data import Orders as Orders
 from .preference_files import read_comparisons as read_comparisons
 from .preference_files import read_orders as read_orders
 from .strength_model import SimultaneousRanks as SimultaneousRanks

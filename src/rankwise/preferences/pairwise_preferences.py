@@ -1,28 +1,17 @@
 """Strengths of items from paired comparisons: Bradley-Terry, with ties, order and covariates.
 
-Minimises ``-log L(s, b, t) + alpha / 2 |s|^2``; L is the likelihood of the outcomes, see
-:mod:`rankwise.preferences.pairwise_preferences`.
+Composition: distinct comparisons x outcome model x Newton steps. The advantage of the first item is
+``eta = s_first - s_second + z . b``. Parameters are, in this order, the strengths s, the effects b
+of the columns Z, and the parameter t of ties if the model has one. Equal comparisons are merged, so
+a Newton step costs O(R + m^2) for R distinct comparisons of m items.
 
-Composition: aggregated comparisons x outcome model x Newton steps.
-
-Negative log-likelihood of paired comparisons as a function of strengths and effects.
-
-The advantage of the first item is ``eta = s_first - s_second + z . b``. Parameters are, in this
-order, the strengths s, the effects b of the columns Z, and the parameter of ties if the model has
-one. The design has two entries per comparison, so a Newton step costs O(R + m^2) for R distinct
-comparisons of m items.
-
-Probabilities of the outcomes of a comparison, given the advantage of its first item.
-
-The advantage ``eta`` is the difference of the strengths, plus the effects of order and covariates.
+Models of the outcomes, whose negative log-probabilities are convex in (eta, t):
 
 - Bradley-Terry [1]_: ``P(first) = 1 / (1 + exp(-eta))``. A tie counts as half a win of each.
 - Davidson [2]_: first, tie and second have probabilities proportional to ``exp(eta / 2)``,
   ``exp(t)`` and ``exp(-eta / 2)``.
 - Rao-Kupper [3]_: ``P(first) = F(eta - t)`` and ``P(second) = F(-eta - t)`` with t > 0 and the
   logistic function F; the rest is the probability of a tie.
-
-The negative logarithms are convex in (eta, t).
 
 References
 ----------
@@ -31,8 +20,6 @@ References
    experiments", JASA 65 (1970), equation 2.4.
 .. [3] Rao & Kupper, "Ties in paired-comparison experiments: a generalization of the Bradley-Terry
    model", JASA 62 (1967).
-
-Merge equal comparisons, so that the cost of a Newton step depends on distinct ones only.
 """
 
 from __future__ import annotations
@@ -48,7 +35,7 @@ from sklearn.utils.validation import check_is_fitted
 from rankwise.checks.parameter_constraints import StrOptions
 from rankwise.checks.rows import check_weight
 from rankwise.datasets.table_columns import is_frame
-from rankwise.preferences.comparisons import (
+from rankwise.preferences.preference_data import (
     FIRST,
     SECOND,
     TIE,
@@ -62,6 +49,24 @@ from rankwise.preferences.strength_newton import check_connected, check_tie_effe
 from rankwise.typing import ArrayLike, Float64Array, Int64Array
 
 ORDER_EFFECT, TIE_EFFECT = "order", "tie"
+
+
+class OutcomeTerms(NamedTuple):
+    """Negative log-probabilities of first, tie and second, and their derivatives by eta and t.
+
+    All arrays have shape (3, n).
+    """
+
+    value: Float64Array
+    by_eta: Float64Array
+    by_tie: Float64Array
+    eta_eta: Float64Array
+    eta_tie: Float64Array
+    tie_tie: Float64Array
+
+
+# Where Newton steps begin: ties are as likely as wins, or have probability 1/3 between equals.
+TIE_STARTS = {"half": 0.0, "davidson": 0.0, "rao-kupper": float(np.log(2.0))}
 
 
 def compute_bradley_terry(eta: Float64Array, tie: float) -> OutcomeTerms:
@@ -109,6 +114,14 @@ def compute_rao_kupper(eta: Float64Array, tie: float) -> OutcomeTerms:
         np.stack([-win_curve, above_curve - below_curve, loss_curve]),
         np.stack([win_curve, between + 4.0 * (growth + 1.0) / growth**2, loss_curve]),
     )
+
+
+def _logistic_terms(z: Float64Array) -> tuple[Float64Array, Float64Array, Float64Array]:
+    """``-log F(z)``, ``F(-z)`` and ``F(z) F(-z)``."""
+    small = np.exp(-np.abs(z))
+    scale = 1.0 / (1.0 + small)
+    lower = np.where(z > 0, small, 1.0) * scale
+    return np.log1p(small) + np.maximum(-z, 0.0), lower, small * scale**2
 
 
 OUTCOME_MODELS: dict[str, Callable[[Float64Array, float], OutcomeTerms]] = {
@@ -296,22 +309,22 @@ class PairwisePreferences(StrengthModel):
             If comparisons are wrong, the likelihood has no maximum, or ``reference`` is no item.
         """
         self._validate_params()
-        games = _collect(X, y, sample_weight, covariates, clusters)
+        games = _collect(
+            X, y, sample_weight=sample_weight, covariates=covariates, clusters=clusters
+        )
         check_connected(*games.wins(), games.items, penalised=self.alpha > 0)
         has_tie = self.ties != "half" and bool((games.outcome == TIE).any())
         if has_tie and self.alpha == 0:
             check_tie_effect(*games.decisions(), len(games.items))
-        pairs = AggregatedPairs.of(games, order_effect=self.order_effect)
-        likelihood = PairLikelihood(
-            len(games.items), pairs.first, pairs.second, pairs.Z, pairs.counts, self.ties, has_tie
-        )
+        first, second, Z, counts, row, outcome = _merge_equal(games, self.order_effect)
+        likelihood = PairLikelihood(len(games.items), first, second, Z, counts, self.ties, has_tie)
         effects = [ORDER_EFFECT] if self.order_effect else []
         effects += [*games.covariate_names, *([TIE_EFFECT] if has_tie else [])]
         self._estimate(
             games.items,
             likelihood,
             effects,
-            lambda theta: likelihood.scores(theta, pairs.row, pairs.outcome, games.weight),
+            lambda theta: likelihood.scores(theta, row, outcome, games.weight),
             likelihood.middle,
             games.clusters,
             games.cluster_names,
@@ -398,13 +411,8 @@ class PairwisePreferences(StrengthModel):
         return model(eta, float(self.effects_[-1]) if self._has_tie else 0.0)
 
 
-def _collect(X: Any, y: Any, sample_weight: Any, covariates: Any, clusters: Any) -> Comparisons:
+def _collect(X: Any, y: Any, **others: Any) -> Comparisons:
     """Comparisons of the arguments of ``fit``."""
-    others: dict[str, Any] = {
-        "sample_weight": sample_weight,
-        "covariates": covariates,
-        "clusters": clusters,
-    }
     if isinstance(X, Comparisons):
         given = [name for name, value in (("y", y), *others.items()) if value is not None]
         if given:
@@ -419,12 +427,7 @@ def _collect(X: Any, y: Any, sample_weight: Any, covariates: Any, clusters: Any)
                 "y must hold the outcome of every comparison, got None. Pass 1, 0.5 or 0, names "
                 "of winners, or a frame with a column of winners as X."
             )
-        return read_comparisons(
-            X,
-            covariates=() if covariates is None else covariates,
-            clusters=() if clusters is None else clusters,
-            sample_weight=sample_weight,
-        )
+        return read_comparisons(X, **{k: v for k, v in others.items() if v is not None})
     return Comparisons.from_pairs(X, y, **others)
 
 
@@ -554,64 +557,31 @@ class PairLikelihood:
         return np.bincount(self.first, values, m) - np.bincount(self.second, values, m)
 
 
-class OutcomeTerms(NamedTuple):
-    """Negative log-probabilities of first, tie and second, and their derivatives by eta and t.
+def _merge_equal(
+    games: Comparisons, order_effect: bool
+) -> tuple[Int64Array, Int64Array, Float64Array, Float64Array, Int64Array, Int64Array]:
+    """Distinct comparisons: the first four fields of :class:`PairLikelihood` after ``n_items``.
 
-    All arrays have shape (3, n).
+    Then the distinct comparison of each original one, and its outcome there: items are exchanged if
+    the order does not matter. Comparisons with covariates are not merged. Z has a column of ones if
+    there is an order effect, then the covariates.
     """
-
-    value: Float64Array
-    by_eta: Float64Array
-    by_tie: Float64Array
-    eta_eta: Float64Array
-    eta_tie: Float64Array
-    tie_tie: Float64Array
-
-
-# Where Newton steps begin: ties are as likely as wins, or have probability 1/3 between equals.
-TIE_STARTS = {"half": 0.0, "davidson": 0.0, "rao-kupper": float(np.log(2.0))}
-
-
-def _logistic_terms(z: Float64Array) -> tuple[Float64Array, Float64Array, Float64Array]:
-    """``-log F(z)``, ``F(-z)`` and ``F(z) F(-z)``."""
-    small = np.exp(-np.abs(z))
-    scale = 1.0 / (1.0 + small)
-    lower = np.where(z > 0, small, 1.0) * scale
-    return np.log1p(small) + np.maximum(-z, 0.0), lower, small * scale**2
-
-
-@dataclass(frozen=True, eq=False)
-class AggregatedPairs:
-    """Distinct comparisons (rows), and where the original ones are among them."""
-
-    first: Int64Array
-    second: Int64Array
-    # (n_rows, n_effects): a column of ones if there is an order effect, then the covariates
-    Z: Float64Array
-    counts: Float64Array  # (3, n_rows): weight of each outcome
-    row: Int64Array  # distinct comparison of each original one
-    outcome: Int64Array  # of each there: items are exchanged if the order does not matter
-
-    @classmethod
-    def of(cls, games: Comparisons, *, order_effect: bool) -> AggregatedPairs:
-        """Merge comparisons with the same items, unless they have covariates."""
-        n, m = len(games), len(games.items)
-        if games.covariates.shape[1]:
-            Z = games.covariates
-            if order_effect:
-                Z = np.column_stack([np.ones(n), Z])
-            counts = np.zeros((3, n))
-            counts[games.outcome, np.arange(n)] = games.weight
-            return cls(games.first, games.second, Z, counts, np.arange(n), games.outcome)
-        first, second, outcome = games.first, games.second, games.outcome
-        if not order_effect:
-            swapped = first > second
-            first, second = np.minimum(first, second), np.maximum(games.first, second)
-            outcome = np.where(swapped, SECOND - outcome, outcome)
-        pair, row = _number_pairs(first * m + second, m)
-        counts = np.bincount(outcome * len(pair) + row, games.weight, 3 * len(pair)).reshape(3, -1)
-        Z = np.ones((len(pair), int(order_effect)))
-        return cls(pair // m, pair % m, Z, counts, row, outcome)
+    n, m = len(games), len(games.items)
+    first, second, outcome = games.first, games.second, games.outcome
+    if games.covariates.shape[1]:
+        Z = games.covariates
+        if order_effect:
+            Z = np.column_stack([np.ones(n), Z])
+        counts = np.zeros((3, n))
+        counts[outcome, np.arange(n)] = games.weight
+        return first, second, Z, counts, np.arange(n), outcome
+    if not order_effect:
+        outcome = np.where(first > second, SECOND - outcome, outcome)
+        first, second = np.minimum(first, second), np.maximum(first, second)
+    pair, row = _number_pairs(first * m + second, m)
+    counts = np.bincount(outcome * len(pair) + row, games.weight, 3 * len(pair)).reshape(3, -1)
+    Z = np.ones((len(pair), int(order_effect)))
+    return pair // m, pair % m, Z, counts, row, outcome
 
 
 def _number_pairs(code: Int64Array, m: int) -> tuple[Int64Array, Int64Array]:

@@ -1,17 +1,10 @@
 """Strengths of items from orders: Plackett-Luce, with ties.
 
-Minimises ``-log L(s, delta) + alpha / 2 |s|^2``; L is the likelihood of the choices that make up
-the orders, see :mod:`rankwise.preferences.plackett_luce`.
-
-Composition: merged sets of alternatives x multinomial logit x Newton steps.
-
-Negative log-likelihood of orders as sequences of choices: Plackett-Luce, with ties.
-
-From the alternatives A, the set C of k items is chosen with a probability proportional to
-``delta_k (prod_{i in C} exp(s_i))^(1/k)``, where ``delta_1 = 1`` [1]_. The sum over all sets of
+Composition: merged sets of alternatives x multinomial logit x Newton steps. An order is a sequence
+of choices. From the alternatives A, the set C of k items is chosen with a probability proportional
+to ``delta_k (prod_{i in C} exp(s_i))^(1/k)``, where ``delta_1 = 1`` [1]_. The sum over all sets of
 size k is ``delta_k e_k(exp(s / k))`` with the elementary symmetric polynomial ``e_k``, so no set is
-listed. Sizes of ties that do not occur have delta 0. Parameters are the strengths s, then log delta
-of each size of ties.
+listed. Parameters are the strengths s, then log delta of each size of ties that occurs.
 
 The chosen sets enter as linear terms, and equal sets of alternatives are merged.
 
@@ -19,8 +12,6 @@ References
 ----------
 .. [1] Turner, van Etten, Firth & Kosmidis, "Modelling rankings in R: the PlackettLuce package",
    Computational Statistics 35 (2020), equation 2.
-
-Choices that make up orders: the sets chosen from, merged, and the sets chosen.
 """
 
 from __future__ import annotations
@@ -35,7 +26,7 @@ from scipy import sparse
 
 from rankwise.checks.parameter_constraints import StrOptions
 from rankwise.datasets.table_columns import is_frame
-from rankwise.preferences.orders import Orders
+from rankwise.preferences.preference_data import Orders
 from rankwise.preferences.preference_files import read_orders
 from rankwise.preferences.strength_model import StrengthModel
 from rankwise.preferences.strength_newton import check_connected
@@ -199,8 +190,7 @@ class PlackettLuce(StrengthModel):
         unlisted_last = self.unlisted == "last"
         wins = _find_wins(orders, unlisted_last=unlisted_last)
         check_connected(*wins, orders.items, penalised=self.alpha > 0)
-        choices = Choices.of(orders, unlisted_last=unlisted_last)
-        likelihood = ChoiceLikelihood(len(orders.items), choices)
+        likelihood = ChoiceLikelihood.of(orders, unlisted_last=unlisted_last)
 
         def middle(theta: Float64Array) -> Float64Array:
             # A weight counts as repetition: w equal gradients.
@@ -210,7 +200,7 @@ class PlackettLuce(StrengthModel):
         self._estimate(
             orders.items,
             likelihood,
-            [f"tie{size}" for size in choices.tie_sizes],
+            [f"tie{size}" for size in likelihood.tie_sizes],
             lambda theta: likelihood.scores(theta, orders.weight),
             middle,
             orders.clusters,
@@ -266,13 +256,18 @@ def _find_wins(orders: Orders, *, unlisted_last: bool) -> tuple[Int64Array, Int6
     winners = [before, after[tied]]
     losers = [after, before[tied]]
     if unlisted_last:
-        m = len(orders.items)
-        there = np.zeros((len(orders), m), dtype=bool)
-        there[orders.order, orders.item] = True
-        order, missing = np.nonzero(~there)
+        order, missing = _find_unlisted(orders)
         winners.append(orders.item[orders.indptr[1:] - 1][order])
         losers.append(missing)
     return np.concatenate(winners), np.concatenate(losers)
+
+
+def _find_unlisted(orders: Orders) -> tuple[Int64Array, Int64Array]:
+    """Orders, and the items that each of them lacks."""
+    there = np.zeros((len(orders), len(orders.items)), dtype=bool)
+    there[orders.order, orders.item] = True
+    order, item = np.nonzero(~there)
+    return order, item
 
 
 # Entries of a block of second derivatives of a few sets.
@@ -292,16 +287,51 @@ class SetTerms(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
+class ChoiceBlock:
+    """Distinct sets of alternatives of one size."""
+
+    members: Int64Array  # (n_sets, size)
+    weight: Float64Array  # (n_sets,): weight of the choices from each set
+
+
+@dataclass(frozen=True, eq=False)
 class ChoiceLikelihood:
-    """Negative log-likelihood of choices."""
+    """Negative log-likelihood of the choices that make up orders."""
 
     n_items: int
-    choices: Choices
+    blocks: list[ChoiceBlock]
+    tie_sizes: Int64Array  # sizes of ties that occur, ascending
+    linear: Float64Array  # (n_parameters,): weighted sum of ``chosen``
+    # CSR, (n_orders, n_parameters): derivatives of the logarithms of the chosen sets' weights
+    chosen: Any
+    # CSR, (n_orders, n_sets): number of choices of each order from each set, block after block
+    visits: Any
+
+    @classmethod
+    def of(cls, orders: Orders, *, unlisted_last: bool) -> ChoiceLikelihood:
+        """``unlisted_last``: items that an order lacks are below all others."""
+        n, m = len(orders), len(orders.items)
+        order, item, stage = orders.order, orders.item, orders.stage
+        n_stages = np.maximum.reduceat(stage, orders.indptr[:-1]) + 1
+        if unlisted_last:
+            missing_order, missing = _find_unlisted(orders)
+            never = np.full(len(missing), int(stage.max()) + 1)  # a stage that is never reached
+            order, item = np.append(order, missing_order), np.append(item, missing)
+            stage = np.append(stage, never)
+        by_item = np.lexsort((item, order))
+        order, item, stage = order[by_item], item[by_item], stage[by_item]
+        sets: list[tuple[Int64Array, Int64Array]] = []  # orders and members, for one size
+        for number in range(int(n_stages.max())):
+            sets += _alternatives(order, item, stage, number, n_stages)
+        blocks, visits = _merge_sets(sets, orders.weight, n)
+        tie_sizes, chosen = _chosen_terms(orders, unlisted_last=unlisted_last)
+        linear = np.asarray(chosen.T @ orders.weight)
+        return cls(m, blocks, tie_sizes, linear, chosen, visits)
 
     @property
     def n_parameters(self) -> int:
         """Number of strengths and of sizes of ties."""
-        return self.n_items + len(self.choices.tie_sizes)
+        return self.n_items + len(self.tie_sizes)
 
     def start(self) -> Float64Array:
         """Parameters to begin with: all items are equal, and ties as likely as wins."""
@@ -310,14 +340,14 @@ class ChoiceLikelihood:
     def largest_advantage(self, theta: Float64Array) -> float:
         """Largest lead of the best alternative over the second, or logarithm of a tie's weight."""
         leads = [float(np.abs(theta[self.n_items :]).max(initial=0.0))]
-        for block in self.choices.blocks:
+        for block in self.blocks:
             top = np.partition(theta[block.members], -2, axis=1)[:, -2:]
             leads.append(float((top[:, 1] - top[:, 0]).max()))
         return max(leads)
 
     def value(self, theta: Float64Array) -> float:
         """Negative log-likelihood."""
-        total = -float(self.choices.linear @ theta)
+        total = -float(self.linear @ theta)
         with np.errstate(over="ignore"):
             for block, part in self._parts():
                 terms = self._terms(theta, block.members[part], second=False)
@@ -327,7 +357,7 @@ class ChoiceLikelihood:
     def derivatives(self, theta: Float64Array) -> tuple[Float64Array, Float64Array]:
         """Gradient and Hessian."""
         m, P = self.n_items, self.n_parameters
-        gradient, hessian = -self.choices.linear, np.zeros((P, P))
+        gradient, hessian = -self.linear, np.zeros((P, P))
         for block, part in self._parts():
             members, weight = block.members[part], block.weight[part]
             is_dense = m == P and _DENSE_SHARE * members.shape[1] > m
@@ -366,9 +396,9 @@ class ChoiceLikelihood:
 
     def scores(self, theta: Float64Array, weight: Float64Array) -> Any:
         """Gradient of each order, as CSR of shape (n_orders, n_parameters)."""
-        m, n_ties = self.n_items, len(self.choices.tie_sizes)
+        m, n_ties = self.n_items, len(self.tie_sizes)
         values, columns, lengths = [], [], []
-        for block in self.choices.blocks:
+        for block in self.blocks:
             terms = self._terms(theta, block.members, second=False)
             ties = np.broadcast_to(np.arange(m, m + n_ties), (len(block.members), n_ties))
             values.append(np.concatenate([terms.by_item, terms.by_tie], axis=1).ravel())
@@ -379,12 +409,12 @@ class ChoiceLikelihood:
             (np.concatenate(values), np.concatenate(columns), ends),
             shape=(len(ends) - 1, self.n_parameters),
         )
-        expected: Any = self.choices.visits @ by_set
-        return sparse.csr_array(sparse.diags_array(weight) @ (expected - self.choices.chosen))
+        expected: Any = self.visits @ by_set
+        return sparse.csr_array(sparse.diags_array(weight) @ (expected - self.chosen))
 
     def _parts(self) -> Iterator[tuple[ChoiceBlock, slice]]:
         """Chunks of sets of one size."""
-        for block in self.choices.blocks:
+        for block in self.blocks:
             size = block.members.shape[1]
             rows = max(1, _MOST_ENTRIES // max(size**2, self.n_items))
             for start in range(0, len(block.members), rows):
@@ -395,9 +425,9 @@ class ChoiceLikelihood:
         # Every term has the factor exp(top), whatever the size of its set.
         top = strengths.max(axis=1)
         shifted = strengths - top[:, None]
-        if not len(self.choices.tie_sizes):
+        if not len(self.tie_sizes):
             return _single_choices(top, np.exp(shifted), second=second)
-        sizes = np.concatenate([[1], self.choices.tie_sizes])
+        sizes = np.concatenate([[1], self.tie_sizes])
         log_delta = np.concatenate([[0.0], theta[self.n_items :]])
         return _tied_choices(top, shifted, sizes, np.exp(log_delta), second=second)
 
@@ -495,60 +525,6 @@ def _leave_out(e: Float64Array, z: Float64Array, degree: int) -> Float64Array:
     return out
 
 
-@dataclass(frozen=True, eq=False)
-class ChoiceBlock:
-    """Distinct sets of alternatives of one size."""
-
-    members: Int64Array  # (n_sets, size)
-    weight: Float64Array  # (n_sets,): weight of the choices from each set
-
-
-@dataclass(frozen=True, eq=False)
-class Choices:
-    """Choices of some orders."""
-
-    blocks: list[ChoiceBlock]
-    tie_sizes: Int64Array  # sizes of ties that occur, ascending
-    linear: Float64Array  # (n_parameters,): weighted sum of ``chosen``
-    # CSR, (n_orders, n_parameters): derivatives of the logarithms of the chosen sets' weights
-    chosen: Any
-    # CSR, (n_orders, n_sets): number of choices of each order from each set, block after block
-    visits: Any
-
-    @classmethod
-    def of(cls, orders: Orders, *, unlisted_last: bool) -> Choices:
-        """Choices of orders; ``unlisted_last``: items that an order lacks are below all others."""
-        n, m = len(orders), len(orders.items)
-        order, item, stage = orders.order, orders.item, orders.stage
-        n_stages = np.maximum.reduceat(stage, orders.indptr[:-1]) + 1
-        if unlisted_last:
-            order, item, stage = _append_unlisted(order, item, stage, n, m)
-        by_item = np.lexsort((item, order))
-        order, item, stage = order[by_item], item[by_item], stage[by_item]
-        sets: list[tuple[Int64Array, Int64Array]] = []  # orders and members, for one size
-        for number in range(int(n_stages.max())):
-            sets += _alternatives(order, item, stage, number, n_stages)
-        blocks, visits = _merge_sets(sets, orders.weight, n)
-        tie_sizes, chosen = _chosen_terms(orders, unlisted_last=unlisted_last)
-        linear = np.asarray(chosen.T @ orders.weight)
-        return cls(blocks, tie_sizes, linear, chosen, visits)
-
-
-def _append_unlisted(
-    order: Int64Array, item: Int64Array, stage: Int64Array, n: int, m: int
-) -> tuple[Int64Array, Int64Array, Int64Array]:
-    """Entries with those of the items that an order lacks, at a stage that is never reached."""
-    there = np.zeros((n, m), dtype=bool)
-    there[order, item] = True
-    missing_order, missing_item = np.nonzero(~there)
-    never = np.full(len(missing_order), int(stage.max()) + 1)
-    return (
-        np.concatenate([order, missing_order]),
-        np.concatenate([item, missing_item]),
-        np.concatenate([stage, never]),
-    )
-
-
 def _alternatives(
     order: Int64Array, item: Int64Array, stage: Int64Array, number: int, n_stages: Int64Array
 ) -> list[tuple[Int64Array, Int64Array]]:
@@ -600,8 +576,9 @@ def _chosen_terms(orders: Orders, *, unlisted_last: bool) -> tuple[Int64Array, A
     # The last item of an order is no choice if it is the only one left, but then its term cancels
     # with the sum over one alternative: leave out both, see `_alternatives`.
     n_alternatives = np.full(n, m) if unlisted_last else np.diff(orders.indptr)
-    left = n_alternatives[set_order] - _count_earlier(set_order, sizes)
-    is_choice = left > 1
+    total, first = np.cumsum(sizes) - sizes, np.flatnonzero(np.diff(set_order, prepend=-1))
+    earlier = total - np.repeat(total[first], np.diff(np.append(first, len(sizes))))
+    is_choice = n_alternatives[set_order] - earlier > 1
     entries = is_choice[chosen_set]
     rows, columns = [order[entries]], [orders.item[entries]]
     values = [1.0 / sizes[chosen_set[entries]]]
@@ -614,11 +591,3 @@ def _chosen_terms(orders: Orders, *, unlisted_last: bool) -> tuple[Int64Array, A
         shape=(n, m + len(tie_sizes)),
     )
     return tie_sizes, terms.tocsr()
-
-
-def _count_earlier(set_order: Int64Array, sizes: Int64Array) -> Int64Array:
-    """Number of items of the same order in earlier sets."""
-    total = np.cumsum(sizes) - sizes
-    first = np.diff(set_order, prepend=-1) != 0
-    starts = total[first]
-    return total - np.repeat(starts, np.diff(np.append(np.flatnonzero(first), len(sizes))))

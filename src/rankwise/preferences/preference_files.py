@@ -1,12 +1,8 @@
-"""Comparisons from tables with one row per comparison.
-
-Orders from files of text, one per line, and from tables with one row per order and item.
+"""Read comparisons and orders from tables (files or frames) and orders from lines of text.
 
 References
 ----------
 .. [1] Mattei & Walsh, "PrefLib: a library for preferences", ADT 2013; formats at preflib.org.
-
-Tables of preferences: files of text or Parquet, and frames, as columns with places of rows.
 """
 
 from __future__ import annotations
@@ -25,15 +21,10 @@ import numpy as np
 import pyarrow as pa
 
 from rankwise.checks.rows import check_weight
-from rankwise.datasets.readers.delimited import DELIMITERS, DelimitedFile
+from rankwise.datasets.readers.delimited import DelimitedFile
+from rankwise.datasets.readers.file_formats import DELIMITERS, STORED, TABLES
 from rankwise.datasets.readers.results import find_column
-from rankwise.datasets.readers.tables import (
-    TABLES,
-    delimiter_of,
-    is_parquet,
-    read_parquet,
-    suffix_of,
-)
+from rankwise.datasets.readers.tables import delimiter_of, is_stored, open_stored, suffix_of
 from rankwise.datasets.readers.text_columns import TextColumns, read_cells
 from rankwise.datasets.readers.textfiles import (
     MAX_DECOMPRESSED_BYTES,
@@ -52,17 +43,17 @@ from rankwise.datasets.table_columns import (
     WINNER_NAMES,
     list_names,
 )
-from rankwise.preferences.comparisons import (
+from rankwise.preferences.preference_data import (
     AT_ROW,
     Comparisons,
+    Orders,
     Where,
     are_numbers,
-    code_clusters,
     code_ids,
     code_items,
     code_outcomes,
+    order_entries,
 )
-from rankwise.preferences.orders import Orders, order_entries
 from rankwise.runtime.frames import collect_frame, convert_to_array, convert_to_values
 from rankwise.runtime.messages import callers_level, setting
 from rankwise.typing import Float64Array
@@ -134,49 +125,41 @@ def read_comparisons(
     >>> games.items.tolist(), games.outcome.tolist(), games.cluster_names
     (['x', 'y', 'z'], [0, 1], ('judge',))
     """
-    named = (item_a, item_b, winner, sample_weight)
+    clusters = list(clusters)
     with name_file_of(source):
-        table = PreferenceTable.of(source, sep=sep, max_decompressed_bytes=max_decompressed_bytes)
-        return _read_comparison_table(table, named, covariates, list(clusters))
-
-
-def _read_comparison_table(
-    table: PreferenceTable,
-    named: tuple[str | None, str | None, str | None, str | Literal[False] | None],
-    covariates: Sequence[Covariate],
-    clusters: list[str],
-) -> Comparisons:
-    item_a, item_b, winner, sample_weight = named
-    columns = (
-        table.find("first item", item_a, FIRST_ITEM_NAMES),
-        table.find("second item", item_b, SECOND_ITEM_NAMES),
-    )
-    outcomes = table.find("winner", winner, WINNER_NAMES)
-    parts = [(name,) if isinstance(name, str) else tuple(name) for name in covariates]
-    used = [name for part in parts for name in part]
-    weights = table.find_weight(sample_weight, [*used, *clusters])
-    table.check("covariates", used)
-    table.check("clusters", clusters)
-    first, second, items = code_items(
-        (table.values(columns[0]), table.values(columns[1])), "items", table.where
-    )
-    results = table.values(outcomes)
-    outcome = code_outcomes(
-        results, first, second, items, numbers=are_numbers(results, items), sides=columns,
-        where=table.where,
-    )  # fmt: skip
-    n = len(first)
-    weight = np.ones(n) if weights is None else check_weight(table.numbers("weight", weights), n)
-    Z = np.zeros((n, len(parts)))
-    for column, part in enumerate(parts):
-        numbers = [table.numbers("covariates", name) for name in part]
-        Z[:, column] = numbers[0] if len(numbers) == 1 else numbers[0] - numbers[1]
-    codes = np.zeros((n, len(clusters)), dtype=np.int64)
-    for column, name in enumerate(clusters):
-        codes[:, column] = code_clusters(table.values(name), f"clusters {name!r}", table.where)
-    names = tuple(" - ".join(part) for part in parts)
-    made = Comparisons(items, first, second, outcome, weight, Z, names, codes, tuple(clusters))
-    return made.checked(table.where)
+        table = PreferenceTable.of(source, sep, max_decompressed_bytes)
+        columns = (
+            table.find("first item", item_a, FIRST_ITEM_NAMES),
+            table.find("second item", item_b, SECOND_ITEM_NAMES),
+        )
+        outcomes = table.find("winner", winner, WINNER_NAMES)
+        parts = [(name,) if isinstance(name, str) else tuple(name) for name in covariates]
+        used = [name for part in parts for name in part]
+        weights = table.find_weight(sample_weight, [*used, *clusters])
+        table.check("covariates", used)
+        table.check("clusters", clusters)
+        first, second, items = code_items(
+            (table.values(columns[0]), table.values(columns[1])), "items", table.where
+        )
+        results = table.values(outcomes)
+        outcome = code_outcomes(
+            results, first, second, items, numbers=are_numbers(results, items), sides=columns,
+            where=table.where,
+        )  # fmt: skip
+        n = len(first)
+        weight = (
+            np.ones(n) if weights is None else check_weight(table.numbers("weight", weights), n)
+        )
+        Z = np.zeros((n, len(parts)))
+        for column, part in enumerate(parts):
+            numbers = [table.numbers("covariates", name) for name in part]
+            Z[:, column] = numbers[0] if len(numbers) == 1 else numbers[0] - numbers[1]
+        codes = np.zeros((n, len(clusters)), dtype=np.int64)
+        for column, name in enumerate(clusters):
+            codes[:, column] = code_ids(table.values(name), f"clusters {name!r}", table.where)[0]
+        names = tuple(" - ".join(part) for part in parts)
+        made = Comparisons(items, first, second, outcome, weight, Z, names, codes, tuple(clusters))
+        return made.checked(table.where)
 
 
 PREFLIB = (".soc", ".soi", ".toc", ".toi")  # strict or with ties, complete or incomplete
@@ -245,65 +228,52 @@ def read_orders(
     (['x', 'y', 'y', 'z', 'x'], [0, 1, 0, 0, 1])
     """
     if isinstance(source, str | Path) and sep is None and suffix_of(Path(source)) not in TABLES:
-        given = {"order": order, "item": item, "rank": rank, "clusters": clusters}
-        _refuse_columns(source, given | {"sample_weight": sample_weight})
+        given: dict[str, Any] = {"order": order, "item": item, "rank": rank, "clusters": clusters}
+        given["sample_weight"] = sample_weight
+        named = [name for name, value in given.items() if value not in (None, False) and len(value)]
+        if named:
+            raise ValueError(
+                f"{source} has one order per line (a > b = c) and no columns, got "
+                f"{', '.join(named)}. Drop these, or pass a table with one row per order and item: "
+                f"a CSV, TSV or Parquet file, or {setting('sep')} for another suffix."
+            )
         lines = _read_lines(Path(source), max_decompressed_bytes)
         if is_preflib(Path(source)):
             return _read_preflib(Path(source), lines, weighted=sample_weight is not False)
         with name_file_of(source):
             return _make_orders(Path(source), lines)
-    named = (order, item, rank, sample_weight)
+    clusters = list(clusters)
     with name_file_of(source):
-        table = PreferenceTable.of(source, sep=sep, max_decompressed_bytes=max_decompressed_bytes)
-        return _read_order_table(table, named, list(clusters))
-
-
-def _read_order_table(
-    table: PreferenceTable,
-    named: tuple[str | None, str | None, str | None, str | Literal[False] | None],
-    clusters: list[str],
-) -> Orders:
-    order, item, rank, sample_weight = named
-    order = table.find("order", order, ORDER_NAMES)
-    item = table.find("item", item, ITEM_NAMES)
-    rank = table.find("rank", rank, PLACE_NAMES)
-    weights = table.find_weight(sample_weight, clusters)
-    table.check("clusters", clusters)
-    codes, _ = code_ids(table.values(order), "order ids", table.where)
-    if not len(codes):
-        raise ValueError("orders must hold at least one row, got none.")
-    columns = [code_clusters(table.values(c), f"clusters {c!r}", table.where) for c in clusters]
-    if weights is not None:
-        columns.append(check_weight(table.numbers("weight", weights), len(codes)))
-    first = np.unique(codes, return_index=True)[1]
-    for name, column in zip((*clusters, weights), columns, strict=False):
-        differs = column != column[first][codes]
-        if differs.any():
-            raise ValueError(
-                f"{name!r} must be constant within an order, but differs at "
-                f"{table.where(int(differs.argmax()))}."
-            )
-    weight = None if weights is None else columns.pop()[first]
-    ways = np.stack(columns, axis=1)[first] if columns else None
-    ranks = table.numbers("ranks", rank)
-    found = order_entries(codes, table.values(item), ranks, weight, ways, table.where)
-    return replace(found, cluster_names=tuple(clusters))
+        table = PreferenceTable.of(source, sep, max_decompressed_bytes)
+        order = table.find("order", order, ORDER_NAMES)
+        item = table.find("item", item, ITEM_NAMES)
+        rank = table.find("rank", rank, PLACE_NAMES)
+        weights = table.find_weight(sample_weight, clusters)
+        table.check("clusters", clusters)
+        codes, _ = code_ids(table.values(order), "order ids", table.where)
+        if not len(codes):
+            raise ValueError("orders must hold at least one row, got none.")
+        columns = [code_ids(table.values(c), f"clusters {c!r}", table.where)[0] for c in clusters]
+        if weights is not None:
+            columns.append(check_weight(table.numbers("weight", weights), len(codes)))
+        first = np.unique(codes, return_index=True)[1]
+        for name, column in zip((*clusters, weights), columns, strict=False):
+            differs = column != column[first][codes]
+            if differs.any():
+                raise ValueError(
+                    f"{name!r} must be constant within an order, but differs at "
+                    f"{table.where(int(differs.argmax()))}."
+                )
+        weight = None if weights is None else columns.pop()[first]
+        ways = np.stack(columns, axis=1)[first] if columns else None
+        ranks = table.numbers("ranks", rank)
+        found = order_entries(codes, table.values(item), ranks, weight, ways, table.where)
+        return replace(found, cluster_names=tuple(clusters))
 
 
 def is_preflib(path: Path) -> bool:
     """Whether the name of a file is that of PrefLib's orders."""
     return suffix_of(path) in PREFLIB
-
-
-def _refuse_columns(path: str | Path, given: dict[str, Any]) -> None:
-    """Raise ValueError if columns are named for a file that has none."""
-    named = [name for name, value in given.items() if value not in (None, False) and len(value)]
-    if named:
-        raise ValueError(
-            f"{path} has one order per line (a > b = c) and no columns, got {', '.join(named)}. "
-            "Drop these, or pass a table with one row per order and item: a CSV, TSV or Parquet "
-            f"file, or {setting('sep')} for another suffix."
-        )
 
 
 def _read_lines(path: Path, max_decompressed_bytes: int) -> list[tuple[int, str]]:
@@ -446,13 +416,7 @@ class PreferenceTable:
     where: Where  # describes a row in messages
 
     @classmethod
-    def of(
-        cls,
-        source: Any,
-        *,
-        sep: str | None = None,
-        max_decompressed_bytes: int = MAX_DECOMPRESSED_BYTES,
-    ) -> PreferenceTable:
+    def of(cls, source: Any, sep: str | None, max_decompressed_bytes: int) -> PreferenceTable:
         """Table of a frame, or of a file by suffix: CSV, TSV, Parquet, JSON lines or ``sep``."""
         if not isinstance(source, str | Path):
             frame = collect_frame(source)
@@ -463,22 +427,22 @@ class PreferenceTable:
                 )
             return cls(frame.columns, frame, AT_ROW)
         path = Path(source)
-        if is_parquet(path):
-            table = read_parquet(path, max_decompressed_bytes)
+        if is_stored(path):
+            table = open_stored(path, max_decompressed_bytes).read()
             frame = nw.from_native(table, eager_only=True)
             return cls(frame.columns, frame, f"{path}, row {{}}".format)
         if sep is None and suffix_of(path) in _JSON_LINES:
             frame = nw.from_native(_read_json_lines(path, max_decompressed_bytes), eager_only=True)
             return cls(frame.columns, frame, f"{path}, line {{}}".format)
         if sep is None and suffix_of(path) not in DELIMITERS:
-            known = (*DELIMITERS, *_JSON_LINES, ".parquet", ".pq")
+            known = (*DELIMITERS, *_JSON_LINES, *STORED)
             raise ValueError(
                 f"path must end in one of {', '.join(known)}, got "
                 f"{path.name!r}. Pass {setting('sep')} if it is delimited text."
             )
         file = DelimitedFile.of(path, delimiter_of(path, sep), max_decompressed_bytes)
         with file.name_in_errors():
-            names = file.header()
+            names = file.header
         columns = read_cells(file)
         return cls(names, columns, columns.where)
 

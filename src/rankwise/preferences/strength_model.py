@@ -1,21 +1,14 @@
-"""Base of the estimators of strengths: results of a fit, rank intervals and leaderboards.
-
-Ranks of estimates with intervals that hold jointly, from their joint covariance.
-
-Two items differ significantly if the absolute t statistic of their difference exceeds the quantile
-of the largest one of all pairs. An item's rank then lies between 1 + the number of items that are
-significantly better, and m - the number that are significantly worse.
-
-A covariance from little data may be far too small for some pairs. A second covariance, a floor,
-then sets the least variance of each difference.
-
-Sandwich covariance of estimates whose comparisons are dependent within clusters.
+"""Base of the estimators of strengths: sandwich covariance, joint rank intervals, leaderboards.
 
 With the inverse Hessian B and the gradients g of the comparisons, the covariance is
 ``B (sum_c g_c g_c^T) B``, where ``g_c`` sums the gradients of cluster c [1]_. For several ways of
 clustering, such as annotators and prompts, the middle is that of each way, less that of their
 intersections, and so on [2]_. Clusters of unequal size determine a variance less well than as many
 equal ones; their effective number [3]_ gives degrees of freedom.
+
+Two items differ significantly if the absolute t statistic of their difference exceeds the quantile
+of the largest one of all pairs. A covariance from little data may be far too small for some pairs;
+a second one, a floor, then sets the least variance of each difference.
 
 References
 ----------
@@ -49,7 +42,7 @@ from rankwise.preferences.strength_newton import (
     StrengthSolution,
     minimize_strengths,
 )
-from rankwise.runtime.messages import callers_level
+from rankwise.runtime.messages import callers_level, check_share
 from rankwise.structure.state_rules import Names, Number, Rule, floats
 from rankwise.typing import Float64Array, Int64Array
 
@@ -120,8 +113,7 @@ class StrengthModel(Save, BaseEstimator):
             ``rank``, ``low`` and ``high`` in the order of ``items_``, and ``critical``.
         """
         check_is_fitted(self)
-        if not 0 < level < 1:
-            raise ValueError(f"level must lie between 0 and 1, got {level}. Pass 0.95, say.")
+        check_share("level", level, "Pass 0.95, say.")
         return rank_simultaneously(
             self.strengths_,
             self.covariance_,
@@ -207,22 +199,11 @@ class StrengthModel(Save, BaseEstimator):
             places = np.arange(len(items))
             inner[places, places] += self.alpha
             covariance = solution.inverse @ inner @ solution.inverse
-        by_model = _model_covariance(solution, likelihood, self.alpha)
+        # If the model is true, up to the dispersion d of its gradients, and the prior is alpha P,
+        # the covariance is the sandwich of the middle d B^-1 + (1 - d) alpha P; B itself for d = 1.
+        d, B, m = likelihood.dispersion(solution.theta), solution.inverse, len(items)
+        by_model = B if d == 1.0 else d * B + (1.0 - d) * self.alpha * B[:, :m] @ B[:m]
         # Attributes are set only now that nothing can raise, so a refused fit changes none.
-        self._set_results(items, solution, covariance, by_model, effects)
-        _, item, weight = occurrences
-        self.n_comparisons_ = np.bincount(item, weight, len(items))
-        self.degrees_of_freedom_ = degrees_of_freedom
-
-    def _set_results(
-        self,
-        items: NDArray[np.str_],
-        solution: StrengthSolution,
-        covariance: Float64Array,
-        by_model: Float64Array,
-        effects: list[str],
-    ) -> None:
-        m = len(items)
         place = None if self.reference is None else items.tolist().index(self.reference)
         strengths = solution.theta[:m]
         self.items_ = items
@@ -235,18 +216,9 @@ class StrengthModel(Save, BaseEstimator):
         self.effect_errors_ = np.sqrt(np.maximum(covariance.diagonal()[m:], 0.0))
         self.log_likelihood_ = -solution.value
         self.n_iter_ = solution.n_iter
-
-
-def _model_covariance(
-    solution: StrengthSolution, likelihood: StrengthLikelihood, alpha: float
-) -> Float64Array:
-    """Covariance if the model is true, up to the dispersion of its gradients.
-
-    With the inverse Hessian B, prior ``alpha P`` and dispersion d, it is the sandwich of the middle
-    ``d B^-1 + (1 - d) alpha P``; B itself for d = 1.
-    """
-    d, B, m = likelihood.dispersion(solution.theta), solution.inverse, likelihood.n_items
-    return B if d == 1.0 else d * B + (1.0 - d) * alpha * B[:, :m] @ B[:m]
+        _, item, weight = occurrences
+        self.n_comparisons_ = np.bincount(item, weight, m)
+        self.degrees_of_freedom_ = degrees_of_freedom
 
 
 def _refer_to(place: int | None, joint: Float64Array) -> Float64Array:
@@ -361,7 +333,10 @@ def rank_simultaneously(
        91 (2024).
     """
     covariances = [covariance] if floor is None else [covariance, floor]
-    errors = [_compute_errors(each) for each in covariances]
+    errors = []  # standard errors of all differences
+    for each in covariances:
+        variances = each.diagonal()[:, None] + each.diagonal() - 2.0 * each
+        errors.append(np.sqrt(np.maximum(variances, 0.0)))
     n_pairs = max(len(estimates) * (len(estimates) - 1) // 2, 1)
     if math.isfinite(degrees_of_freedom):
         critical = float(stats.t.isf((1.0 - level) / (2 * n_pairs), degrees_of_freedom))
@@ -374,12 +349,6 @@ def rank_simultaneously(
     better = differences * _invert(np.max(errors, axis=0)) > critical  # row better than column
     low, high = rank_intervals(better)
     return SimultaneousRanks(1 + (differences < 0).sum(axis=1), low, high, critical)
-
-
-def _compute_errors(covariance: Float64Array) -> Float64Array:
-    """Standard errors of all differences."""
-    variances = covariance.diagonal()
-    return np.sqrt(np.maximum(variances[:, None] + variances - 2.0 * covariance, 0.0))
 
 
 def _invert(errors: Float64Array) -> Float64Array:

@@ -4,10 +4,8 @@ Minimises ``L(theta) + alpha / 2 |s|^2``, where the strengths s are the first en
 L does not change if a constant is added to all of them. The result has mean strength 0. A step
 costs O(P^3) for P parameters, besides the derivatives.
 
-Whether comparisons connect all items: a path of wins must lead from each item to each other.
-
-Otherwise some items can be made stronger than all others without making any outcome less likely,
-and the likelihood has no maximum.
+L has a minimum only if a path of wins leads from each item to each other; otherwise some items can
+be made stronger than all others without making any outcome less likely.
 """
 
 from __future__ import annotations
@@ -78,7 +76,9 @@ def minimize_strengths(
     for n_iter in range(1, max_iter + 1):
         gradient, hessian, factor = _newton_system(likelihood, theta, alpha)
         if factor is None:
-            step, status = _flattest_direction(hessian), "unbounded"
+            step, status = hessian[0], "unbounded"
+            if np.isfinite(hessian).all():  # the flattest direction, for messages
+                step = np.linalg.eigh(hessian)[1][:, 0]
             break
         step = -_solve(factor, gradient)
         found = _search(likelihood, theta, step, float(gradient @ step), value, alpha)
@@ -126,11 +126,6 @@ def _newton_system(
     if factor.diagonal().min() ** 2 < _SMALLEST_PIVOT:
         return gradient, hessian, None
     return gradient, hessian, (scale, factor)
-
-
-def _flattest_direction(hessian: Float64Array) -> Float64Array:
-    """Direction without curvature, for messages."""
-    return np.linalg.eigh(hessian)[1][:, 0] if np.isfinite(hessian).all() else hessian[0]
 
 
 def _solve(factor: tuple[Float64Array, Float64Array], right: Float64Array) -> Float64Array:

@@ -1,12 +1,5 @@
 """Text analysis: split text into words, fold their case, drop stop words and stem the rest.
 
-References
-----------
-.. [1] Apache Lucene, EnglishAnalyzer: the stop list of 33 words.
-.. [2] Porter, "Snowball: a language for stemming algorithms", 2001.
-
-Words of Unicode text: one spelling of each character, and word boundaries by script.
-
 Characters are normalised to NFKC, so composed and decomposed, full-width and half-width spellings
 are one. Case is folded (ß becomes ss, the final sigma σ), and the capital İ becomes i. Characters
 that only control the layout, such as the soft hyphen, joiners and variation selectors, are removed,
@@ -27,7 +20,9 @@ and points, which separate words. In scripts without blanks between words, a ter
 References
 ----------
 .. [1] Unicode Standard Annex #29 on words, and Annex #15 on normal forms.
-.. [2] Apache Lucene, StandardTokenizer and ICUNormalizer2Filter (nfkc_cf).
+.. [2] Apache Lucene, StandardTokenizer, ICUNormalizer2Filter (nfkc_cf), and EnglishAnalyzer with
+   its stop list of 33 words.
+.. [3] Porter, "Snowball: a language for stemming algorithms", 2001.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Text collections with queries and judgements: BEIR folders, ir_datasets, and known ones.
 
-CF-LETOR: a data set in the layout of LETOR, built from the cystic fibrosis collection.
+CF-LETOR is a data set in the layout of LETOR, built from the cystic fibrosis collection.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ from rankwise.datasets.readers.results import make_qrels, read_qrels
 from rankwise.datasets.readers.results import read_judgements as read_judgements
 from rankwise.datasets.readers.trec import Qrels, Run
 from rankwise.features.query_scaling import QueryScaler
-from rankwise.runtime.files import data_folders
+from rankwise.runtime.files import COMPRESSIONS, data_folders
+from rankwise.runtime.messages import check_choice
 from rankwise.text.documents import convert_to_queries, iterate_documents, read_lines
 from rankwise.text.query_document_features import QueryDocumentFeatures
 from rankwise.text.text_index import TextIndex
@@ -158,8 +159,7 @@ def load_text(name: str) -> TextCollection:
         If no folder of ``RANKWISE_DATA`` contains the collection. Licence terms do not allow
         rankwise to ship these collections.
     """
-    if name not in _KNOWN:
-        raise ValueError(f"name must be one of {', '.join(map(repr, _KNOWN))}, got {name!r}.")
+    check_choice("name", name, _KNOWN)
     folder_name, load = _KNOWN[name]
     for root in data_folders():
         if (root / folder_name).is_dir():
@@ -259,7 +259,7 @@ def _index_by_id(
 
 
 def _find(folder: Path, name: str) -> Path:
-    for suffix in ("", ".gz", ".bz2", ".xz", ".zst"):
+    for suffix in ("", *COMPRESSIONS):
         path = folder / f"{name}{suffix}"
         if path.is_file():
             return path
@@ -282,7 +282,6 @@ def _qrels(rows: list[tuple[str, str, int]]) -> Qrels:
 
 
 N_PARTS = 5
-VERSIONS = ("qln", "min")
 
 
 # fmt: off
@@ -328,8 +327,7 @@ def load_cf_letor(
     -----
     Each call computes the features of all folds, which takes a few seconds.
     """
-    if version not in VERSIONS:
-        raise ValueError(f"version must be 'qln' or 'min', got {version!r}.")
+    check_choice("version", version, ("qln", "min"))
     if fold is not None and fold not in range(1, N_PARTS + 1):
         raise ValueError(f"fold must be a number from 1 to {N_PARTS} or None, got {fold!r}.")
     data = _all_pairs(version)

@@ -91,21 +91,10 @@ def iterate_documents(
                         has_text = isinstance(value, str) and not value.isspace() and value != ""
                         other[str(name)] = other.get(str(name), 0) + has_text
             yield identifier, [_text(texts.get(name), identifier, name) for name in fields]
-    if n_documents:
-        _report_fields(fields, missing, other, n_documents, is_default, documents)
-    elif isinstance(documents, Path):
-        warnings.warn(f"{documents} has no documents.", UserWarning, stacklevel=callers_level())
-
-
-def _report_fields(
-    fields: tuple[str, ...],
-    missing: set[str],
-    other: Mapping[str, int],
-    n_documents: int,
-    is_default: bool,
-    documents: Any,
-) -> None:
-    """Raise or warn where the fields of the documents are not those that are read."""
+    if not n_documents:
+        if isinstance(documents, Path):
+            warnings.warn(f"{documents} has no documents.", UserWarning, stacklevel=callers_level())
+        return
     absent = " or ".join(repr(name) for name in fields if name in missing)
     start = f"{documents}: " if isinstance(documents, Path) else ""
     found = f"{start}no document has a field {absent}, they have {', '.join(map(repr, other))}"
@@ -143,7 +132,8 @@ def convert_to_queries(queries: Any) -> dict[str, str]:
     if isinstance(queries, str):
         _check_no_file(queries)
         queries = [queries]
-    is_column = isinstance(queries, Iterator | np.ndarray) or _is_series(queries)
+    series = nw.from_native(queries, allow_series=True, pass_through=True)
+    is_column = isinstance(queries, Iterator | np.ndarray) or isinstance(series, nw.Series)
     if is_column and not _is_labelled(queries):
         queries = list(queries)
     if isinstance(queries, list | tuple) and any(isinstance(query, str) for query in queries):
@@ -189,11 +179,6 @@ def _is_labelled(texts: Any) -> bool:
     if not nw.dependencies.is_pandas_like_series(texts):
         return False
     return texts.index.name is not None or any(isinstance(label, str) for label in texts.index)
-
-
-def _is_series(values: Any) -> bool:
-    """Whether an object is a single column of pandas, Polars or Arrow."""
-    return isinstance(nw.from_native(values, allow_series=True, pass_through=True), nw.Series)
 
 
 def _check_no_file(text: str) -> None:

@@ -1,4 +1,4 @@
-"""Retrieval models: weights of terms in documents and in queries.
+"""Retrieval models: weights of terms in documents and queries, from postings (counts of terms).
 
 References
 ----------
@@ -12,8 +12,6 @@ References
 .. [6] Robertson, Zaragoza & Taylor, "Simple BM25 extension to multiple weighted fields", CIKM 2004.
 .. [7] Amati, Ambrosi, Bianchi, Gaibisso & Gambosi, "FUB, IASI-CNR and University of Tor Vergata at
    TREC 2007 Blog track" (DPH).
-
-Postings: term counts per document, and the collection statistics of retrieval models.
 """
 
 from __future__ import annotations
@@ -29,6 +27,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from rankwise.kernels.text_search import search_postings
+from rankwise.runtime.messages import check_choice
 from rankwise.typing import Float64Array, Int64Array
 
 BM25_PARAMETERS = {"k1": 1.5, "b": 0.75}
@@ -52,8 +51,7 @@ class Model:
 
 def settings_of(name: str, given: Mapping[str, Any]) -> dict[str, float]:
     """Merge the given parameters with the defaults of a model and check them."""
-    if name not in MODELS:
-        raise ValueError(f"model must be one of {', '.join(map(repr, MODELS))}, got {name!r}.")
+    check_choice("model", name, MODELS)
     defaults = MODELS[name].parameters
     for parameter, value in given.items():
         if parameter not in defaults:

@@ -20,14 +20,13 @@ from rankwise.persistence import dump_bytes, load_bytes
 from rankwise.rankers.linear.rank_svm import RankSVM
 from rankwise.runtime.array_folder import HEADER
 from rankwise.runtime.finite import restore_on_error
-from rankwise.runtime.messages import callers_level
+from rankwise.runtime.messages import callers_level, check_choice
 from rankwise.structure.state_rules import require, violation
 from rankwise.text.collections import read_judgements
 from rankwise.text.documents import convert_to_queries
-from rankwise.text.index_folder import read_index, write_index
 from rankwise.text.models import MODELS, check_count
 from rankwise.text.query_document_features import QueryDocumentFeatures
-from rankwise.text.text_index import TextIndex
+from rankwise.text.text_index import TextIndex, read_index, write_index
 from rankwise.typing import Float64Array
 
 _FEATURE_PARAMETERS = ("k1", "b", "mu", "lam", "delta", "near")
@@ -259,8 +258,7 @@ class TextRanker(BaseEstimator):
         UserWarning
             If judged queries retrieve no document and therefore have no rows.
         """
-        if self.unjudged not in UNJUDGED:
-            raise ValueError(f"unjudged must be one of {UNJUDGED}, got {self.unjudged!r}.")
+        check_choice("unjudged", self.unjudged, UNJUDGED)
         check_count("n_candidates", self.n_candidates)
         qrels = read_judgements(qrels)
         wanted = set(qrels.qid.tolist())
@@ -282,7 +280,16 @@ class TextRanker(BaseEstimator):
         names = [*self._pairs.feature_names, "retrieval_score"]
         missed = find_missed_documents(qrels, run.qid, run.doc_ids)
         data = RankingData(X, y, run.qid, run.doc_ids, names, name="text", missed=missed)
-        kept = self._select_rows(data, judged)
+        if self.unjudged == "zero":
+            return data
+        kept = judged.copy()
+        if self.unjudged == "sample":
+            rng = check_random_state(self.random_state)
+            for query in range(data.n_queries):
+                rows = data.groups.rows([query])
+                others = rows[~judged[rows]]
+                n = min(len(others), int(judged[rows].sum()))
+                kept[rng.permutation(others)[:n]] = True
         return data if kept.all() else data.take(np.flatnonzero(kept))
 
     def recall(self, queries: Any, qrels: Any) -> float:
@@ -314,7 +321,7 @@ class TextRanker(BaseEstimator):
         facts |= {"unjudged": self.unjudged, "feature_names": self.feature_names_}
         numbers = {name: np.asarray(getattr(self._pairs, name)) for name in _FEATURE_PARAMETERS}
         facts["features"] = {name: number.item() for name, number in numbers.items()}
-        write_index(folder, self.index._stored((facts, dump_bytes(self.estimator_))))
+        write_index(folder, self.index, (facts, dump_bytes(self.estimator_)))
         return folder
 
     @classmethod
@@ -344,14 +351,13 @@ class TextRanker(BaseEstimator):
             If the features differ from those of ``fit``.
         """
         folder = Path(folder)
-        stored = read_index(folder)
-        index = TextIndex._from_stored(stored, folder, analyzer)
-        if stored.ranker is None:
+        index, stored = read_index(folder, analyzer)
+        if stored is None:
             raise FileNotFoundError(
                 f"{folder} has no ranker, only an index. Write one: TextRanker.save, or rankwise "
                 "fit --text."
             )
-        facts, model = stored.ranker
+        facts, model = stored
         _check_settings(facts, f"{folder / HEADER}: ranker")
         names, parameters = facts.pop("feature_names"), facts.pop("features")
         try:
@@ -392,19 +398,6 @@ class TextRanker(BaseEstimator):
         X = self._pairs.compute(texts, run.qid, run.doc_ids)
         X = np.concatenate([X, run.scores[:, None]], axis=1)
         return QueryScaler("standard").fit_transform(X, qid=run.qid)
-
-    def _select_rows(self, data: RankingData, judged: Any) -> Any:
-        if self.unjudged == "zero":
-            return np.ones(len(data), dtype=bool)
-        kept = judged.copy()
-        if self.unjudged == "sample":
-            rng = check_random_state(self.random_state)
-            for query in range(data.n_queries):
-                rows = data.groups.rows([query])
-                others = rows[~judged[rows]]
-                n = min(len(others), int(judged[rows].sum()))
-                kept[rng.permutation(others)[:n]] = True
-        return kept
 
 
 def _check_settings(facts: dict[str, Any], where: str) -> None:

@@ -28,7 +28,7 @@ from rankwise.checks.parameter_constraints import (
     minimum,
 )
 from rankwise.checks.rows import check_fit, check_positions, check_validation
-from rankwise.features.binning import MAX_BINS, Binning, check_category_numbers, find_bins
+from rankwise.features.binning import MAX_BINS, Binning, find_bins
 from rankwise.groups import QueryGroups
 from rankwise.losses.boosted_objectives import (
     GradientFunction,
@@ -625,8 +625,8 @@ class LambdaMART(TreeScores):
         has_missing = np.zeros(self.n_features_in_, dtype=bool) | earlier.has_missing
         if loss.has_pairs:
             n_categories = self.columns_.n_categories(self.n_features_in_)
-            check_category_numbers(n_categories, getattr(self, "feature_names_in_", None))
-            binned = bin_rows(rows, self.max_bins, n_threads, weight, n_categories)
+            names = getattr(self, "feature_names_in_", None)
+            binned = bin_rows(rows, self.max_bins, n_threads, weight, n_categories, names)
             has_missing |= binned.has_missing
             start = Start.of(trees, rows, n_threads, boosting.dropout, n_rounds)
             del rows

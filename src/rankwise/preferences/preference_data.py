@@ -1,13 +1,11 @@
-"""Comparisons of two items: which items, who won, and what is known about each comparison.
+"""Data of preferences: comparisons of two items and orders of several, from arrays and lists.
 
-Outcomes of comparisons from names of winners, words and numbers.
-
-Ids of items and clusters as text and as numbers from 0.
+Items and clusters become codes, outcomes 0 (first), 1 (tie) or 2 (second).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -17,8 +15,32 @@ from numpy.typing import NDArray
 
 from rankwise.checks.exact_values import id_texts, warn_of_missing_words
 from rankwise.checks.rows import check_weight
-from rankwise.runtime.frames import convert_to_array, convert_to_values, first_merged, text_array
+from rankwise.runtime.frames import (
+    convert_to_array,
+    convert_to_values,
+    first_merged,
+    is_missing,
+    text_array,
+)
 from rankwise.typing import ArrayLike, Float64Array, Int64Array
+
+Where = Callable[[int], str]  # describes a row in messages
+AT_ROW: Where = "row {}".format
+FIRST, TIE, SECOND = 0, 1, 2
+# In any case. Judges that find both answers bad prefer neither.
+WORDS = {
+    **dict.fromkeys(("first", "a", "left", "item_a", "model_a", "home", "true"), FIRST),
+    **dict.fromkeys(("second", "b", "right", "item_b", "model_b", "away", "false"), SECOND),
+    **dict.fromkeys(
+        (
+            "tie", "draw", "equal", "both", "neither", "none", "tie (bothbad)", "both_bad",
+            "bothbad", "both bad", "same",
+        ),
+        TIE,
+    ),
+}  # fmt: skip
+NUMBERS = {1.0: FIRST, 0.5: TIE, 0.0: SECOND}
+_NO_WORD = -1
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,14 +121,14 @@ class Comparisons:
         columns = split_pairs(pairs)
         first, second, items = code_items(columns, "items")
         n = len(first)
-        outcome = code_outcomes(outcomes, first, second, items, numbers=_are_numbers(outcomes))
+        is_number = convert_to_values(outcomes).dtype.kind in "biuf"
+        outcome = code_outcomes(outcomes, first, second, items, numbers=is_number)
         weight = np.ones(n) if sample_weight is None else check_weight(sample_weight, n)
         Z, names = check_covariates(covariates, n)
         codes, ways = check_clusters(clusters, n)
-        made = cls(items, first, second, outcome, weight, Z, names, codes, ways)
-        return made.checked()
+        return cls(items, first, second, outcome, weight, Z, names, codes, ways).checked()
 
-    def checked(self, where: Any = "row {}".format) -> Comparisons:
+    def checked(self, where: Where = AT_ROW) -> Comparisons:
         """These comparisons without those of weight 0, and their items.
 
         Raises
@@ -157,8 +179,181 @@ class Comparisons:
         return np.concatenate([winners, *tied]), np.concatenate([losers, *tied[::-1]])
 
 
-def _are_numbers(values: Any) -> bool:
-    return convert_to_values(values).dtype.kind in "biuf"
+@dataclass(frozen=True, eq=False)
+class Orders:
+    """Orders of items, the best first.
+
+    Attributes
+    ----------
+    items : ndarray of shape (n_items,) of str
+        Names of the items, sorted.
+    item : ndarray of shape (n_entries,), int64
+        Place in ``items`` of every item of every order, order after order, the best first.
+    stage : ndarray of shape (n_entries,), int64
+        Number of better groups of the order, from 0; tied items have the same.
+    indptr : ndarray of shape (n_orders + 1,), int64
+        Start of each order among the entries.
+    weight : ndarray of shape (n_orders,), float64
+        Number of times that each order counts.
+    clusters : ndarray of shape (n_orders, n_ways), int64
+        Codes of annotators and the like.
+    cluster_names : tuple of str
+        Names of their columns.
+
+    Examples
+    --------
+    >>> from rankwise.preferences import Orders
+    >>> orders = Orders.from_lists(["tea > coffee = milk", ["milk", "tea"]])
+    >>> orders.items.tolist(), orders.item.tolist(), orders.stage.tolist()
+    (['coffee', 'milk', 'tea'], [2, 0, 1, 1, 2], [0, 1, 1, 0, 1])
+    """
+
+    items: NDArray[np.str_]
+    item: Int64Array
+    stage: Int64Array
+    indptr: Int64Array
+    weight: Float64Array
+    clusters: Int64Array = field(default_factory=lambda: np.zeros((0, 0), dtype=np.int64))
+    cluster_names: tuple[str, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.indptr) - 1
+
+    @property
+    def order(self) -> Int64Array:
+        """Order of each entry."""
+        return np.repeat(np.arange(len(self)), np.diff(self.indptr))
+
+    @classmethod
+    def from_lists(
+        cls,
+        orders: Iterable[Any],
+        *,
+        sample_weight: ArrayLike | None = None,
+        clusters: ArrayLike | None = None,
+        where: Where = AT_ROW,
+    ) -> Orders:
+        """Orders from lists of items.
+
+        Parameters
+        ----------
+        orders : iterable of orders
+            Each is a list of names, the best first, in which a list, tuple or set holds tied
+            items: ``["a", ("b", "c")]``; or text such as ``"a > b = c"``. Missing entries (None,
+            NaN) in place of items are skipped, as at the end of rows of a table.
+        sample_weight : array-like of shape (n_orders,), optional
+            Number of times that each order counts.
+        clusters : array-like of shape (n_orders,) or (n_orders, n_ways), optional
+            Annotator of each order.
+        where : callable
+            Description of an order by its number, for messages.
+
+        Raises
+        ------
+        ValueError
+            If an order names an item twice, or has fewer than two items, or a name is missing.
+        """
+        names: list[Any] = []
+        stages: list[int] = []
+        sizes = []
+        if not isinstance(orders, Iterable):
+            raise TypeError(f"orders must be lists of items, got {orders!r}. Pass a list of them.")
+        for row, order in enumerate(orders):
+            groups = _split_order(order, where(row))
+            for stage, group in enumerate(groups):
+                names += group
+                stages += [stage] * len(group)
+            sizes.append(sum(map(len, groups)))
+        objects = np.empty(len(names), dtype=object)
+        objects[:] = names
+        return cls._of_entries(objects, stages, sizes, sample_weight, clusters, where)
+
+    @classmethod
+    def from_ranks(
+        cls,
+        ranks: ArrayLike,
+        items: Iterable[str] | None = None,
+        *,
+        sample_weight: ArrayLike | None = None,
+        clusters: ArrayLike | None = None,
+    ) -> Orders:
+        """Orders from a table of ranks with one column per item.
+
+        Parameters
+        ----------
+        ranks : array-like of shape (n_orders, n_items)
+            Smaller is better, equal ranks are ties. NaN and 0: not ranked.
+        items : iterable of str, optional
+            Names of the columns. None: those of a frame.
+        sample_weight, clusters : array-like, optional
+            As in :meth:`from_lists`.
+        """
+        names = list(getattr(ranks, "columns", ()) if items is None else items)
+        table = convert_to_values(ranks)
+        if table.ndim != 2 or table.dtype.kind not in "biuf" or table.shape[1] != len(names):
+            raise ValueError(
+                f"ranks must be numbers of shape (n_orders, n_items) with n_items={len(names)} "
+                f"names, got {table.dtype} of shape {table.shape}. Pass items=[...]."
+            )
+        table = np.where(table == 0, np.nan, table.astype(np.float64))
+        order, column = np.nonzero(~np.isnan(table))
+        ranked = table[order, column]
+        sorting = np.lexsort((column, ranked, order))
+        order, column, ranked = order[sorting], column[sorting], ranked[sorting]
+        stage = _number_stages(order, ranked)
+        sizes = np.bincount(order, minlength=len(table))
+        objects = np.array([str(name) for name in names], dtype=object)[column]
+        return cls._of_entries(objects, stage, sizes, sample_weight, clusters, AT_ROW)
+
+    @classmethod
+    def _of_entries(
+        cls, names: Any, stages: Any, sizes: Any, sample_weight: Any, clusters: Any, where: Where
+    ) -> Orders:
+        sizes = np.asarray(sizes, dtype=np.int64)
+        n = len(sizes)
+        if not n:
+            raise ValueError("orders must hold at least one order, got none.")
+        if (sizes < 2).any():
+            row = int((sizes < 2).argmax())
+            raise ValueError(
+                f"an order must have two items or more, got {sizes[row]} at {where(row)}. Drop "
+                "such orders: they say nothing."
+            )
+        indptr = np.concatenate([[0], np.cumsum(sizes)])
+        codes, texts = code_ids(
+            names, "items", lambda entry: where(int(np.searchsorted(indptr, entry, "right")) - 1)
+        )
+        by_name = np.argsort(np.array(texts, dtype=object))
+        place = np.empty(len(texts), dtype=np.int64)
+        place[by_name] = np.arange(len(texts))
+        items = text_array([texts[code] for code in by_name])
+        weight = np.ones(n) if sample_weight is None else check_weight(sample_weight, n)
+        ways, named = check_clusters(clusters, n)
+        stage = np.asarray(stages, dtype=np.int64)
+        made = cls(items, place[codes], stage, indptr, weight, ways, named)
+        key = np.sort(made.order * len(items) + made.item)
+        twice = key[1:][key[1:] == key[:-1]]
+        if len(twice):
+            row, item = divmod(int(twice[0]), len(items))
+            raise ValueError(
+                f"an order must name an item once, got {str(items[item])!r} twice at {where(row)}."
+            )
+        return made if (weight > 0).all() else made._take(np.flatnonzero(weight > 0))
+
+    def _take(self, rows: Int64Array) -> Orders:
+        """Some orders, with the items that occur in them."""
+        entries = np.isin(self.order, rows)
+        kept, item = np.unique(self.item[entries], return_inverse=True)
+        sizes = np.diff(self.indptr)[rows]
+        return Orders(
+            self.items[kept],
+            item.astype(np.int64),
+            self.stage[entries],
+            np.concatenate([[0], np.cumsum(sizes)]),
+            self.weight[rows],
+            self.clusters[rows] if self.clusters.shape[1] else self.clusters,
+            self.cluster_names,
+        )
 
 
 def check_covariates(covariates: Any, n: int) -> tuple[Float64Array, tuple[str, ...]]:
@@ -176,19 +371,14 @@ def check_covariates(covariates: Any, n: int) -> tuple[Float64Array, tuple[str, 
             f"covariates must have shape (n_comparisons, n_covariates) with n_comparisons={n}, got "
             f"{table.shape}. Pass one row per comparison."
         )
-    check_finite_covariates(table, "row {}".format)
-    return table, names or tuple(f"x{j}" for j in range(table.shape[1]))
-
-
-def check_finite_covariates(table: Float64Array, where: Any) -> None:
-    """Raise ValueError if a covariate is missing or infinite."""
     bad = ~np.isfinite(table).all(axis=1)
     if bad.any():
         row = int(bad.argmax())
         raise ValueError(
-            f"covariates must be finite, got {table[row].tolist()} at {where(row)}. Drop or fill "
+            f"covariates must be finite, got {table[row].tolist()} at row {row}. Drop or fill "
             "such rows."
         )
+    return table, names or tuple(f"x{j}" for j in range(table.shape[1]))
 
 
 def check_clusters(clusters: Any, n: int) -> tuple[Int64Array, tuple[str, ...]]:
@@ -205,28 +395,10 @@ def check_clusters(clusters: Any, n: int) -> tuple[Int64Array, tuple[str, ...]]:
         )
     names = names or tuple(f"cluster{j}" for j in range(table.shape[1]))
     codes = [
-        code_clusters(column, f"clusters {name!r}")
+        code_ids(column, f"clusters {name!r}")[0]
         for column, name in zip(table.T, names, strict=True)
     ]
     return np.stack(codes, axis=1), names
-
-
-FIRST, TIE, SECOND = 0, 1, 2
-# In any case. Judges that find both answers bad prefer neither.
-WORDS = {
-    **dict.fromkeys(("first", "a", "left", "item_a", "model_a", "home", "true"), FIRST),
-    **dict.fromkeys(("second", "b", "right", "item_b", "model_b", "away", "false"), SECOND),
-    **dict.fromkeys(
-        (
-            "tie", "draw", "equal", "both", "neither", "none", "tie (bothbad)", "both_bad",
-            "bothbad", "both bad", "same",
-        ),
-        TIE,
-    ),
-}  # fmt: skip
-NUMBERS = {1.0: FIRST, 0.5: TIE, 0.0: SECOND}
-_NO_WORD = -1
-AT_ROW: Where = "row {}".format
 
 
 def code_outcomes(
@@ -243,8 +415,7 @@ def code_outcomes(
 
     ``first`` and ``second`` are places in ``items``. With ``numbers``, values are 1, 0.5 and 0;
     otherwise they are names of items or words, and a text that is both is a name. ``sides`` are two
-    more words for the first and the second item: the names of their columns. ``where`` describes a
-    row in messages.
+    more words for the first and the second item: the names of their columns.
     """
     if len(values) != len(first):
         raise ValueError(
@@ -255,11 +426,9 @@ def code_outcomes(
         return _code_numbers(values, where)
     codes, texts = code_ids(values, "winners", where)
     places = {name: place for place, name in enumerate(items.tolist())}
-    words = (
-        WORDS
-        if sides is None
-        else WORDS | {sides[0].casefold(): FIRST, sides[1].casefold(): SECOND}
-    )
+    words = WORDS
+    if sides is not None:
+        words = WORDS | {sides[0].casefold(): FIRST, sides[1].casefold(): SECOND}
     item = np.array([places.get(text, -1) for text in texts], dtype=np.int64)[codes]
     word = np.array([words.get(text.casefold(), _NO_WORD) for text in texts], dtype=np.int64)[codes]
     outcome = np.select(
@@ -325,9 +494,6 @@ def _code_numbers(values: Any, where: Where) -> Int64Array:
     return outcome.astype(np.int64)
 
 
-Where = Callable[[int], str]
-
-
 def code_ids(values: Any, name: str, where: Where = AT_ROW) -> tuple[Int64Array, list[str]]:
     """Code of each id, and the text of each code in the order of first appearance.
 
@@ -370,11 +536,6 @@ def code_items(
     return codes[0], codes[1], text_array(items)
 
 
-def code_clusters(values: Any, name: str, where: Where = AT_ROW) -> Int64Array:
-    """Code of each cluster id."""
-    return code_ids(values, name, where)[0]
-
-
 def split_pairs(pairs: Any) -> tuple[NDArray[Any], NDArray[Any]]:
     """The two columns of a table of pairs."""
     if isinstance(pairs, Sequence):  # NumPy would turn numbers beside text into text
@@ -405,3 +566,60 @@ def code_known_items(pairs: Any, items: NDArray[np.str_]) -> tuple[Int64Array, I
         )
     places = np.array([known[name] for name in names.tolist()], dtype=np.int64)
     return places[first], places[second]
+
+
+def order_entries(
+    order_ids: Int64Array,
+    names: Any,
+    ranks: Float64Array,
+    weight: Float64Array | None,
+    clusters: Int64Array | None,
+    where: Where,
+) -> Orders:
+    """Orders of a long table with one row per order and item; equal ranks are ties."""
+    sorting = np.lexsort((np.arange(len(ranks)), ranks, order_ids))
+    order, ranked = order_ids[sorting], ranks[sorting]
+    first = np.flatnonzero(np.diff(order, prepend=-1))
+    sizes = np.bincount(order)
+    return Orders._of_entries(
+        np.asarray(names)[sorting],
+        _number_stages(order, ranked),
+        sizes,
+        weight,
+        clusters,
+        lambda row: f"the order of {where(int(sorting[first[row]]))}",
+    )
+
+
+def _number_stages(order: Int64Array, ranked: Float64Array) -> Int64Array:
+    """Number of better ranks within the order of each sorted entry."""
+    new_order = np.diff(order, prepend=-1) != 0
+    steps = np.cumsum(np.diff(ranked, prepend=np.nan) != 0)
+    # A new order begins a new rank even if the number is that of the entry before.
+    steps += np.cumsum(new_order)
+    starts = np.flatnonzero(new_order)
+    rank_steps = steps - np.repeat(steps[starts], np.diff(np.append(starts, len(order))))
+    return rank_steps.astype(np.int64)
+
+
+def _split_order(order: Any, place: str) -> list[list[Any]]:
+    """Groups of tied items, the best first."""
+    if isinstance(order, str):
+        # A no-break space, for instance, belongs to a name.
+        groups = [
+            [name.strip(" \t\r\n") for name in group.split("=")] for group in order.split(">")
+        ]
+        if any("" in group for group in groups):
+            raise ValueError(f"an order as text must read 'a > b = c', got {order!r} at {place}.")
+        return groups
+    if not isinstance(order, Iterable):
+        raise TypeError(
+            f"an order must be a list of items or text, got {type(order).__name__} at {place}."
+        )
+    groups = []
+    for entry in order:
+        if isinstance(entry, list | tuple | set | frozenset):
+            groups.append(sorted(entry) if isinstance(entry, set | frozenset) else list(entry))
+        elif not is_missing(entry):
+            groups.append([entry])
+    return groups

@@ -60,21 +60,11 @@ class Tuned:
 def fit(estimator: Any, train: RankingData, vali: RankingData | None = None) -> list[str]:
     """Fit in place on the training part; return notes on data that the estimator did not accept.
 
-    Parameters
-    ----------
-    estimator : object with ``fit(X, y, …)``
-        Estimator to fit. It receives ``qid``, ``sample_weight`` (if the data have it) and
-        ``X_val, y_val, qid_val`` (if ``vali`` is given), as far as its signature names them.
-        Pipelines and searches receive ``qid``, ``groups`` and ``sample_weight`` if one of their
-        parts requests these by metadata routing. A plain regressor receives only X and y.
-        Estimators of rankwise also store the feature names of ``train``.
-    train, vali : RankingData
-        Training and validation parts.
-
-    Returns
-    -------
-    list of str
-        Notes, for instance that sample weights were not used.
+    The estimator receives ``qid``, ``sample_weight`` (if the data have it) and ``X_val, y_val,
+    qid_val`` (if ``vali`` is given), as far as its signature names them. Pipelines and searches
+    receive ``qid``, ``groups`` and ``sample_weight`` if one of their parts requests these by
+    metadata routing. A plain regressor receives only X and y. Estimators of rankwise also store the
+    feature names of ``train``.
     """
     X, names = prepare_rows(estimator, train)
     offered: dict[str, Any] = {"qid": train.qid, "groups": train.qid}

@@ -274,12 +274,7 @@ def drop_negative(qrels: Qrels) -> Qrels:
 def compare_verdicts(
     query: Int64Array, people: Float64Array, model: Float64Array, confidence: float
 ) -> tuple[float, float, float, float, float]:
-    """Shares of two judges, their difference and its interval; queries are clusters.
-
-    Returns
-    -------
-    people, model, bias, low, high : float
-    """
+    """Shares of two judges, their difference (bias) and its ends; queries are clusters."""
     error = model - people
     bias, n = float(error.mean()), np.bincount(query)
     low = high = math.nan

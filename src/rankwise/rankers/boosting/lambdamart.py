@@ -593,8 +593,8 @@ class LambdaMART(TreeScores):
         self.columns_ = earlier.continue_codes(columns)
         data = check_fit(self, self.columns_.encode(table), y, qid, sample_weight, allow_nan=True)
         earlier.check(self.n_features_in_, self.n_estimators)
-        X_val = None if X_val is None else self._encode(X_val)
-        held_out = check_validation(self, data, X_val, y_val, qid_val, allow_nan=True)
+        rows_val = None if X_val is None else self._encode(X_val)
+        held_out = check_validation(self, data, rows_val, y_val, qid_val, allow_nan=True)
         positions = None if position is None else check_positions(position, data)
         self._set_score_name(data.y)
         if follows_measure(self.objective, self.decay) and data.y.min() < data.y.max():

@@ -301,8 +301,8 @@ class AutoRanker(CategoricalInput, Ranker):
         given = check_fit(self, self.columns_.encode(table), y, qid, sample_weight, allow_nan=True)
         names = getattr(self, "feature_names_in_", None)
         self.columns_, given = limit_categories(self.columns_, given, names)
-        X_val = None if X_val is None else self._encode(Table.of(X_val).without_times()[0])
-        validation = check_validation(self, given, X_val, y_val, qid_val, allow_nan=True)
+        rows_val = None if X_val is None else self._encode(Table.of(X_val).without_times()[0])
+        validation = check_validation(self, given, rows_val, y_val, qid_val, allow_nan=True)
         self._set_score_name(given.y)
         self.is_sparse_ = is_sparse(given.X) and given.X.shape[0] * given.X.shape[1] > _MOST_DENSE
         data, position = self._merged(given)

@@ -201,11 +201,13 @@ def level_of(settings: Settings) -> str:
 
 def not_separable(rows: list[dict[str, Any]], settings: Settings) -> list[str]:
     """Line of the rankers that may be as good as the best, with differences and intervals."""
-    found = [
-        f"{row['ranker']} ({row['diff']:+.4f}, {_interval_of_difference(row)})"
-        for row in rows
-        if row["separable"] is False
-    ]
+    found = []
+    for row in rows:
+        if row["separable"] is False:
+            interval = "not bounded"  # as far as any value, or none
+            if row["diff_low"] is not None and row["diff_high"] is not None:
+                interval = f"{row['diff_low']:+.4f} to {row['diff_high']:+.4f}"
+            found.append(f"{row['ranker']} ({row['diff']:+.4f}, {interval})")
     if not found:
         return []
     more = len(found) - _MOST_NAMED
@@ -214,12 +216,6 @@ def not_separable(rows: list[dict[str, Any]], settings: Settings) -> list[str]:
         f"Not separable from the best, p >= {1 - settings.confidence:g} (difference, "
         f"{joint_interval(settings)}): {named}."
     ]
-
-
-def _interval_of_difference(row: dict[str, Any]) -> str:
-    if row["diff_low"] is None or row["diff_high"] is None:  # as far as any value, or none
-        return "not bounded"
-    return f"{row['diff_low']:+.4f} to {row['diff_high']:+.4f}"
 
 
 def _sides(row: dict[str, Any], name: str) -> list[float]:

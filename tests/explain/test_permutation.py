@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from sklearn.inspection import permutation_importance
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 from rankwise import LambdaMART, RankingTree, RidgeRanker
 from rankwise.explain import permutation_importances
@@ -71,6 +71,21 @@ def test_frames_pipelines_and_ordinal_estimators(judged):
     tree = RankingTree().fit(X, pd.Categorical(names[y], names, ordered=True))
     found = permutation_importances(tree, X, names[y], measure="MAE", random_state=0)
     assert found.ranked()[0][0] == "x0"
+
+
+@pytest.mark.parametrize("has_nulls", [False, True])
+def test_polars_frames_keep_their_nulls(has_nulls, judged):
+    pl = pytest.importorskip("polars")
+    X, y, qid = judged
+    filled = np.where(has_nulls & (X < -1), 0.0, X)
+    frame = pl.DataFrame(X, schema=list("abcd"))
+    frame = frame.with_columns(pl.when(pl.all() >= -1).then(pl.all())) if has_nulls else frame
+    fill = FunctionTransformer(lambda frame: frame.fill_null(0.0).to_numpy())
+    model = make_pipeline(fill, RidgeRanker()).fit(frame, y, ridgeranker__qid=qid)
+    found = permutation_importances(model, frame, y, qid, random_state=1, n_repeats=2)
+    model = RidgeRanker().fit(filled, y, qid=qid)
+    expected = permutation_importances(model, filled, y, qid, random_state=1, n_repeats=2)
+    np.testing.assert_allclose(found.repeats, expected.repeats, atol=1e-12)
 
 
 def test_wrong_arguments_are_named(judged):

@@ -71,6 +71,13 @@ def test_thresholds_among_the_rows_leave_less_error(rng):
     assert (found / distances**2).mean() < 0.5 * (uniform / distances**2).mean()
 
 
+def test_two_values_have_all_thresholds_between_them():
+    X = np.stack([np.arange(200) >= 77, np.linspace(0, 1, 200)], axis=1)
+    nodes = RandomPerceptrons("stump", 200, random_state=0).fit(X)
+    of_two = nodes.biases_[nodes.weights_ == 0]
+    assert len(of_two) > 50 and of_two.min() > 0 and of_two.max() < 1
+
+
 @pytest.mark.parametrize("kernel", ["perceptron", "stump"])
 def test_sparse_rows_and_row_order(kernel, rng):
     X = rng.normal(size=(60, 5)) * (rng.random((60, 5)) < 0.4)

@@ -4,15 +4,16 @@
 where an operator, a constant or a choice can change. One process imports a copy of the library in
 which each place holds what was there and what shall be tried, collects the tests, and forks:
 
-1. one run of the tests as they are, of up to eight cases of each function and 1.5 s, in which each
-   place notes the test that reaches it, also from another process. If a place is not reached, the
-   other cases run as well;
+1. one run of the tests as they are, of up to three cases of each function and 0.7 s, in which each
+   place notes the test that reaches it, also from another process. If a place is not reached,
+   some other cases run as well;
 2. one run for each mutant, of the tests that reached its place, the fastest cases of each function
-   first, up to the first failure; then of all cases of these functions. Tests beyond 60 s in each
-   of the two are cut, and the line says so.
+   first, then of the other cases of these functions, up to the first failure. Of each of the two,
+   tests beyond 60 s in all are left out.
 
 Expressions that run at import are changed in the file, in a process of their own, and judged by
-all tests, as are compiled kernels, which hold one expression only. The copy keeps its compiled
+all tests. Kernels, which hold one expression only, have processes of their own as
+well, and so has every mutant where threads run after the imports. The copy keeps its compiled
 kernels (``.numba-cache-mutants``). Most packages take a minute.
 
 ``--store`` writes a line for each mutant into ``random.csv``; ``--missed`` tries those again that
@@ -59,9 +60,10 @@ COLUMNS = [
     *("package", "seed", "path", "line", "before", "after"),
     *("verdict", "reason", "tests", "commit"),
 ]
-FIRST_TESTS, MOST_CASES = 25, 8
-MOST_SECONDS, MOST_OF_FUNCTION = 60.0, 1.5  # of CPU time
+FIRST_TESTS, MOST_CASES = 25, 3
+MOST_SECONDS, MOST_OF_FUNCTION = 60.0, 0.7  # of CPU time
 IMPORTED = ("numpy", "scipy.sparse.linalg", "scipy.stats", "sklearn.utils", "pandas", "numba")
+NOT_REACHED = "no test reaches it"
 SHORTEST, LONGEST = 30.0, 1200.0  # seconds after which a run is taken to hang
 # What each place calls; pytest names the running test in the environment, also to other processes.
 CHOICE = """
@@ -291,13 +293,11 @@ class Copy:
             raise SystemExit(f"The tests do not run:\n{self.tail()}")
         for place, chosen, seconds, verdict in json.loads(verdicts.read_text()):
             mutant = mutants[place]
-            yield mutant, verdict if mutant.is_choice else self._judge(mutant, chosen, seconds)
+            yield mutant, self._judge(mutant, chosen, seconds) if verdict is None else verdict
 
     def _judge(self, mutant: RandomMutant, chosen: list[str], seconds: float) -> str:
         files = {mutant.path: mutant.put_into(self._source(mutant.path).read_bytes())}
         arguments = sorted({test.partition("::")[0] for test in chosen})
-        if not arguments:
-            return "no test reaches it"
         # Numba's cache does not see edits in kernels of other files.
         own = self.folder / "cache-of-mutant"
         shutil.rmtree(own, ignore_errors=True)
@@ -381,7 +381,7 @@ def forked(work: Callable[[], int], seconds: float) -> int:
             sys.stdout.flush()
             sys.stderr.flush()
             os._exit(status)
-    limit = time.monotonic() + 3 * SHORTEST + 15 * seconds
+    limit = time.monotonic() + SHORTEST + 15 * seconds
     while (ended := os.waitpid(worker, os.WNOHANG)) == (0, 0):
         time.sleep(0.02)
         if time.monotonic() > limit:  # what never ends is noticed
@@ -394,7 +394,7 @@ def run_items(items: list[pytest.Item], *, stop: bool, most: float = math.inf) -
     """Run collected tests, cases of a function for up to ``most`` seconds: 1 if one failed."""
     spent: dict[str, float] = {}
     for item, following in zip(items, [*items[1:], None], strict=True):
-        function, start = item.nodeid.partition("[")[0], cpu_seconds()
+        function, start = _function(item.nodeid), cpu_seconds()
         if spent.get(function, 0.0) < most:
             item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
             spent[function] = spent.get(function, 0.0) + cpu_seconds() - start
@@ -430,6 +430,7 @@ class _Forks:
     def __init__(self, copy: Copy, mutants: list[RandomMutant]) -> None:
         self.folder, self.mutants = copy.folder, mutants
         self.outcomes = copy.folder / "outcomes"
+        self.functions: dict[str, list[str]] = {}
         self.failed: set[str] = set()
         self.clock = 0.0
 
@@ -443,50 +444,51 @@ class _Forks:
             return None
         self.outcomes.write_text("")
         (self.folder / "reached").write_text("")
-        functions: dict[str, list[pytest.Item]] = {}
         for item in session.items:
-            functions.setdefault(item.nodeid.partition("[")[0], []).append(item)
-        sample = [item for cases in functions.values() for item in _spread(cases)]
-        forked(lambda: run_items(sample, stop=False, most=MOST_OF_FUNCTION), LONGEST)
+            self.functions.setdefault(_function(item.nodeid), []).append(item.nodeid)
+        by_name = {item.nodeid: item for item in session.items}
+        # A fork has no threads but the one that called it; Polars may have started its own.
+        may_fork = len(os.listdir("/proc/self/task")) == 1
+
+        def run(tests: Iterable[str], limit: float) -> None:
+            items = [by_name[test] for test in tests]
+            if may_fork:
+                forked(lambda: run_items(items, stop=False, most=MOST_OF_FUNCTION), limit)
+            else:
+                run_items(items, stop=False, most=MOST_OF_FUNCTION)
+
+        run((test for cases in self.functions.values() for test in _spread(cases)), LONGEST)
         seconds, reached = self._read()
         if not all(reached[place] for place, m in enumerate(self.mutants) if not m.at_import):
             ran = seconds.keys() | self.failed
-            rest = [item for item in session.items if item.nodeid not in ran]
-            forked(lambda: run_items(rest, stop=False), LONGEST)
+            run([test for test in by_name if test not in ran], MOST_SECONDS / 4)
             seconds, reached = self._read()
-        by_name = {item.nodeid: item for item in session.items}
         verdicts = []
         for place, mutant in enumerate(self.mutants):
-            tests = list(seconds if mutant.at_import else reached[place])
-            verdict, chosen = (
-                "no test reaches it" if not tests else "",
-                _fastest_first(tests, seconds),
-            )
-            if (
-                mutant.is_choice
-                and tests
-                and not self._fails(place, [by_name[t] for t in chosen], seconds)
-            ):
-                # All cases of these functions: the others take about as long as those that ran.
-                names = {test.partition("[")[0] for test in tests}
-                every = [item.nodeid for name in names for item in functions[name]]
-                of_function = {test.partition("[")[0]: took for test, took in seconds.items()}
-                guessed = {
-                    test: seconds.get(test, of_function[test.partition("[")[0]]) for test in every
-                }
-                ran = set(chosen)
-                more = _fastest_first(
-                    [test for test in every if test not in ran | self.failed], guessed
-                )
-                if not (more and self._fails(place, [by_name[t] for t in more], guessed)):
-                    verdict = f"passes {len(ran) + len(more)} of {len(every)} tests"
-            verdicts.append((place, chosen, sum(seconds[test] for test in chosen), verdict))
+            tests, total = self._judges(seconds if mutant.at_import else reached[place], seconds)
+            verdict: str | None = None if tests else NOT_REACHED
+            if tests and mutant.is_choice and may_fork:
+                items = [by_name[test] for test in tests]
+                failed = forked(lambda: _run_with(place, items), total)  # noqa: B023
+                verdict = "" if failed else f"passes {len(tests)} tests"
+            verdicts.append((place, tests, total, verdict))
         (self.folder / "verdicts").write_text(json.dumps(verdicts))
         return True
 
-    def _fails(self, place: int, items: list[pytest.Item], seconds: dict[str, float]) -> bool:
-        total = sum(seconds[item.nodeid] for item in items)
-        return forked(lambda: _run_with(place, items), total) != 0
+    def _judges(
+        self, reached: dict[str, Any], seconds: dict[str, float]
+    ) -> tuple[list[str], float]:
+        """Tests that reach a place, then the other cases of their functions, and their seconds."""
+        first, total = _fastest_first(list(reached), seconds)
+        of_function = {_function(test): seconds[test] for test in reached}
+        others = {
+            test: took
+            for function, took in of_function.items()
+            for test in self.functions[function]
+            if test not in reached and test not in self.failed
+        }
+        more, extra = _fastest_first(list(others), others)
+        return first + more, total + extra
 
     def _read(self) -> tuple[dict[str, float], list[dict[str, None]]]:
         seconds: dict[str, float] = {}
@@ -516,7 +518,11 @@ class _Forks:
         return reached
 
 
-def _spread(cases: list[pytest.Item]) -> list[pytest.Item]:
+def _function(test: str) -> str:
+    return test.partition("[")[0]
+
+
+def _spread(cases: list[str]) -> list[str]:
     """A few cases of a test function, first and last among them."""
     n = min(len(cases), MOST_CASES)
     return [cases[k * (len(cases) - 1) // max(n - 1, 1)] for k in range(n)]
@@ -528,20 +534,19 @@ def _run_with(place: int, items: list[pytest.Item]) -> int:
     return run_items(items, stop=True)
 
 
-def _fastest_first(tests: list[str], seconds: dict[str, float]) -> list[str]:
+def _fastest_first(tests: list[str], seconds: dict[str, float]) -> tuple[list[str], float]:
     """The fastest case of each function, then the next; from the 25th on, file by file."""
     ranks: dict[str, int] = {}
     order = []
     for test in sorted(tests, key=seconds.__getitem__):
-        function = test.partition("[")[0]
-        ranks[function] = ranks.get(function, 0) + 1
-        order.append((ranks[function], seconds[test], test))
+        ranks[_function(test)] = ranks.get(_function(test), 0) + 1
+        order.append((ranks[_function(test)], seconds[test], test))
     chosen, total = [], 0.0
     for _, took, test in sorted(order):
-        total += took
-        if total <= MOST_SECONDS or not chosen:
+        if not chosen or total + took <= MOST_SECONDS:
             chosen.append(test)
-    return chosen[:FIRST_TESTS] + sorted(chosen[FIRST_TESTS:])
+            total += took
+    return chosen[:FIRST_TESTS] + sorted(chosen[FIRST_TESTS:]), total
 
 
 def _with_choices(raw: bytes, mutants: dict[int, RandomMutant]) -> bytes:

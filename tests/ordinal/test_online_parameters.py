@@ -78,6 +78,7 @@ def test_number_of_pranks_stays_as_begun(combine, features, begun, later, square
     fitted = AggregatePRank(combine, n_prank=begun, random_state=0, **features, shuffle=False).fit(
         X, y
     )
+    fitted.coin_seed_ = 0  # a seed like any other, also for files
     for learner in (fitted, rankwise.load(fitted.save(tmp_path / "model"))):
         message = f"n_prank must stay .* {begun}, got {later}"
         assert_refused(learner, {"n_prank": later}, message, X, y)

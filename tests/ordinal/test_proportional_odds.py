@@ -209,6 +209,7 @@ def test_search_of_C(rng):
     np.testing.assert_allclose(model.coef_, alone.coef_, rtol=1e-6, atol=1e-9)
     chosen = ProportionalOdds(C="val").fit(noisy, y, X_val=noisy[:40], y_val=y[:40])
     assert chosen.C_ in chosen.path_["C"]
+    np.testing.assert_allclose(chosen.path_["C"], 10.0 ** np.arange(-3, 3))
     single = ProportionalOdds().fit(noisy, y)
     assert not hasattr(single, "cv_results_")
     with pytest.raises(ValueError, match="C must be a number or a list"):
@@ -221,11 +222,13 @@ def test_refit_forgets_standard_errors(rng):
     assert not hasattr(model.set_params(C=1.0).fit(X, y), "standard_errors_")
 
 
-def test_saved_with_infinite_C(rng, tmp_path):
+@pytest.mark.parametrize("C", [np.inf, 0.1])
+def test_saved_with_any_C(C, rng, tmp_path):
     X, y = drawn(rng)
-    model = ProportionalOdds(C=np.inf).fit(X, y)
+    model = ProportionalOdds(C=C).fit(X, y)
     again = rankwise.load(model.save(tmp_path / "model"))
-    np.testing.assert_array_equal(again.standard_errors_, model.standard_errors_)
+    if np.isinf(C):
+        np.testing.assert_array_equal(again.standard_errors_, model.standard_errors_)
     np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
 
 

@@ -293,6 +293,7 @@ def test_fingerprint_names_the_training_data(rng):
         fingerprint(X, y, sample_weight=np.arange(1, 401)), fingerprint(X[1:], y[1:]),
     ]  # fmt: skip
     assert len({name, *others}) == 1 + len(others)
+    assert {len(sha256) for sha256 in (name, *others)} == {16}
 
 
 # Damaged and foreign files -----------------------------------------------------------------------

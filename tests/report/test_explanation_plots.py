@@ -32,6 +32,8 @@ def test_bars_of_a_pair(fitted):
     assert sum(widths) == pytest.approx(explained.score_a - explained.score_b)
     labels = [label.get_text() for label in axes.get_yticklabels()]
     assert labels == [*(f"x{j}" for j in order[:4]), "2 others"]
+    few, many = (plot_contributions(explained, most=most).get_figheight() for most in (1, 5))
+    assert 0.5 < few < many < 4
 
 
 def test_bars_of_a_ranking(fitted):
@@ -60,6 +62,7 @@ def test_lines_of_feature_effects(fitted):
         np.testing.assert_array_equal(axes.lines[0].get_ydata(), effect.mean)
     (axes,) = plot_feature_effect(effects[0]).axes
     (band,) = axes.collections
+    assert not any(band.get_linewidths())
     corners = band.get_paths()[0].vertices
     for place, value in enumerate(effects[0].grid):
         ends = corners[corners[:, 0] == value][:, 1]

@@ -7,8 +7,9 @@ import pytest
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 
+from rankwise import leaderboard
 from rankwise.metrics.significance import average_ranks
-from rankwise.report import plot_critical_difference, write_report
+from rankwise.report import plot_critical_difference, plot_rank_intervals, write_report
 from rankwise.report.axes import light
 from rankwise.report.rank_diagram import draw_ranks, rank_diagram
 
@@ -76,8 +77,15 @@ def test_the_drawing_has_a_bar_for_every_clique_and_a_line_for_every_name(boards
     np.testing.assert_allclose([x[0] for x in ends], ranks.ranks)
     shown = [text.get_text() for text in axes.texts]
     assert f"critical difference {ranks.critical_difference:.2f}" in shown
-    for name, rank in zip(ranks.names, ranks.ranks, strict=True):
-        assert {f"{name}\u2002{rank:.2f}", f"{rank:.2f}\u2002{name}"} & set(shown)
+    for place, (name, rank) in enumerate(zip(ranks.names, ranks.ranks, strict=True)):
+        is_left = place < 3
+        assert (f"{name}\u2002{rank:.2f}" if is_left else f"{rank:.2f}\u2002{name}") in shown
+
+
+def test_drawings_of_rank_intervals_grow_with_the_rankers(board):
+    two = leaderboard({"a": [0.5, 0.6, 0.4], "b": [0.4, 0.6, 0.3]})
+    few, many = (plot_rank_intervals(b).get_figheight() for b in (two, board))
+    assert 1 < few < many < 4
 
 
 def test_few_blocks_give_a_critical_difference_beyond_the_axis(rng, tmp_path):

@@ -91,6 +91,7 @@ def test_thresholds_cut_the_scores_of_every_class(labelled):
     vertical = [line.get_xdata()[0] for line in axes.lines if line.get_xdata()[0] not in (0, 1)]
     np.testing.assert_allclose(sorted(vertical), model.thresholds_)
     assert axes.get_title(loc="left") == "OrdinalColumn"
+    assert axes.get_ylim()[0] < 0  # below the line of the lowest class
 
 
 def test_what_thresholds_cannot_be_drawn_of(labelled):

@@ -168,6 +168,8 @@ def test_the_lint_section_tells_what_lint_found(tmp_path, board):
     found = Page(text).text
     assert "queries in two parts" in found
     assert f"train and test: {data.n_queries} of {data.n_queries}" in found
+    bars = np.array(re.findall(r'<rect x="([0-9.]+)" y="2" width="([0-9.]+)"', text), dtype=float)
+    assert bars.sum(axis=1).max() == pytest.approx(180, abs=0.1)
     without = write_report(board, tmp_path / "none.html").read_text("utf-8")
     assert 'id="data"' not in without
     assert "#data" not in without

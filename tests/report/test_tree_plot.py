@@ -101,6 +101,9 @@ def test_scores_and_gains_of_one_tree_of_many(judged):
     widths = np.sort([bar.get_width() for bar in bars])
     lengths = np.sort(np.abs(tree.values[leaves]))
     np.testing.assert_allclose(widths / widths[-1], lengths / lengths[-1])
+    lines = [line for line in figure.axes[0].lines if np.ptp(line.get_ydata()) == 0]
+    np.testing.assert_allclose([np.ptp(line.get_xdata()) for line in lines], widths[-1])
+    assert len(lines) == len(inner)
     assert shown != words(plot_tree(ranker, tree=0))
     assert not figure.legends
 

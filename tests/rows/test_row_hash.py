@@ -88,3 +88,13 @@ def test_canonical_order_holds_whole_queries_of_its_sizes_whatever_the_order(row
         found.append((ordered, X[order][places] + 0.0, y[order][places]))
     for one, other in zip(*found, strict=True):
         np.testing.assert_array_equal(one, other)
+
+
+def test_whole_weights_order_queries_as_repeated_rows_do(rows):
+    X, y, qid = rows[:60], np.arange(60.0) % 3, np.repeat(np.arange(20), 3)
+    weight = 1 + np.arange(60) % 4
+    places, _ = canonical_order(X, y, QueryGroups.from_qid(qid, 60), weight.astype(float))
+    again = np.repeat(np.arange(60), weight)
+    groups = QueryGroups.from_qid(qid[again], len(again))
+    repeated = again[canonical_order(X[again], y[again], groups)[0]]
+    assert list(dict.fromkeys(qid[places])) == list(dict.fromkeys(qid[repeated]))

@@ -18,7 +18,7 @@ from scipy import sparse
 from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
-from sklearn.svm import SVC
+from sklearn.svm import SVC, SVR
 from sklearn.tree import DecisionTreeRegressor
 
 import rankwise
@@ -81,6 +81,13 @@ def whole(path, make):
     return change
 
 
+def descending(matrix):
+    """A CSR whose second row ends before it begins."""
+    matrix = matrix.copy()
+    matrix.indptr[1:3] = matrix.indptr[2], matrix.indptr[1]
+    return matrix
+
+
 def out_of_shape(matrix):
     """A CSR whose first index is far outside."""
     matrix = matrix.copy()
@@ -136,11 +143,13 @@ CASES = [
     ("lsrrank", whole("kernel_.function", lambda _: np.add), r"kernel\.function must be the"),
     ("svr polynomial", whole("kernel_.degree", lambda _: 10**9), r"degree must be at most 1000"),
     ("rankrls sparse", whole("X_fit_", out_of_shape), r"X_fit\.indices must hold numbers below"),
+    ("rankrls sparse", whole("X_fit_", descending), r"X_fit\.indptr must hold .* ascending order"),
     ("rankrls nystroem", whole("nystroem_.offset", lambda a: a[:-1]), r"offset must have shape"),
     ("prank", entry("hypotheses_.weights", (0, 0), np.inf), r"_\.weights must hold finite"),
     ("prank", whole("kernel", lambda _: "rbf"), r"PRank: kernel must stay as it was"),
     ("voted_prank", whole("survival_", lambda a: a[:-1]), r"survival_ must have shape"),
     ("poly_ordinal_svm products", entry("terms_.factors", (0, 0), 9), r"factors must .* below"),
+    ("poly_ordinal_svm products", entry("terms_.factors", (0, 0), -1), r"factors must list the"),
     ("list_net", whole("weights_", lambda w: [*w[:-1], w[-1][None]]), r"weights_ must have shapes"),
     ("boltz_rank", entry("selected_features_", 0, 9), r"selected_features_ must .* below"),
     # Labels.
@@ -148,6 +157,7 @@ CASES = [
     ("plst", whole("components_", lambda a: a[:, :-1]), r"components_ must have shape"),
     ("label_powerset", entry("label_sets_", (0, 0), 2), r"label_sets_ must hold numbers <= 1"),
     ("ordinal_reduction", whole("classes_", lambda c: c[[0, 0, 1]]), r"classes_ must .* distinct"),
+    ("ordinal_reduction", whole("classes_", lambda c: c.astype(complex)), r"array of class labels"),
     ("query_scaling", entry("scale_", 0, -1.0), r"scale_ must hold numbers >= 0"),
     ("random_perceptrons stumps", entry("weights_", 0, 3), r"weights_ must"),
     # Other libraries.
@@ -208,6 +218,7 @@ def test_support_vectors_are_checked(kind, rng):
     X = {"rbf": X, "precomputed": X @ X.T, "sparse": sparse.csr_matrix(X)}[kind]
     machine = SVC(kernel="precomputed" if kind == "precomputed" else "rbf").fit(X, y)
     check_model(machine)
+    check_model(SVR(kernel=machine.kernel).fit(X, y))
     for change in (
         whole("_dual_coef_", lambda a: a[:, :-1]), whole("_intercept_", lambda a: a[:-1]),
         whole("_n_support", lambda a: a[:-1]), entry("_n_support", 0, 2**30),

@@ -282,6 +282,7 @@ def test_first_of_equal_grid_points_wins(rng):
 def test_default_grids_are_the_paper_s():
     np.testing.assert_allclose(np.log10(LAM_GRID), np.arange(-5, 2), atol=1e-12)
     np.testing.assert_array_equal(np.log2(C_GRID), np.arange(1, 26))
+    assert ELMRank().cv == 10
 
 
 def test_draws_are_those_of_single_rankers_and_average(rng):

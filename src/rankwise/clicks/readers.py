@@ -225,30 +225,21 @@ def _load(source: Any, given: dict[str, Any], extra: Sequence[str] = ()) -> dict
     if isinstance(source, Path):
         with open_parquet(source) as file:
             check_size(source, file.metadata)
-            names = _choose_columns(file.schema_arrow.names, given)
-            _check_extra(extra, file.schema_arrow.names)
+            names = _choose_columns(file.schema_arrow.names, given, extra)
             found: Any = valid(file.read(columns=list(dict.fromkeys([*names.values(), *extra]))))
     elif isinstance(source, DelimitedFile):
-        names = _choose_columns(source.header(), given)
-        _check_extra(extra, source.header())
+        names = _choose_columns(source.header(), given, extra)
         types = {
             name: pa.string() if role in (*IDS, "click") else pa.float64()
             for role, name in names.items()
         }
         found = source.table(types | dict.fromkeys(extra, pa.string()))
     else:
-        names = _choose_columns([str(name) for name in source.columns], given)
-        _check_extra(extra, source.columns)
+        names = _choose_columns([str(name) for name in source.columns], given, extra)
         wanted = dict.fromkeys([*names.values(), *extra])
         found = {name: _arrow(source.get_column(name)) for name in wanted}
     columns = {role: found[name] for role, name in names.items()}
     return columns | {name: found[name] for name in extra}
-
-
-def _check_extra(extra: Sequence[str], columns: Sequence[str]) -> None:
-    missing = [name for name in extra if name not in columns]
-    if missing:
-        raise ValueError(f"column {missing[0]!r} is missing; there are {', '.join(columns)}.")
 
 
 def _arrow(column: nw.Series[Any]) -> Any:
@@ -262,8 +253,10 @@ def _arrow(column: nw.Series[Any]) -> Any:
         return column.to_list()
 
 
-def _choose_columns(columns: Sequence[str], given: dict[str, Any]) -> dict[str, str]:
-    """Column of each role that has one."""
+def _choose_columns(
+    columns: Sequence[str], given: dict[str, Any], extra: Sequence[str]
+) -> dict[str, str]:
+    """Column of each role that has one; ``extra`` columns must be there."""
     chosen = {}
     for role, name in given.items():
         if name is False or not isinstance(name, str | None):
@@ -283,6 +276,9 @@ def _choose_columns(columns: Sequence[str], given: dict[str, Any]) -> dict[str, 
             )
         if name is not None:
             chosen[role] = name
+    missing = [name for name in extra if name not in columns]
+    if missing:
+        raise ValueError(f"column {missing[0]!r} is missing; there are {', '.join(columns)}.")
     if given["weight"] is None and "weight" not in chosen:
         chosen |= _first("impressions", IMPRESSIONS, columns)
     if chosen["query"].lower() not in TEXTS:

@@ -22,6 +22,7 @@ from rankwise.metrics.spec import parse
 from rankwise.persistence import Save
 from rankwise.prediction import grades_of
 from rankwise.runtime.finite import FiniteResults
+from rankwise.runtime.frames import Table
 from rankwise.structure.state_rules import (
     TRAINED_ON,
     ClassLabels,
@@ -199,7 +200,7 @@ class OrdinalRanker(FiniteResults, Save, RanksRows, ClassifierMixin, BaseEstimat
 
 def check_ordinal_fit(
     estimator: OrdinalRanker,
-    X: FrameLike,
+    X: FrameLike | Table,
     y: ArrayLike | None,
     qid: ArrayLike | QueryGroups | None,
     sample_weight: ArrayLike | None = None,

@@ -484,9 +484,9 @@ class RankingTree(TreeRanker):
         self._validate_params()
         vars(self).pop("cv_results_", None)
         data = self._read(X, y, qid, sample_weight)
-        X_val = None if X_val is None else self._encode(X_val)
+        rows_val = None if X_val is None else self._encode(X_val)
         validation = check_validation(
-            self, data, X_val, y_val, qid_val, accept_sparse=False, allow_nan=True
+            self, data, rows_val, y_val, qid_val, accept_sparse=False, allow_nan=True
         )
         tree = self._choose_tree(data, validation)
         self.tree_ = prune(tree, self.ccp_alpha)

@@ -296,10 +296,11 @@ class McRank(Ranker):
                 # All classifiers of a fit share a seed.
                 random_state=int(check_random_state(self.random_state).randint(2**31 - 1)),
             )
+        targets = [classes]
         if self.form == "ordinal":
-            reached = range(1, n_classes)
-            return [clone(classifier).fit(rows, (classes >= k).astype(np.int64)) for k in reached]
-        return [clone(classifier).fit(rows, classes)]
+            targets = [(classes >= k).astype(np.int64) for k in range(1, n_classes)]
+        classifiers: list[Any] = [clone(classifier) for _ in targets]
+        return [c.fit(rows, target) for c, target in zip(classifiers, targets, strict=True)]
 
     def _is_staged(self) -> bool:
         """Whether the classifiers provide probabilities after every round."""

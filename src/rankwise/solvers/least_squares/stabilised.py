@@ -53,12 +53,9 @@ FOLD_COST, SYSTEM_COST = 5e6, 10.0
 TOGETHER, MOST_OUTPUTS = 5, 1_000_000
 
 
-@dataclass(frozen=True, eq=False)
-class StabilisedFit:
-    """Solutions of (8) on all rows, and the squared error of held-out rows."""
-
-    coefs: list[Float64Array]  # one (G, n) per draw
-    errors: Float64Array | None  # (n_draws, G)
+# Solutions of (8) on all rows, one array (G, n) per draw, and the squared error of held-out rows,
+# (n_draws, G), if there are any.
+StabilisedFit = tuple[list[Float64Array], Float64Array | None]
 
 
 # Statistics for one draw: of all rows; of the training rows of each fold, made when needed; and of
@@ -94,7 +91,7 @@ def _fit_draws(
         elif held:
             errors.append(_squared_errors(inner, held[0]))
         coefs.append(back(inner))
-    return StabilisedFit(coefs, np.array(errors) if errors else None)
+    return coefs, np.array(errors) if errors else None
 
 
 def sum_rows(problem: Problem, criterion: Problem | None, phi: BlockMap) -> DrawGrams:
@@ -215,7 +212,7 @@ def _fit_blocks(
     n_threads = None if len(maps) * m * n > 2e5 else 1
     parts = list(thread_imap(work, range(0, len(maps), step), n_threads))
     fits = [fit for part in parts for fit in part]
-    return StabilisedFit([coef for coef, _ in fits], np.array([error for _, error in fits]))
+    return [coef for coef, _ in fits], np.array([error for _, error in fits])
 
 
 def sum_row_folds(problem: Problem, folds: Sequence[Int64Array], phi: BlockMap) -> DrawGrams:

@@ -222,7 +222,7 @@ def test_bad_arguments_are_named():
         holm([0.2, 1.2])
     with pytest.raises(ValueError, match="level must lie between"):
         bootstrap_interval([1.0, 2.0], level=95)
-    with pytest.raises(ValueError, match="'bca' or 'percentile', got 'basic'"):
+    with pytest.raises(ValueError, match="one of 'bca', 'percentile', got 'basic'"):
         bootstrap_interval([1.0, 2.0], method="basic")
     with pytest.raises(ValueError, match=r"strata must have shape \(2,\)"):
         bootstrap_interval([1.0, 2.0], strata=[1])

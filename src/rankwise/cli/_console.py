@@ -31,6 +31,7 @@ from typer.core import TyperCommand, TyperGroup
 from rankwise.runtime.messages import (
     LISTS,
     ArgumentError,
+    SourceError,
     convert_to_json,
     escape_hidden,
     settings_written,
@@ -297,6 +298,8 @@ class OptionCommand(TyperCommand):
         """Run the command; an ArgumentError becomes a UsageError if there is such an option."""
         try:
             return super().invoke(ctx)
+        except SourceError as error:
+            raise UsageError(one_line(error)) from error
         except ArgumentError as error:
             name = _OPTIONS.get(error.name, error.name)
             long = f"--{name.replace('_', '-')}"

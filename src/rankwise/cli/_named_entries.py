@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from rankwise.cli._console import UsageError
-from rankwise.cli._files import LetorLayout, first_index_of, first_index_of_model
+from rankwise.cli._files import LetorLayout, first_index_of_model
 from rankwise.cli._options import make_ranker, ranker_entry, split_list
 
 ALL = "all"
@@ -98,6 +98,7 @@ def number_columns(entries: Mapping[str, Any], data: Any, paths: Sequence[str]) 
     Elsewhere in the library, unnamed columns are called by their place, from 1.
     """
     from rankwise.datasets import FoldedData, RankingData
+    from rankwise.datasets.judged_source import first_index_of
 
     columns = columns_of(entries)
     if not columns:

@@ -16,17 +16,15 @@ import pyarrow as pa
 from rankwise.checks.exact_values import RowError
 from rankwise.cli._console import UsageError, waiting
 from rankwise.cli._data import load_table
-from rankwise.cli._files import (
-    ScoreFormat,
+from rankwise.cli._files import ScoreFormat, text_columns_of
+from rankwise.cli._options import NO_COLUMNS, ColumnOptions
+from rankwise.datasets.judged_source import (
     are_numbers,
     are_tables,
-    counts_from_0,
     exists,
     have_sizes,
     table_words,
-    text_columns_of,
 )
-from rankwise.cli._options import NO_COLUMNS, ColumnOptions
 from rankwise.datasets.readers.text_columns import id_column
 from rankwise.datasets.readers.textfiles import MAX_DECOMPRESSED_BYTES, find_files
 from rankwise.datasets.readers.trec import (
@@ -70,16 +68,16 @@ def chunks_to_score(
     names = getattr(estimator, "feature_names_in_", None)
     n_features = getattr(estimator, "n_features_in_", None)
     columns = replace(columns, categories=tuple(text_columns_of(estimator)))
-    if columns.ignore and not (all(map(exists, data)) and are_tables(data, columns)):
+    if columns.ignore and not (all(map(exists, data)) and are_tables(data, columns.words)):
         raise UsageError(
             f"--ignore leaves columns out by name, but those of {data[0]} have none. Drop it."
         )
     if len(data) == 1 and not exists(data[0]):
         return _slices(load_table(data, n_features, columns))
-    if are_tables(data, columns):
+    if are_tables(data, columns.words):
         if have_sizes(data) and are_numbers(data):
             return _slices(load_table(data, n_features, columns, None, first_index))
-        words = table_words(data, columns)
+        words = table_words(data, columns.words)
         fitted = names is not None and "features" not in words
         if names is not None and fitted:
             words["features"] = [str(name) for name in names]
@@ -97,7 +95,7 @@ def chunks_to_score(
     if n_features is None or have_sizes(data):
         return _slices(load_table(data, n_features, first_index=first_index))
     paths = tuple(map(Path, files))
-    zero_based = counts_from_0(first_index)
+    zero_based = "auto" if first_index is None else first_index == 0
     return iter(UnjudgedLetor(paths, n_features, np.float32, MAX_DECOMPRESSED_BYTES, zero_based))
 
 

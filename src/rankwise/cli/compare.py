@@ -149,7 +149,8 @@ def compare(
     Parameters are chosen on validation parts only. The last line is the path of the report.
     """
     from rankwise._registry import REGISTRY
-    from rankwise.cli._data import ignore_columns, load_folds, refuse_one_query
+    from rankwise.cli._data import load_folds, refuse_one_query
+    from rankwise.datasets.judged_source import ignore_columns
 
     if correction is Correction.max_t and test is not TestOfPair.t:
         raise UsageError(
@@ -173,7 +174,7 @@ def compare(
         data, cv, vali_data, test_data, columns, layout=layout_of(candidates)
     )
     candidates = number_columns(candidates, loaded, data)
-    loaded = ignore_columns(loaded, columns, data)
+    loaded = ignore_columns(loaded, columns.words, data)
     keys = [entry for entry in candidates.values() if isinstance(entry, str) and entry in REGISTRY]
     if len(keys) < len(candidates) or compares_rows(keys, wanted):
         refuse_one_query(loaded, data, columns)
@@ -341,7 +342,8 @@ def cv(
     Without --set, the ranker is tuned as in 'rankwise compare'. With --set, it keeps the given
     parameters; only open values (C=val, early stopping) are chosen on validation parts.
     """
-    from rankwise.cli._data import ignore_columns, load_folds, refuse_one_query
+    from rankwise.cli._data import load_folds, refuse_one_query
+    from rankwise.datasets.judged_source import ignore_columns
     from rankwise.selection.cells.candidates import takes_categories
 
     wanted = read_measures(measures, preset)
@@ -350,7 +352,7 @@ def cv(
     estimator = make_ranker(ranker, set_, random_state)
     columns = replace(columns, categories=takes_categories(estimator))
     loaded, n_folds = load_folds(data, cv, columns=columns)
-    loaded = ignore_columns(loaded, columns, data)
+    loaded = ignore_columns(loaded, columns.words, data)
     if compares_rows([ranker], wanted):
         refuse_one_query(loaded, data, columns)
     board = run(

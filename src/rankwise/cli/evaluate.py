@@ -295,7 +295,7 @@ def _show_judged(
     json: bool,
 ) -> None:
     """Show means of systems by human and machine judgements, and the bias by length."""
-    from rankwise.cli._files import expand_patterns
+    from rankwise.datasets.judged_source import expand_patterns
     from rankwise.selection import bias_by_length, evaluate_with_judge
 
     files: list[Any] = expand_patterns(machine)
@@ -355,7 +355,7 @@ def _refuse_runs(data: list[str]) -> None:
 def _judgments(data: list[str], columns: ColumnOptions) -> Qrels | RankingData:
     """Read judgements of documents, in files of any format, or judged data with document ids."""
     from rankwise.cli._data import load_table
-    from rankwise.cli._files import expand_patterns
+    from rankwise.datasets.judged_source import expand_patterns
     from rankwise.datasets.readers.results import read_judgements
 
     files: list[Any] = expand_patterns(data)

@@ -18,8 +18,8 @@ from rankwise.cli._console import (
     print_table,
     waiting,
 )
-from rankwise.cli._files import unpack_archives
 from rankwise.cli._options import MISSING_FOLDERS, Json, read_numbers
+from rankwise.runtime.files import COMPRESSIONS
 from rankwise.runtime.messages import check_choice
 
 if TYPE_CHECKING:
@@ -163,7 +163,7 @@ def _learnt(
 def _names(runs: list[Path]) -> list[str]:
     names = []
     for path in runs:
-        name = unpack_archives(path.name)
+        name = path.stem if path.suffix in COMPRESSIONS else path.name
         for suffix in (".run", ".txt", ".trec"):
             name = name.removesuffix(suffix)
         names.append(name or path.name)

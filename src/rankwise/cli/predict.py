@@ -21,11 +21,9 @@ from rankwise.cli._console import (
 )
 from rankwise.cli._files import (
     ScoreFormat,
-    data_name,
     first_index_of_model,
     format_of,
     name_lines,
-    place_of_row,
 )
 from rankwise.cli._options import (
     MISSING_FOLDERS,
@@ -105,9 +103,10 @@ def predict(
         predict_rows,
         write_scores,
     )
+    from rankwise.datasets.judged_source import place_of_row, source_name
 
     what = "class" if classes else "score"
-    told = _Tally(data_name(data))
+    told = _Tally(source_name(data))
     with waiting("Predicting"), name_lines(data, columns), warnings.catch_warnings():
         # The columns are already chosen by the model's feature names; rows come as an array.
         warnings.filterwarnings("ignore", "X does not have valid feature names")
@@ -120,7 +119,7 @@ def predict(
         if top is not None or as_trec:
 
             def where(row: int) -> str:
-                return place_of_row(data, columns, row) or f"row {row}"
+                return place_of_row(data, columns.words, row) or f"row {row}"
 
             tables = [best_of_each_query(join_tables(tables), top, as_trec, where)]
         if json and out is None:
@@ -137,7 +136,7 @@ def predict(
         return
     facts: dict[str, Any] = {
         "model": str(model),
-        "data": data_name(data),
+        "data": source_name(data),
         "rows": told.rows,
         "queries": len(told.queries),
         "format": "classes" if classes and form is ScoreFormat.scores else form.value,

@@ -26,14 +26,7 @@ import pyarrow.compute
 from rankwise.checks.exact_values import RowError
 from rankwise.clicks.log import ClickLog, is_text
 from rankwise.datasets.readers.delimited import DelimitedFile, name_file_in_errors
-from rankwise.datasets.readers.tables import (
-    check_size,
-    delimiter_of,
-    is_parquet,
-    open_parquet,
-    read_parquet,
-    valid,
-)
+from rankwise.datasets.readers.tables import delimiter_of, is_stored, open_stored
 from rankwise.datasets.readers.textfiles import MAX_DECOMPRESSED_BYTES, PathLike, read_text
 from rankwise.datasets.table_columns import ALL_DOCUMENT_NAMES, ALL_QUERY_NAMES
 from rankwise.runtime.frames import collect_frame, decimals_of
@@ -152,16 +145,16 @@ def _name_source(source: Any) -> AbstractContextManager[None]:
     """Make errors inside the block name the file, its lines and columns, if there is one."""
     if isinstance(source, DelimitedFile):
         with source.name_in_errors():
-            names = source.header()
+            names = source.header
         return source.name_in_errors(names)
     return name_file_in_errors(source) if isinstance(source, Path) else nullcontext()
 
 
 def _open(table: Any, sep: str | None) -> Any:
-    """A frame of narwhals, the path of a Parquet file, or a file of text."""
+    """A frame of narwhals, the path of a binary table, or a file of text."""
     if isinstance(table, str | os.PathLike):
         path = Path(table)
-        if is_parquet(path):
+        if is_stored(path):
             return path
         return DelimitedFile.of(path, delimiter_of(path, sep), MAX_DECOMPRESSED_BYTES)
     frame = collect_frame(table)
@@ -223,14 +216,13 @@ def _count_texts(query: Any, text: Any) -> dict[str, int]:
 def _load(source: Any, given: dict[str, Any], extra: Sequence[str] = ()) -> dict[str, Any]:
     """Columns of a table by role, as Arrow arrays; ``extra`` columns by name."""
     if isinstance(source, Path):
-        with open_parquet(source) as file:
-            check_size(source, file.metadata)
-            names = _choose_columns(file.schema_arrow.names, given)
-            _check_extra(extra, file.schema_arrow.names)
-            found: Any = valid(file.read(columns=list(dict.fromkeys([*names.values(), *extra]))))
+        stored = open_stored(source)
+        names = _choose_columns(stored.schema.names, given)
+        _check_extra(extra, stored.schema.names)
+        found: Any = stored.read(list(dict.fromkeys([*names.values(), *extra])))
     elif isinstance(source, DelimitedFile):
-        names = _choose_columns(source.header(), given)
-        _check_extra(extra, source.header())
+        names = _choose_columns(source.header, given)
+        _check_extra(extra, source.header)
         types = {
             name: pa.string() if role in (*IDS, "click") else pa.float64()
             for role, name in names.items()
@@ -669,8 +661,8 @@ def _records(source: Any) -> Iterator[Mapping[str, Any]]:
     """Documents of a file, a frame or a list."""
     if isinstance(source, str | os.PathLike):
         path = Path(source)
-        if is_parquet(path):
-            yield from read_parquet(path).to_pylist()
+        if is_stored(path):
+            yield from open_stored(path).read().to_pylist()
         else:
             with name_file_in_errors(path):
                 yield from _json_lines(path)

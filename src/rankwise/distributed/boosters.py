@@ -1,6 +1,7 @@
-"""Boosting libraries on a cluster: each worker holds whole queries, and all train one model.
+"""Boosted trees on a cluster: each worker holds whole queries, and all train one model.
 
-LambdaMART on Dask: only histograms are transferred; the model equals a single-machine fit.
+LightGBM and XGBoost exchange what they need; LambdaMART exchanges only histograms, and its model
+equals that of a single machine.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ Contributions of features, as text and bars.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -156,6 +156,22 @@ def contributions(
     return values, error
 
 
+def _mean_contributions(
+    ranker: Any,
+    table: Any,
+    rows: list[Sequence[Any]],
+    row: int,
+    others: Iterable[int],
+    n_orders: int,
+    random_state: np.random.RandomState,
+) -> tuple[Float64Array, bool]:
+    """Mean :func:`contributions` of a row against others, and whether they are exact."""
+    parts = [
+        contributions(ranker, table, rows, row, other, n_orders, random_state) for other in others
+    ]
+    return np.mean([part for part, _ in parts], axis=0), all(error is None for _, error in parts)
+
+
 def _check_one_row(name: str, table: Any, n_features: int) -> None:
     if table.shape != (1, n_features):
         raise ValueError(
@@ -218,52 +234,40 @@ def explain_ranking(
     groups = QueryGroups.from_qid(qid, table.shape[0])
     names = names_of(ranker, table)
     with convert_to_arrays(ranker, table) as (table,):
-        scores = scores_of(ranker, table)
-        values, exact = _share_scores(
-            ranker, table, groups, feature_perturbation, n_others, n_orders, random_state
-        )
+        scores, exact = scores_of(ranker, table), True
+        trees, additive = tree_games(ranker), is_additive(ranker)
+        check_game(feature_perturbation, additive or trees is not None)
+        if trees is not None:
+            values = _explain_by_trees(*trees, table, groups, feature_perturbation)
+        elif additive:
+            values = less_query_means(additive_parts(ranker, table), groups)
+        else:
+            random, rows = check_random_state(random_state), row_values(table)
+            values = np.zeros(table.shape)
+            for query in range(groups.n_queries):
+                members = groups.rows([query])
+                for row in members.tolist():
+                    others = members
+                    if len(members) > n_others:
+                        others, exact = random.choice(members, n_others, replace=False), False
+                    values[row], is_exact = _mean_contributions(
+                        ranker, table, rows, row, others.tolist(), n_orders, random
+                    )
+                    exact = exact and is_exact
     return RankingExplanation(names, values, scores, groups, exact)
 
 
-def _share_scores(
-    ranker: Any,
-    table: Any,
-    groups: QueryGroups,
-    feature_perturbation: str,
-    n_others: int,
-    n_orders: int,
-    random_state: Any,
-) -> tuple[Float64Array, bool]:
-    """Contributions to each row's score minus its query's mean, and whether they are exact."""
-    trees, additive = tree_games(ranker), is_additive(ranker)
-    check_game(feature_perturbation, additive or trees is not None)
-    if trees is not None:
-        games, encode = trees
-        encoded = encode(table)
-        if feature_perturbation == "tree_path_dependent":
-            return less_query_means(games.path_dependent(encoded), groups), True
-        starts, ends = groups.indptr[:-1], groups.indptr[1:]
-        encoded = groups.sort(encoded)
-        bounds = np.stack([starts, ends, starts, ends], axis=1)
-        return groups.unsort(games.interventional(encoded, encoded, bounds)), True
-    if additive:
-        return less_query_means(additive_parts(ranker, table), groups), True
-    random = check_random_state(random_state)
-    values, exact = np.zeros(table.shape), True
-    rows = row_values(table)
-    for query in range(groups.n_queries):
-        members = groups.rows([query])
-        for row in members.tolist():
-            others = members
-            if len(members) > n_others:
-                others, exact = random.choice(members, n_others, replace=False), False
-            parts = [
-                contributions(ranker, table, rows, row, other, n_orders, random)
-                for other in others.tolist()
-            ]
-            values[row] = np.mean([part for part, _ in parts], axis=0)
-            exact = exact and all(error is None for _, error in parts)
-    return values, exact
+def _explain_by_trees(
+    games: TreeGames, encode: Encode, table: Any, groups: QueryGroups, feature_perturbation: str
+) -> Float64Array:
+    """Exact contributions to each row's score minus the mean score of its query."""
+    rows = encode(table)
+    if feature_perturbation == "tree_path_dependent":
+        return less_query_means(games.path_dependent(rows), groups)
+    starts, ends = groups.indptr[:-1], groups.indptr[1:]
+    rows = groups.sort(rows)
+    bounds = np.stack([starts, ends, starts, ends], axis=1)
+    return groups.unsort(games.interventional(rows, rows, bounds))
 
 
 def less_query_means(values: Float64Array, groups: QueryGroups) -> Float64Array:
@@ -382,43 +386,25 @@ def explain_scores(
     if others.shape[0] == 0:
         raise ValueError("background must have at least one row, got 0. Pass rows to compare with.")
     with convert_to_arrays(ranker, table, others) as (table, others):
-        scores = scores_of(ranker, table)
-        values, expected, exact = _explain_against(
-            ranker, trees, table, others, n_orders, random_state
-        )
+        n, m = table.shape[0], others.shape[0]
+        scores, exact = scores_of(ranker, table), True
+        expected = float(scores_of(ranker, others).mean())
+        if trees is not None:
+            games, encode = trees
+            bounds = np.array([[0, n, 0, m]])
+            values = games.interventional(encode(table), encode(others), bounds)
+        elif is_additive(ranker):
+            parts = additive_parts(ranker, join(table, others))
+            values = parts[:n] - parts[n:].mean(axis=0)
+        else:
+            random, joined = check_random_state(random_state), join(table, others)
+            values, rows = np.zeros(table.shape), row_values(joined)
+            for row in range(n):
+                values[row], is_exact = _mean_contributions(
+                    ranker, joined, rows, row, range(n, n + m), n_orders, random
+                )
+                exact = exact and is_exact
     return ScoreExplanation(names, values, scores, expected, exact)
-
-
-def _explain_against(
-    ranker: Any,
-    trees: tuple[TreeGames, Encode] | None,
-    table: Any,
-    others: Any,
-    n_orders: int,
-    random_state: Any,
-) -> tuple[Float64Array, float, bool]:
-    """Contributions against other rows, their mean score, and whether the values are exact."""
-    n, m = table.shape[0], others.shape[0]
-    expected, exact = float(scores_of(ranker, others).mean()), True
-    if trees is not None:
-        games, encode = trees
-        bounds = np.array([[0, n, 0, m]])
-        values = games.interventional(encode(table), encode(others), bounds)
-    elif is_additive(ranker):
-        parts = additive_parts(ranker, join(table, others))
-        values = parts[:n] - parts[n:].mean(axis=0)
-    else:
-        random = check_random_state(random_state)
-        values, joined = np.zeros(table.shape), join(table, others)
-        rows = row_values(joined)
-        for row in range(n):
-            pairs = [
-                contributions(ranker, joined, rows, row, other, n_orders, random)
-                for other in range(n, n + m)
-            ]
-            values[row] = np.mean([part for part, _ in pairs], axis=0)
-            exact = exact and all(error is None for _, error in pairs)
-    return values, expected, exact
 
 
 @dataclass(frozen=True, eq=False)

@@ -110,6 +110,7 @@ def find_bins(
     n_categories: Any = None,
     n_threads: int | None = None,
     rows: Int64Array | None = None,
+    names: Sequence[str] | NDArray[Any] | None = None,
 ) -> Binning:
     """Cut every column of ``X`` into at most ``max_bins`` bins of about equal weight.
 
@@ -118,7 +119,7 @@ def find_bins(
     all of them. ``rows`` are the rows to read; None: all. ``weight`` >= 0 has one entry for each of
     these and counts as a number of repetitions; rows of weight 0 are ignored. ``n_categories``
     (n_features,) is at most 255 for nominal columns, which hold codes ``0 ... n_categories - 1``,
-    and each code is a bin; 0 for ordered columns.
+    and each code is a bin; 0 for ordered columns. ``names`` of columns are for messages.
 
     Threads (None: all) sort the columns, each in O(n log n) for n rows, or stored values of a
     sparse column. The result does not depend on the order of the rows, and repeating a row is
@@ -140,7 +141,7 @@ def find_bins(
     assert 2 <= max_bins <= MAX_BINS
     n_features = X.shape[1]
     nominal = np.zeros(n_features, dtype=np.int64) if n_categories is None else n_categories
-    check_category_numbers(nominal)
+    check_category_numbers(nominal, names)
     if weight is not None and not weight.all():
         kept = np.flatnonzero(weight)
         rows, weight = kept if rows is None else rows[kept], weight[kept]

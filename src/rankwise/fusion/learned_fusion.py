@@ -30,14 +30,15 @@ from rankwise.fusion.rules import RANK_CONSTANT
 from rankwise.fusion.run_pool import RunPool, convert_to_pool
 from rankwise.losses.score_loss import QUERY_WEIGHTS, QueryWeight
 from rankwise.losses.squared_loss import SquaredLoss
-from rankwise.rankers.basis_expansion import LINEAR_STRUCTURE, BasisExpansionRanker
-from rankwise.rankers.closed_form import (
+from rankwise.rankers.basis_expansion import (
+    LINEAR_STRUCTURE,
     MEAN_GRID,
     SELECTION_CONSTRAINTS,
+    BasisExpansionRanker,
     ColumnFeatures,
     build_closed_form,
 )
-from rankwise.rankers.kernel.rankrls import LSRRank
+from rankwise.rankers.rankrls import LSRRank
 from rankwise.runtime.finite import restore_on_error
 from rankwise.runtime.messages import check_choice, check_whole
 from rankwise.solvers.least_squares.path_selection import NonNegativePath

@@ -356,12 +356,8 @@ def _lower_missing(
 ) -> NDArray[np.float64]:
     """Scores with minus infinity for rows that were not retrieved."""
     mask = _mask("retrieved", retrieved, len(scores))
-    for spec, measure in measures.items():
-        if not measure.reads_from_top:
-            raise ValueError(
-                f"measure {spec!r} compares the scores of all rows, but {int((~mask).sum())} rows "
-                "were not retrieved. Use a measure of the top of the ranking, such as nDCG@10."
-            )
+    n_missing = int((~mask).sum())
+    _check_from_top(measures, f"the scores of all rows, but {n_missing} rows were not retrieved")
     scores = scores.astype(np.float64)
     scores[mask & (scores == -np.inf)] = np.nan  # a bad score, not a missing one
     scores[~mask] = -np.inf
@@ -396,14 +392,18 @@ def _grade_unjudged(
     absent = ~judged & np.isnan(y) if y.dtype.kind == "f" else np.zeros(len(y), dtype=bool)
     if not absent.any():
         return y
+    what = f"the labels of all rows, but {int(absent.sum())} rows are unjudged"
+    _check_from_top(measures, what, "Leave them out (RankingData.only_judged), or use")
+    return np.where(absent, 0.0, y)
+
+
+def _check_from_top(measures: dict[str, Measure], what: str, fix: str = "Use") -> None:
     for spec, measure in measures.items():
         if not measure.reads_from_top:
             raise ValueError(
-                f"measure {spec!r} compares the labels of all rows, but {int(absent.sum())} rows "
-                "are unjudged. Leave them out (RankingData.only_judged), or use a measure of the "
-                "top of the ranking, such as nDCG@10."
+                f"measure {spec!r} compares {what}. {fix} a measure of the top of the ranking, "
+                "such as nDCG@10."
             )
-    return np.where(absent, 0.0, y)
 
 
 def _mask(name: str, values: ArrayLike, n_samples: int) -> NDArray[np.bool_]:

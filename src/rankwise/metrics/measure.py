@@ -20,12 +20,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from rankwise.groups import QueryGroups
-from rankwise.prediction import Predictions
 from rankwise.typing import Float64Array
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # specs and presets are read without scikit-learn
+    from rankwise.groups import QueryGroups
     from rankwise.metrics.scored import ScoredGroups
+    from rankwise.prediction import Predictions
 
 Gain: TypeAlias = str | tuple[float, ...]
 Empty: TypeAlias = int | str
@@ -158,12 +158,10 @@ class Reversed(Measure):
             object.__setattr__(self, name, value)
 
     def from_groups(self, scored: ScoredGroups) -> Float64Array:
-        """One value per query; see :meth:`Measure.from_groups`."""
         return self.start - self.loss.from_groups(scored)
 
     @property
     def nanoseconds_per_row(self) -> float:
-        """Approximate time per row."""
         return self.loss.nanoseconds_per_row
 
     def prepare(self, scored: ScoredGroups) -> None:
@@ -171,7 +169,6 @@ class Reversed(Measure):
         self.loss.prepare(scored)
 
     def aggregate(self, values: Float64Array) -> float:
-        """Aggregate as the loss does."""
         return self.start - self.loss.aggregate(self.start - values)
 
     def __str__(self) -> str:

@@ -398,7 +398,12 @@ class OnlineRanker(ScoreProbabilities, OrdinalRanker):
         """Reset the hypotheses and record the parameters that shape the model."""
         n_columns = 0
         if self.kernel is None:
-            self._check_no_kernel_params()
+            warn_of_ignored_gamma(None, self.gamma)
+            if self.kernel_params is not None:
+                raise ValueError(
+                    f"kernel_params needs a kernel, got {self.kernel_params!r} with kernel=None. "
+                    "Remove kernel_params, or set kernel."
+                )
             n_columns = self._features().n_features_out
             if n_columns * self._n_hypotheses > MAX_WEIGHTS:
                 fix = 'kernel="linear"'
@@ -422,14 +427,6 @@ class OnlineRanker(ScoreProbabilities, OrdinalRanker):
 
     def _features(self) -> AffinePowers:
         return AffinePowers(self.n_features_in_, self.degree, self._constant)
-
-    def _check_no_kernel_params(self) -> None:
-        warn_of_ignored_gamma(None, self.gamma)
-        if self.kernel_params is not None:
-            raise ValueError(
-                f"kernel_params needs a kernel, got {self.kernel_params!r} with kernel=None. "
-                "Remove kernel_params, or set kernel."
-            )
 
     def _resolve(self, X: Matrix, streams: bool) -> Kernel:
         if self.degree != 1:

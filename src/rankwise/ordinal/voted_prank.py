@@ -294,7 +294,14 @@ class VotedPRank(Votes, OnlineRanker):
         replay_thresholds(moves[mistakes], codes[mistakes], path)
         self.threshold_path_ = np.concatenate([self.threshold_path_, path[1:]])
         if self.kernel is None:  # a kernel has already stored them
-            self.X_fit_ = _join_kept(self.X_fit_, X[order[mistakes]])
+            more = X[order[mistakes]]
+            if is_sparse(self.X_fit_):
+                both: Any = [self.X_fit_, sparse.csr_array(more, dtype=np.float64)]
+                joined: Any = sparse.vstack(both, format="csr")
+                self.X_fit_ = joined
+            else:
+                dense = densify(more).astype(np.float64, copy=False)
+                self.X_fit_ = np.concatenate([self.X_fit_, dense])
 
     def _publish(self) -> None:
         self.thresholds_ = self._half_steps()
@@ -329,15 +336,6 @@ class VotedPRank(Votes, OnlineRanker):
             values = kernel(X.astype(np.float64, copy=False), self.X_fit_)
         check_range(largest(values) * float(np.abs(self.dual_coef_).sum()))
         return np.ascontiguousarray(values, dtype=np.float64)
-
-
-def _join_kept(kept: Matrix, more: Matrix) -> Matrix:
-    """Kept rows followed by more rows, in float64, as CSR if the kept rows are CSR."""
-    if is_sparse(kept):
-        rows: Any = sparse.vstack([kept, sparse.csr_array(more, dtype=np.float64)], format="csr")
-        return rows
-    dense = densify(more)
-    return np.concatenate([kept, dense.astype(np.float64, copy=False)])
 
 
 LARGEST_SEED = 2**31 - 1

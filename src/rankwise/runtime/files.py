@@ -35,6 +35,8 @@ from functools import cache
 from pathlib import Path
 from typing import IO, Any, BinaryIO
 
+# Suffixes by which writers compress. Readers go by the first bytes.
+COMPRESSIONS = (".gz", ".bz2", ".xz", ".zst")
 _SHORT_WRITE = re.compile(r"\d+ requested and \d+ written")
 
 

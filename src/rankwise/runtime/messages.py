@@ -35,6 +35,16 @@ class ArgumentError(ValueError):
         return f"{self.name} {self.problem}"
 
 
+class SourceError(ArgumentError):
+    """Files, or settings of their columns, do not fit; wrong usage on the command line."""
+
+    def __init__(self, problem: str) -> None:
+        super().__init__("paths", problem)
+
+    def __str__(self) -> str:
+        return self.problem
+
+
 def check_choice(name: str, value: object, known: Collection[Any], fix: str = "") -> None:
     """Refuse a value that is none of the known ones; True is not 1."""
     if not any(

@@ -1,9 +1,9 @@
+from .cells.fold_tuning import Tuned as Tuned
+from .cells.fold_tuning import tune as tune
 from .cells.result_store import FoldInfo as FoldInfo
 from .cells.result_store import FoldResult as FoldResult
 from .cells.result_store import ResultStore as ResultStore
 from .cells.result_store import Settings as Settings
-from .cells.tuning import Tuned as Tuned
-from .cells.tuning import tune as tune
 from .comparison import compare as compare
 from .drift import DriftReport as DriftReport
 from .drift import find_drift as find_drift

@@ -13,8 +13,8 @@ import numpy as np
 
 from rankwise.checks.exact_values import id_texts, warn_of_missing_words
 from rankwise.datasets.readers.delimited import DelimitedFile
-from rankwise.datasets.readers.file_formats import is_json
-from rankwise.datasets.readers.tables import PARQUET, read_parquet
+from rankwise.datasets.readers.file_formats import is_binary_table, is_json
+from rankwise.datasets.readers.tables import is_stored, open_stored
 from rankwise.datasets.readers.text_columns import read_cells
 from rankwise.datasets.readers.textfiles import check_line_ends, open_text
 from rankwise.datasets.table_columns import ALL_DOCUMENT_NAMES, ALL_QUERY_NAMES
@@ -138,8 +138,8 @@ def read_file_cells(path: Path, sep: str | None, decimal: str | None = None) -> 
     """
     file = open_text(path)
     head = file.read(file.start, file.start + (1 << 16))
-    if head.startswith(b"PAR1") or path.suffix in PARQUET:
-        return read_frame_cells(wrap_frame(read_parquet(path)), decimal)
+    if is_stored(path) or is_binary_table(head):
+        return read_frame_cells(wrap_frame(open_stored(path).read()), decimal)
     check_line_ends(path, head)
     if is_json(head):
         raise ValueError(

@@ -19,7 +19,7 @@ from rankwise.datasets.readers.results import make_qrels, read_qrels
 from rankwise.datasets.readers.results import read_judgements as read_judgements
 from rankwise.datasets.readers.trec import Qrels, Run
 from rankwise.features.query_scaling import QueryScaler
-from rankwise.runtime.files import data_folders
+from rankwise.runtime.files import COMPRESSIONS, data_folders
 from rankwise.runtime.messages import check_choice
 from rankwise.text.documents import convert_to_queries, iterate_documents, read_lines
 from rankwise.text.query_document_features import QueryDocumentFeatures
@@ -259,7 +259,7 @@ def _index_by_id(
 
 
 def _find(folder: Path, name: str) -> Path:
-    for suffix in ("", ".gz", ".bz2", ".xz", ".zst"):
+    for suffix in ("", *COMPRESSIONS):
         path = folder / f"{name}{suffix}"
         if path.is_file():
             return path

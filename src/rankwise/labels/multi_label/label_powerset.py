@@ -276,12 +276,17 @@ class CalibratedLabelRanking(BinaryQuestions, MultiLabel):
         return tags
 
     def _fit(self, X: Matrix, Y: SparseMatrix, sample_weight: Float64Array | None) -> None:
-        contrasts = label_contrasts(Y.toarray(), sample_weight)
-        n_labels = Y.shape[1]
+        n_samples, n_labels = Y.shape
         first, second = np.triu_indices(n_labels, 1)
         virtual = np.column_stack([np.full(n_labels, n_labels), np.arange(n_labels)])
         self.pairs_ = np.concatenate([np.column_stack([first, second]), virtual]).astype(np.int64)
-        self._ask(X, contrasts)
+        # Questions of weight 1 for all pairs of labels, then for the virtual label, whose values
+        # are the last, with every label.
+        ones = Y.toarray()
+        values = np.hstack([-ones, 1 - 2 * ones, np.zeros((n_samples, 1))])
+        first = np.concatenate([first, np.full(n_labels, 2 * n_labels)]).astype(np.int64)
+        second = np.concatenate([second, n_labels + np.arange(n_labels)]).astype(np.int64)
+        self._ask(X, Contrasts(values, None, first, second, sample_weight))
 
     def _label_scores(self, X: Matrix) -> Float64Array:
         chosen, confidence = self._answers(X)
@@ -290,16 +295,3 @@ class CalibratedLabelRanking(BinaryQuestions, MultiLabel):
 
     def _predict_labels(self, X: Matrix) -> NDArray[np.bool_]:
         return self._label_scores(X) > 0
-
-
-def label_contrasts(Y: Float64Array, weight: Float64Array | None) -> Contrasts:
-    """Questions of weight 1 for all pairs of labels, then for the virtual label with every label.
-
-    ``Y`` is (n_samples, n_labels) of 0 and 1; ``weight`` (n_samples,) weights the rows.
-    """
-    n_samples, n_labels = Y.shape
-    values = np.hstack([-Y, 1 - 2 * Y, np.zeros((n_samples, 1))])
-    first, second = np.triu_indices(n_labels, 1)
-    first = np.concatenate([first, np.full(n_labels, 2 * n_labels)])
-    second = np.concatenate([second, n_labels + np.arange(n_labels)])
-    return Contrasts(values, None, first.astype(np.int64), second.astype(np.int64), weight)

@@ -59,7 +59,6 @@ class Misranking(QueryMeasure):
         object.__setattr__(self, "ties", float(self.ties))
 
     def from_groups(self, scored: ScoredGroups) -> Float64Array:
-        """One value per query; see :meth:`Measure.from_groups`."""
         pairs = scored.pairs
         wrong = pairs.misordered + self.ties * pairs.undecided
         share = wrong / np.maximum(pairs.ordered, 1)
@@ -84,7 +83,6 @@ class RankingError(QueryMeasure):
     empty: Empty = "skip"  # value of a query with one row
 
     def from_groups(self, scored: ScoredGroups) -> Float64Array:
-        """One value per query; see :meth:`Measure.from_groups`."""
         pairs = scored.pairs
         error = (pairs.misordered_gap + 0.5 * pairs.tied_f_gap) / np.maximum(pairs.total, 1)
         return self.fill_empty(error, pairs.total > 0)
@@ -116,7 +114,6 @@ class Tau(QueryMeasure):
         super().__post_init__()
 
     def from_groups(self, scored: ScoredGroups) -> Float64Array:
-        """One value per query; see :meth:`Measure.from_groups`."""
         pairs = scored.pairs
         agreement = pairs.ordered - pairs.undecided - 2 * pairs.misordered
         if self.variant == "a":
@@ -147,7 +144,6 @@ class Pearson(QueryMeasure):
     empty: Empty = "skip"  # value of a query whose labels are all equal
 
     def from_groups(self, scored: ScoredGroups) -> Float64Array:
-        """One value per query; see :meth:`Measure.from_groups`."""
         y, y_varies = _unit_scale(scored.y, scored)
         f, f_varies = _unit_scale(scored.scores, scored)
         yy, ff, yf = (sum_by_query(a * b, scored.indptr) for a, b in ((y, y), (f, f), (y, f)))
@@ -173,7 +169,6 @@ class Rho(QueryMeasure):
     empty: Empty = "skip"  # value of a query whose labels are all equal
 
     def from_groups(self, scored: ScoredGroups) -> Float64Array:
-        """One value per query; see :meth:`Measure.from_groups`."""
         from rankwise.kernels.ranking_agreement import multiply_ranks
 
         products = np.empty((scored.n_queries, 3))
@@ -221,7 +216,6 @@ class MSD(QueryMeasure):
     empty: Empty = "skip"  # value of a query of one row, which has no pair
 
     def from_groups(self, scored: ScoredGroups) -> Float64Array:
-        """One value per query; see :meth:`Measure.from_groups`."""
         with np.errstate(over="ignore", invalid="ignore"):
             residuals = centre_by_query(_residuals(scored), scored.indptr)
             msd = 2.0 * mean_by_query(residuals * residuals, scored.indptr)
@@ -246,7 +240,6 @@ class M1D(QueryMeasure):
     empty: Empty = "skip"  # value of a query of one row, which has no pair
 
     def from_groups(self, scored: ScoredGroups) -> Float64Array:
-        """One value per query; see :meth:`Measure.from_groups`."""
         from rankwise.kernels.ranking_agreement import mean_absolute_gaps
 
         m1d = np.empty(scored.n_queries)

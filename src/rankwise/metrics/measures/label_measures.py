@@ -1,31 +1,21 @@
 """Measures of labels: of predicted sets, of rankings, and with propensities.
 
-Measures of predicted sets of labels: Hamming loss, subset accuracy, F1 by row, label or pooled.
+Measures of predicted sets (Hamming loss, subset accuracy, F1 by row, label or pooled) need only the
+numbers of true, predicted and correctly predicted ones per row or per label. O(stored ones) for
+sparse matrices. Schapire & Singer 2000 (Hamming loss); Tsoumakas, Katakis & Vlahavas 2010.
 
-They need only the numbers of true, predicted and correctly predicted ones per row or per label.
-O(stored ones) for sparse matrices.
-
-References: Schapire & Singer 2000 (Hamming loss); Tsoumakas, Katakis & Vlahavas 2010.
-
-Measures of a ranking of labels, which depend on the ranks of the relevant labels of a row.
-
-A query is a row of a label matrix, and the rows of the query are the labels, as
-:func:`rankwise.metrics.evaluate_labels` builds them. Other queries with relevant rows work as well.
-R of the K labels are relevant. c_j is the number of labels whose score is at least that of label j
-(ties count against it); r_j is the number of relevant labels among them:
+In measures of a ranking of labels, a query is a row of a label matrix, and the rows of the query
+are the labels, as :func:`rankwise.metrics.evaluate_labels` builds them. Other queries with relevant
+rows work as well. R of the K labels are relevant. c_j is the number of labels whose score is at
+least that of label j (ties count against it); r_j is the number of relevant labels among them:
 
 - LRAP: mean over relevant j of r_j / c_j;
 - ranking loss: sum over relevant j of c_j - r_j, over R (K - R);
 - coverage: the largest c_j, the depth to which the ranking must be read to find all;
 - one-error: whether the first label is not relevant; the share of labels tied for the first rank.
 
-O(K R) per row; one-error O(K).
-
-References: Schapire & Singer 2000 (one-error, coverage, ranking loss, average precision);
-Tsoumakas, Katakis & Vlahavas 2010. Coverage counts from 1 as in scikit-learn; the first paper
-counts from 0.
-
-Propensities of labels, and a precision that gives rare labels more weight.
+O(K R) per row; one-error O(K). Schapire & Singer 2000. Coverage counts from 1 as in scikit-learn;
+the paper counts from 0.
 
 A true label of a row is recorded in the data only with probability p_l, its propensity, which is
 lower for rare labels [1]_. With N rows and N_l rows of label l,
@@ -106,7 +96,6 @@ class Hamming(SetMeasure):
     greater_is_better: ClassVar[bool] = False
 
     def by_row(self, rows: SetCounts, n_labels: int) -> Float64Array:
-        """One value per row."""
         return (rows.true + rows.predicted - 2 * rows.both) / n_labels
 
 
@@ -117,7 +106,6 @@ class SubsetAccuracy(SetMeasure):
     name: ClassVar[str] = "SubsetAccuracy"
 
     def by_row(self, rows: SetCounts, n_labels: int) -> Float64Array:
-        """One value per row."""
         right = (rows.both == rows.true) & (rows.both == rows.predicted)
         return right.astype(np.float64)
 
@@ -133,7 +121,6 @@ class F1(SetMeasure):
         check_choice(self.name, "empty", self.empty, EMPTY)
 
     def by_row(self, rows: SetCounts, n_labels: int) -> Float64Array | None:
-        """One value per row."""
         return rows.f1(self.empty)
 
 
@@ -213,7 +200,6 @@ class LRAP(RelevantRanks):
     empty: Empty = 1  # value of a row without relevant labels, or without irrelevant ones
 
     def from_groups(self, scored: ScoredGroups) -> Float64Array:
-        """One value per query; see :meth:`Measure.from_groups`."""
         ranks = self.ranks(scored)
         n = ranks[:, 0]
         return self.fill_empty(ranks[:, 1] / np.maximum(n, 1), (n > 0) & (n < scored.sizes))
@@ -232,7 +218,6 @@ class RankingLoss(RelevantRanks):
     empty: Empty = 0  # value of a row without relevant labels, or without irrelevant ones
 
     def from_groups(self, scored: ScoredGroups) -> Float64Array:
-        """One value per query; see :meth:`Measure.from_groups`."""
         ranks = self.ranks(scored)
         pairs = ranks[:, 0] * (scored.sizes - ranks[:, 0])
         return self.fill_empty(ranks[:, 3] / np.maximum(pairs, 1), pairs > 0)
@@ -248,7 +233,6 @@ class Coverage(RelevantRanks):
     empty: Empty = 0  # value of a row without relevant labels
 
     def from_groups(self, scored: ScoredGroups) -> Float64Array:
-        """One value per query; see :meth:`Measure.from_groups`."""
         ranks = self.ranks(scored)
         return self.fill_empty(ranks[:, 2], ranks[:, 0] > 0)
 
@@ -269,7 +253,6 @@ class OneError(BinaryMeasure):
         scored.need(self.ties, 1)
 
     def from_groups(self, scored: ScoredGroups) -> Float64Array:
-        """One value per query; see :meth:`Measure.from_groups`."""
         sums = scored.relevance(self.ties, self.rel, 1)
         return self.fill_empty(1.0 - sums[:, 4], sums[:, 0])
 
@@ -339,10 +322,8 @@ class PropensityPrecision(Measure):
         check_cutoff(self.name, self.cutoff)
 
     def prepare(self, scored: ScoredGroups) -> None:
-        """Announce the cut-off."""
         scored.need(self.ties, self.cutoff)
 
     def from_groups(self, scored: ScoredGroups) -> Float64Array:
-        """One value per query; see :meth:`Measure.from_groups`."""
         ones = np.ones(self.cutoff)
         return scored.sum_ranked(scored.y, self.ties, ones, self.cutoff) / self.cutoff

@@ -39,7 +39,6 @@ class RankLoss(QueryMeasure):
     empty: Empty = "skip"  # value of a query without rows
 
     def from_groups(self, scored: ScoredGroups) -> Float64Array:
-        """One value per query; see :meth:`Measure.from_groups`."""
         return self.fill_empty(self._loss(scored), scored.sizes > 0)
 
     def _loss(self, scored: ScoredGroups) -> Float64Array:
@@ -142,7 +141,6 @@ class Within(QueryMeasure):
         super().__post_init__()
 
     def from_groups(self, scored: ScoredGroups) -> Float64Array:
-        """One value per query; see :meth:`Measure.from_groups`."""
         near = (np.abs(scored.y - scored.scores) <= self.ranks).astype(np.float64)
         return self.fill_empty(mean_by_query(near, scored.indptr), scored.sizes > 0)
 
@@ -186,7 +184,6 @@ class Kappa(QueryMeasure):
         return 10.0 if self.weights == "quadratic" else 150.0
 
     def from_groups(self, scored: ScoredGroups) -> Float64Array:
-        """One value per query; see :meth:`Measure.from_groups`."""
         indptr = scored.indptr
         y, f = _scale_values(scored)
         varies = largest_by_query(y, indptr) > -largest_by_query(-y, indptr)

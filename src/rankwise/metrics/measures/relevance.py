@@ -1,49 +1,27 @@
 """Measures of relevant rows at the top: P, R, AP, RR, RBP; Bpref, infAP for incomplete judgements.
 
-Precision, recall, R-precision and success: counts of relevant rows at the top.
+With h relevant rows among the first k, R relevant rows and m rows in the query:
 
-With h relevant rows among the first k, R relevant rows and m rows in the query: P@k = h / k,
-R@k = h / R, Success@k = [h > 0]; Rprec is P@R. O(m) per query.
-
-Average precision: the mean, over relevant rows, of the precision at their ranks.
-
-AP@k = (1/N) Σ_{r ≤ k, relevant} (relevant rows down to r) / r, where N is the number of relevant
-rows of the query (trec_eval, LETOR), or min(k, that number) (LightGBM, XGBoost, CatBoost). O(m)
-per query of m rows.
-
-Reciprocal rank: 1 / rank of the first relevant row; its mean over queries is MRR.
-
-Rank-biased precision: a reader continues to the next row with probability p.
-
-RBP = (1 − p) Σ_r [relevant at r] p^(r−1). Its residual is what RBP could gain: the weight
-(1 − p) p^(r−1) of every unjudged row, and p^m for the ranks below the m that were read. With all
-judgements of a ranking of any length, RBP would lie between RBP and RBP + residual. O(m) per query
-of m rows.
-
-Reference: Moffat and Zobel 2008.
-
-Binary preference: how many judged rows that are not relevant rank above the relevant ones.
-
-bpref = (1/R) Σ_{relevant} (1 − min(n, R) / min(R, N)) over the retrieved relevant rows, where R and
-N are the numbers of relevant and of other judged rows of the query, and n is the number of the
-latter above the row. Unjudged rows do not count. O(m) per query of m rows.
-
-Reference: Buckley and Voorhees 2004, with the divisor of trec_eval since version 8.
-
-Inferred average precision: an estimate of AP from a judged sample of the pool.
-
-infAP = (1/R) Σ_{relevant} E(precision at its rank) over the judged relevant rows, R of them. With k
-rows above, of which c are in the pool and r relevant and n otherwise judged, the expected precision
-is 1 / (k + 1) + c / (k + 1) · (r + ε) / (r + n + 2 ε), ε = 0.00001: rows of the pool without a
-judgement are taken to be relevant as often as the judged ones, rows outside of the pool never.
-O(m) per query of m rows without ties.
-
-Reference: Yilmaz and Aslam 2006, with the smoothing of trec_eval.
-
-Shares of judged and of unjudged rows at the top of a ranking. O(m) per query of m rows.
-
-Judged@k = (rows with a judgement among the first k) / min(k, retrieved rows), Unjudged@k = 1 −
-Judged@k. They say how far another measure at the same cut-off rests on judgements.
+- P@k = h / k, R@k = h / R, Success@k = [h > 0]; Rprec is P@R. O(m).
+- AP@k = (1/N) Σ_{r ≤ k, relevant} (relevant rows down to r) / r, where N is R (trec_eval, LETOR) or
+  min(k, R) (LightGBM, XGBoost, CatBoost): the mean, over relevant rows, of the precision at their
+  ranks. O(m).
+- RR = 1 / rank of the first relevant row; its mean over queries is MRR.
+- RBP = (1 − p) Σ_r [relevant at r] p^(r−1): a reader continues to the next row with probability p.
+  Its residual is what RBP could gain: the weight (1 − p) p^(r−1) of every unjudged row, and p^m for
+  the ranks below the m that were read. With all judgements of a ranking of any length, RBP would
+  lie between RBP and RBP + residual. O(m). Moffat and Zobel 2008.
+- bpref = (1/R) Σ_{relevant} (1 − min(n, R) / min(R, N)) over the retrieved relevant rows, with N
+  other judged rows, n of them above the row. Unjudged rows do not count. O(m). Buckley and Voorhees
+  2004, with the divisor of trec_eval since version 8.
+- infAP = (1/R) Σ_{relevant} E(precision at its rank) over the judged relevant rows, an estimate of
+  AP from a judged sample of the pool. With k rows above, of which c are in the pool and r relevant
+  and n otherwise judged, the expected precision is
+  1 / (k + 1) + c / (k + 1) · (r + ε) / (r + n + 2 ε), ε = 0.00001: rows of the pool without a
+  judgement are taken to be relevant as often as the judged ones, rows outside of the pool never.
+  O(m) without ties. Yilmaz and Aslam 2006, with the smoothing of trec_eval.
+- Judged@k = (rows with a judgement among the first k) / min(k, retrieved rows), and Unjudged@k =
+  1 − Judged@k, say how far another measure at the same cut-off rests on judgements. O(m).
 """
 
 from __future__ import annotations
@@ -73,6 +51,14 @@ from rankwise.metrics.measure import (
 )
 from rankwise.metrics.scored import ScoredGroups
 from rankwise.typing import Float64Array
+
+
+class JudgementMeasure(TopMeasure):
+    """Base class of measures that tell rows without a judgement from other irrelevant rows."""
+
+    @property
+    def reads_judgements(self) -> bool:
+        return True
 
 
 class HitMeasure(BinaryMeasure):
@@ -266,7 +252,7 @@ class RankBiasedPrecision(BinaryMeasure):
 
 
 @dataclass(frozen=True)
-class RankBiasedResidual(TopMeasure):
+class RankBiasedResidual(JudgementMeasure):
     """Residual of rank-biased precision: the most that further judgements could add to RBP.
 
     The residual holds the weight of all ranks below the cut-off.
@@ -284,10 +270,6 @@ class RankBiasedResidual(TopMeasure):
         super().__post_init__()
         check_number(self.name, "p", self.p, 0, 1, open_ends=True)
 
-    @property
-    def reads_judgements(self) -> bool:
-        return True
-
     def from_groups(self, scored: ScoredGroups) -> Float64Array:
         unjudged = (~self.read_judged(scored)).astype(np.float64)
         weights = weigh_ranks(self.p, scored.largest)
@@ -304,7 +286,7 @@ def weigh_ranks(p: float, n: int) -> Float64Array:
 
 
 @dataclass(frozen=True)
-class BinaryPreference(BinaryMeasure):
+class BinaryPreference(JudgementMeasure, BinaryMeasure):
     """Binary preference of the judged rows."""
 
     name: ClassVar[str] = "Bpref"
@@ -313,10 +295,6 @@ class BinaryPreference(BinaryMeasure):
     rel: float = 1
     empty: Empty = "skip"  # value of a query without relevant rows
     ties: str = "mean"
-
-    @property
-    def reads_judgements(self) -> bool:
-        return True
 
     def from_groups(self, scored: ScoredGroups) -> Float64Array:
         judged = self.read_judged(scored)
@@ -347,7 +325,7 @@ class BinaryPreference(BinaryMeasure):
 
 
 @dataclass(frozen=True)
-class InferredAveragePrecision(BinaryMeasure):
+class InferredAveragePrecision(JudgementMeasure, BinaryMeasure):
     """Inferred average precision.
 
     Rows of the pool without a judgement have a negative grade in TREC's judgements. If the pool is
@@ -360,10 +338,6 @@ class InferredAveragePrecision(BinaryMeasure):
     rel: float = 1
     empty: Empty = "skip"  # value of a query without relevant rows
     ties: str = "mean"
-
-    @property
-    def reads_judgements(self) -> bool:
-        return True
 
     def from_groups(self, scored: ScoredGroups) -> Float64Array:
         judged = self.read_judged(scored)
@@ -382,7 +356,7 @@ class InferredAveragePrecision(BinaryMeasure):
 
 
 @dataclass(frozen=True)
-class Judged(TopMeasure):
+class Judged(JudgementMeasure):
     """Share of the first k rows that have a judgement; k is at most the number of retrieved rows.
 
     Differs from ir-measures: rows of a negative grade, which TREC gives to documents that were
@@ -394,10 +368,6 @@ class Judged(TopMeasure):
     empty: Empty = "skip"  # value of a query for which nothing was retrieved
     ties: str = "mean"
     cutoff: int | None = None  # k; None: all retrieved rows
-
-    @property
-    def reads_judgements(self) -> bool:
-        return True
 
     def from_groups(self, scored: ScoredGroups) -> Float64Array:
         return self.fill_empty(self.share(scored), scored.retrieved_sizes)

@@ -278,13 +278,14 @@ def _table(
     sampled = {"n_resamples": n_resamples, "random_state": random_state}
     runs = _runs_of(names, run_errors, method, interval)
     estimate = stratified_means(columns, strata)
-    ends = (
-        _t_ends(estimate, runs, level)
-        if interval == "t"
-        else bootstrap_intervals(columns, strata=strata, level=level, method=interval, **sampled)
-    )
     if interval == "t":
+        check_level(level)
+        of_runs = estimate if runs is None else add_errors(estimate, (runs.error, runs.freedom))
+        half = t_quantile(of_runs.freedom, level) * of_runs.error
+        ends = np.column_stack([estimate.mean - half, estimate.mean + half])
         ends = widen_near_bounds(columns, ends, None, strata, level)
+    else:
+        ends = bootstrap_intervals(columns, strata=strata, level=level, method=interval, **sampled)
     pairs = pair_differences(columns, strata, runs)
     reference = None if baseline is None else names.index(baseline)
     if correction == "max-t":
@@ -360,15 +361,6 @@ def _runs_of(
         )
     found = [run_errors.get(name, (0.0, 0.0)) for name in names]
     return RunErrors(*(np.array(part, dtype=np.float64) for part in zip(*found, strict=True)))
-
-
-def _t_ends(estimate: StratifiedMeans, runs: RunErrors | None, level: float) -> Float64Array:
-    """Student's t intervals of the means, as :func:`t_intervals`, with errors due to runs."""
-    check_level(level)
-    if runs is not None:
-        estimate = add_errors(estimate, (runs.error, runs.freedom))
-    half = t_quantile(estimate.freedom, level) * estimate.error
-    return np.column_stack([estimate.mean - half, estimate.mean + half])
 
 
 def _ranks(is_better: NDArray[np.bool_], order: Int64Array, n_counted: int) -> list[dict[str, Any]]:

@@ -29,9 +29,9 @@ from rankwise.selection.cells.candidates import (
     model_rows,
     unfreeze,
 )
+from rankwise.selection.cells.fold_tuning import tune
 from rankwise.selection.cells.measured import Measurement, summarise_predicted_ranks
 from rankwise.selection.cells.result_store import FAILED, SKIPPED, FoldResult, ResultStore
-from rankwise.selection.cells.tuning import tune
 from rankwise.selection.cells.workers import Parcel
 from rankwise.typing import Float64Array
 

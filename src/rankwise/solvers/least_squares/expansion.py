@@ -56,7 +56,7 @@ from rankwise.solvers.least_squares.leave_out import (
     leave_query_out,
 )
 from rankwise.solvers.least_squares.path_selection import PathFit
-from rankwise.tuning import Penalties, cv_splits, mean_measure, measure_refits
+from rankwise.tuning import Penalties, cv_splits, mean_measure
 from rankwise.typing import Float64Array, Int64Array, Matrix
 
 Penalise = Literal["norm", "coefficients"]
@@ -189,13 +189,17 @@ class ExpansionPath:
     def _measure_refits(
         self, measure: Measure, splits: Sequence[tuple[Int64Array, Int64Array]]
     ) -> Float64Array:
-        def scores(train: Int64Array, test: Int64Array) -> Float64Array:
+        rows = self.rows
+
+        def held_out(split: tuple[Int64Array, Int64Array]) -> Float64Array:
+            train, test = split
             coefs = self._coefs(train)
-            return self._K[test] @ coefs.T + self._intercepts(coefs, train)
+            scores = self._K[test] @ coefs.T + self._intercepts(coefs, train)
+            return mean_measure(measure, rows.y[test], scores, rows.groups.take(test))
 
         n_threads = self._n_threads(max((len(train) for train, _ in splits), default=0))
         with self._definite():
-            return measure_refits(measure, self.rows, splits, scores, n_threads)
+            return np.stack(list(thread_imap(held_out, splits, n_threads)))
 
     def _n_threads(self, n_train: int) -> int:
         """Number of folds solved at once for this size; small folds are solved one by one."""

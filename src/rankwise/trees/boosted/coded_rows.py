@@ -313,13 +313,15 @@ def bin_rows(
     n_threads: int | None = None,
     weight: Float64Array | None = None,
     n_categories: NDArray[Any] | None = None,
+    names: Sequence[str] | NDArray[Any] | None = None,
 ) -> CodedRows:
     """Bin the columns and encode the rows in threads, in O(n_samples n_features).
 
     ``max_bins`` in [2, 255] does not count the additional bin of missing values. ``weight``
     (n_samples,) counts as a number of repetitions. ``n_categories`` (n_features,) is at most 255
     for columns with codes ``0 ... n_categories - 1``, and 0 for columns of numbers. Of more than
-    200,000 rows, only every second, third, ... row is read to find the cuts.
+    200,000 rows, only every second, third, ... row is read to find the cuts. ``names`` of columns
+    are for messages.
 
     Two bytes per value of dense rows, ten per stored value of sparse ones.
     """
@@ -328,7 +330,7 @@ def bin_rows(
     # Rows are in the order of their content, so every k-th of them is the same sample for any
     # order of the input.
     sampled = None if weight is None else weight[sample]
-    binning = find_bins(rows.X, max_bins, sampled, n_categories, n_threads, order[sample])
+    binning = find_bins(rows.X, max_bins, sampled, n_categories, n_threads, order[sample], names)
     return encode_rows(rows, binning, n_threads, n_categories)
 
 

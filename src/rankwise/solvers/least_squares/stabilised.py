@@ -129,7 +129,7 @@ def sum_splits(
     if one_group:
         held = [_move_to_training_means(*pair) for pair in zip(held, trains, strict=True)]
         trains = [_sum_pairs(gram, problem.query_weight) for gram in trains]
-    return _gram(problem, phi), [partial(_same, gram) for gram in trains], held
+    return _gram(problem, phi), [partial(_identity, gram) for gram in trains], held
 
 
 # Statistics of all block maps of some problems, (n_problems, n_maps, n_folds), in one pass.
@@ -160,7 +160,7 @@ def fit_streamed(
         return _leave_folds_out(parts, held) if len(parts) > 1 else (total(parts), [], [])
 
     draws = zip(columns, found[0], found[-1], strict=True)
-    return _fit_draws(((_same, *statistics(*draw)) for draw in draws), penalty)
+    return _fit_draws(((_identity, *statistics(*draw)) for draw in draws), penalty)
 
 
 def fit_row_folds(
@@ -245,10 +245,10 @@ def sum_row_folds(problem: Problem, folds: Sequence[Int64Array], phi: BlockMap) 
                 trains[fold] = trains[fold] + _sum_pairs(rest, weighting)
             held_part = _move_to_training_means(part, rest) if n_queries == 1 else part.centred()
             held[fold] = held[fold] + held_part
-    return whole, [partial(_same, gram) for gram in trains], held
+    return whole, [partial(_identity, gram) for gram in trains], held
 
 
-def _same(value: Any) -> Any:
+def _identity(value: Any) -> Any:
     return value
 
 
@@ -341,7 +341,7 @@ def _columns(
     mean = np.asarray(w.astype(some.dtype) @ some).ravel() / w.sum()
     about_mean = _Turned(nodes, None, nodes(mean[None, :].astype(problem.X.dtype))[0])
     if m >= nodes.n_features_out:
-        return about_mean, _same
+        return about_mean, _identity
     basis = np.linalg.qr(about_mean.rows(problem.X).T)[0]
     return replace(about_mean, basis=basis), lambda coefs: coefs @ basis.T
 

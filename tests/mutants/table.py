@@ -204,7 +204,7 @@ TABLE = [
         "report/test_rank_plots.py report/test_plots.py",
     ),
     Mutation(
-        "report/figures.py",
+        "report/html.py",
         "len(finished) < _FEWEST_RANKED",
         "len(finished) <= _FEWEST_RANKED",
         "report/test_report.py",

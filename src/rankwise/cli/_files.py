@@ -9,7 +9,6 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from rankwise.checks.exact_values import RowError
 from rankwise.cli._console import JobError
 from rankwise.cli._options import ColumnOptions
 
@@ -74,6 +73,7 @@ def name_lines(
     columns: ColumnOptions,
 ) -> Iterator[None]:
     """Make errors about rows of DATA inside the block name the file and the line."""
+    from rankwise.checks.exact_values import RowError
     from rankwise.datasets.judged_source import place_of_row
 
     try:

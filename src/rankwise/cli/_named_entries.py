@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from rankwise._registry import RANKING, REGISTRY
 from rankwise.cli._console import UsageError
 from rankwise.cli._files import LetorLayout, first_index_of_model
 from rankwise.cli._options import make_ranker, ranker_entry, split_list
@@ -43,10 +44,13 @@ def read_candidates(
     words = split_list(text)
     if not words:
         raise UsageError("--rankers must name at least one ranker.")
+    every = [
+        (key, key) for key, entry in REGISTRY.items() if entry.kind == "ranker" and not entry.extra
+    ]
     found: dict[str, Any] = {}
     names: dict[str, str] = {}
     for word in words:
-        for name, candidate in _every(word, read):
+        for name, candidate in every if word == ALL else [read(word)]:
             if name in found:
                 raise UsageError(f"--rankers names {name} twice: {text}. Rename one: NAME=ENTRY.")
             found[name] = candidate
@@ -122,18 +126,6 @@ def number_columns(entries: Mapping[str, Any], data: Any, paths: Sequence[str]) 
     }
 
 
-def _every(word: str, read: Callable[[str], tuple[str, Any]]) -> list[tuple[str, Any]]:
-    from rankwise._registry import REGISTRY
-
-    if word == ALL:
-        return [
-            (key, key)
-            for key, entry in REGISTRY.items()
-            if entry.kind == "ranker" and not entry.extra
-        ]
-    return [read(word)]
-
-
 def _put_baseline_first(
     found: dict[str, Any],
     names: Mapping[str, str],
@@ -162,7 +154,6 @@ def _put_baseline_first(
 
 def _candidate(word: str, random_state: int) -> tuple[str, Any]:
     """Name and ranker of one entry."""
-    from rankwise._registry import RANKING
     from rankwise.datasets import Run
     from rankwise.selection.systems import split_name
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -43,16 +43,6 @@ from rankwise.runtime.frames import frame_for, text_array
 from rankwise.streams.row_stream import CHUNK_ROWS, UnjudgedLetor, table_stream
 from rankwise.trees.column_table import warn_of_unknown
 from rankwise.typing import join_rows
-
-
-@dataclass(frozen=True)
-class ChunkPrediction:
-    """Scores or classes that a model predicts for a chunk of rows."""
-
-    values: Any
-    qid: Any
-    doc_ids: Any
-    first_row: int
 
 
 def chunks_to_score(
@@ -99,12 +89,11 @@ def chunks_to_score(
     return iter(UnjudgedLetor(paths, n_features, np.float32, MAX_DECOMPRESSED_BYTES, zero_based))
 
 
-def predict_rows(
-    estimator: Any, chunks: Iterator[Chunk], classes: bool
-) -> Iterator[ChunkPrediction]:
+def predict_rows(estimator: Any, chunks: Iterator[Chunk], classes: bool) -> Iterator[pa.Table]:
     """Predict scores or classes of all rows, chunk by chunk.
 
-    A model that scores whole queries needs the rows of a query to be adjacent.
+    Tables have the columns ``qid``, if there are queries, ``doc_id`` or ``row``, and ``class`` or
+    ``score``. A model that scores whole queries needs the rows of a query to be adjacent.
     """
     if reads_queries(estimator, "predict" if classes else None):
         chunks = _whole_queries(chunks)
@@ -126,7 +115,12 @@ def predict_rows(
         except ValueError as error:
             where = f"in the rows from {row} (counted from 0): " if row else ""
             raise ValueError(f"{where}{error}") from None
-        yield ChunkPrediction(values, chunk.qid, chunk.doc_ids, row)
+        columns = {} if chunk.qid is None else {"qid": pa.array(chunk.qid)}
+        if chunk.doc_ids is None:
+            columns["row"] = pa.array(np.arange(row, row + len(values)))
+        else:
+            columns["doc_id"] = pa.array(chunk.doc_ids.tolist(), pa.string())
+        yield pa.table(columns | {"class" if classes else "score": pa.array(values)})
         row += chunk.n_rows
     with warnings.catch_warnings():
         warnings.simplefilter("always")
@@ -207,16 +201,6 @@ def _part(chunk: Chunk, rows: slice) -> Chunk:
     X: Any = chunk.X
     doc_ids = None if chunk.doc_ids is None else chunk.doc_ids[rows]
     return Chunk(X[rows], None, chunk.qid[rows], doc_ids=doc_ids)
-
-
-def score_table(what: str, values: Any, qid: Any, doc_ids: Any, first_row: int) -> pa.Table:
-    """Table of predictions: ``qid`` if there are queries, ``doc_id`` or ``row``, and the values."""
-    columns = {} if qid is None else {"qid": pa.array(qid)}
-    if doc_ids is None:
-        columns["row"] = pa.array(np.arange(first_row, first_row + len(values)))
-    else:
-        columns["doc_id"] = pa.array(doc_ids.tolist(), pa.string())
-    return pa.table(columns | {what: pa.array(values)})
 
 
 def best_of_each_query(

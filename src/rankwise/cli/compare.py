@@ -7,14 +7,12 @@ import shlex
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from enum import StrEnum
 from pathlib import Path
 from statistics import mean
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rankwise.cli._boards import Table, Wide, check_outputs, write_table
 from rankwise.cli._console import (
     FAILED,
     Progress,
@@ -64,26 +62,10 @@ from rankwise.cli._options import (
     reads_tables,
     split_list,
 )
+from rankwise.cli.board import Correction, Table, TestOfPair, Wide, check_outputs, write_table
 
 if TYPE_CHECKING:
     from rankwise.selection import FoldResult, Leaderboard, LearningCurve
-
-
-class Correction(StrEnum):
-    """Corrections of p-values over all pairs of rankers."""
-
-    max_t = "max-t"
-    holm = "holm"
-    benjamini_hochberg = "benjamini-hochberg"
-    bonferroni = "bonferroni"
-
-
-class TestOfPair(StrEnum):
-    """Tests of the per-query values of two rankers."""
-
-    t = "t"
-    wilcoxon = "wilcoxon"
-    randomisation = "randomisation"
 
 
 @reads_tables
@@ -386,7 +368,11 @@ def _print(board: Leaderboard, ranker: str) -> None:
         ]
         for i, info in enumerate(board.fold_infos)
     ]
-    mean = [_format_mean(row["measures"][name]) for name in board.measures]
+    mean = []
+    for name in board.measures:
+        found = row["measures"][name]
+        interval = "" if found["low"] is None else f" ({found['low']:.4f} to {found['high']:.4f})"
+        mean.append(number(found["mean"]) + interval)
     lines.append(["mean", str(len(board.qids)), *mean, number(row["fit_seconds"], ".3f"), ""])
     columns = ["fold", "queries", *board.measures, "fit s", "chosen"]
     level = f"{100 * board.settings.confidence:g} %"
@@ -396,11 +382,6 @@ def _print(board: Leaderboard, ranker: str) -> None:
         title=f"{ranker} on {board.settings.data or 'data'} (with the {level} interval)",
         right=columns[1:-1],
     )
-
-
-def _format_mean(summary: dict[str, Any]) -> str:
-    low, mean, high = (summary[what] for what in ("low", "mean", "high"))
-    return number(mean) + ("" if low is None else f" ({low:.4f} to {high:.4f})")
 
 
 def _settings(chosen: dict[str, Any]) -> str:

@@ -27,8 +27,7 @@ from rankwise.distributed.whole_queries import (
 )
 from rankwise.groups import QueryGroups
 from rankwise.metrics.default import TARGETS
-from rankwise.rankers.adapters.boosted_ranker import BoostedRanker
-from rankwise.rankers.adapters.booster_library import TrainingLabels
+from rankwise.rankers.adapters.boosted_ranker import BoostedRanker, TrainingLabels
 from rankwise.rankers.boosting.lambdamart import LambdaMART, check_shareable, fit_share
 
 

@@ -68,6 +68,7 @@ from rankwise.structure.state_rules import (
     require,
 )
 from rankwise.trees.boosted.coded_rows import Shares, bin_rows, encode_rows, sample_step
+from rankwise.trees.boosted.growing_tree import TreeGrower
 from rankwise.trees.boosted.growth_rules import (
     Growth,
     GrowthRules,
@@ -76,7 +77,6 @@ from rankwise.trees.boosted.growth_rules import (
     interaction_groups,
     monotone_signs,
 )
-from rankwise.trees.boosted.tree_grower import TreeGrower
 from rankwise.trees.column_table import FROM_DTYPE, CategoricalInput, ColumnTable
 from rankwise.trees.tree_ensemble import OrderedRows, TreeEnsemble
 from rankwise.typing import ArrayLike, Float64Array, FrameLike, canonicalise

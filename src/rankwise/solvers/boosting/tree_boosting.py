@@ -20,7 +20,7 @@ from rankwise.groups import FitData
 from rankwise.losses.gradient_loss import BoostedLoss
 from rankwise.metrics.measure import Measure
 from rankwise.solvers.boosting.rounds import StagedMeasure
-from rankwise.trees.boosted.tree_grower import TreeGrower
+from rankwise.trees.boosted.growing_tree import TreeGrower
 from rankwise.trees.tree_ensemble import OrderedRows, ScoreTree, TreeEnsemble
 from rankwise.typing import Float64Array, Int64Array
 

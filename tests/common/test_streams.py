@@ -9,8 +9,8 @@ import pytest
 
 from rankwise import stream
 from rankwise._registry import REGISTRY
+from rankwise.groups import ALSO, FIT_STREAMS
 from rankwise.rankers.basis_expansion import BasisExpansionRanker
-from rankwise.streams.row_stream import ALSO, FIT_STREAMS
 from tests.common.estimators import small
 from tests.common.test_refused_fits import N_FEATURES, N_ROWS, fitted
 

@@ -325,8 +325,8 @@ TABLE = [
     ),
     Mutation(
         "preferences/strength_model.py",
-        "variances[:, None] + variances - 2.0 * covariance",
-        "variances[:, None] + variances - covariance",
+        "each.diagonal()[:, None] + each.diagonal() - 2.0 * each",
+        "each.diagonal()[:, None] + each.diagonal() - each",
         "preferences/test_simultaneous_ranks.py",
     ),
 ]

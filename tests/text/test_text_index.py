@@ -17,8 +17,7 @@ from rankwise.text import (
     read_beir,
     read_judgements,
 )
-from rankwise.text.documents import convert_to_queries
-from rankwise.text.trec_text import read_trec_text
+from rankwise.text.documents import convert_to_queries, read_trec_text
 from tests.text.corpus import QUERIES, as_lists, random_corpus
 
 PLAIN = Analyzer(stop_words=None, stemmer=None)

@@ -8,8 +8,7 @@ import warnings
 import pytest
 
 from rankwise.text import Analyzer, TextIndex
-from rankwise.text.documents import convert_to_queries
-from rankwise.text.trec_text import read_trec_text
+from rankwise.text.documents import convert_to_queries, read_trec_text
 
 PLAIN = Analyzer(stop_words=None, stemmer=None)
 

@@ -41,7 +41,8 @@ from rankwise.preferences.preference_data import (
     TIE,
     Comparisons,
     check_covariates,
-    code_known_items,
+    code_items,
+    split_pairs,
 )
 from rankwise.preferences.preference_files import read_comparisons
 from rankwise.preferences.strength_model import StrengthModel
@@ -391,8 +392,18 @@ class PairwisePreferences(StrengthModel):
         return self.ties != "half" and self.effect_names_.tolist()[-1:] == [TIE_EFFECT]
 
     def _know(self, X: ArrayLike) -> tuple[Int64Array, Int64Array]:
+        """Places of the items of each pair."""
         check_is_fitted(self)
-        return code_known_items(X, self.items_)
+        first, second, names = code_items(split_pairs(X), "items")
+        known = {name: place for place, name in enumerate(self.items_.tolist())}
+        missing = [name for name in names.tolist() if name not in known]
+        if missing:
+            raise ValueError(
+                f"X must name items of the fit, got {missing[0]!r}. Known: "
+                f"{', '.join(self.items_[:12].tolist())}{', ...' if len(known) > 12 else ''}."
+            )
+        places = np.array([known[name] for name in names.tolist()], dtype=np.int64)
+        return places[first], places[second]
 
     def _terms(self, first: Int64Array, second: Int64Array, covariates: Any) -> OutcomeTerms:
         """Terms of every outcome of new comparisons."""

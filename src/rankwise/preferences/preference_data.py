@@ -554,20 +554,6 @@ def split_pairs(pairs: Any) -> tuple[NDArray[Any], NDArray[Any]]:
     return table[:, 0], table[:, 1]
 
 
-def code_known_items(pairs: Any, items: NDArray[np.str_]) -> tuple[Int64Array, Int64Array]:
-    """Places of pairs of items in ``items``, which must contain them."""
-    first, second, names = code_items(split_pairs(pairs), "items")
-    known = {name: place for place, name in enumerate(items.tolist())}
-    missing = [name for name in names.tolist() if name not in known]
-    if missing:
-        raise ValueError(
-            f"X must name items of the fit, got {missing[0]!r}. Known: "
-            f"{', '.join(items[:12].tolist())}{', ...' if len(items) > 12 else ''}."
-        )
-    places = np.array([known[name] for name in names.tolist()], dtype=np.int64)
-    return places[first], places[second]
-
-
 def order_entries(
     order_ids: Int64Array,
     names: Any,

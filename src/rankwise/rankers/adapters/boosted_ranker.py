@@ -80,7 +80,7 @@ class BoosterLibrary(Protocol):
     errors: ClassVar[tuple[type[Exception], ...]]  # what training raises
     in_float32: bool  # whether the library rounds rows to float32
     # Whether the library adds leaves in float64 in the order of the trees. TreeEnsemble then
-    # returns the same bits as ``predict``, up to ten times as fast.
+    # returns the same bits as ``predict``, at no cost of time.
     sums_float64: bool
     auto_gain: str  # meaning of ``gain="auto"``; "auto" depends on the labels
     # Library name of each parameter of the ranker that the library receives.

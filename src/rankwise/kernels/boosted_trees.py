@@ -1,14 +1,11 @@
 """Histograms of gradients over dense and sparse codes, and partitioning of a node's rows.
 
-Histograms of gradients, and partitioning of a node's rows.
-
 A gradient and a second derivative are stored as whole numbers in one int64, with the gradient in
 the upper half. One addition therefore adds both, and sums and differences of histograms are exact.
 Rows are read as words of eight codes.
 
-Codes and histograms of rows whose values are mostly 0.
-
-Only stored entries are read. The cell of a column's code of 0 is what the node's total leaves.
+Of rows whose values are mostly 0, only stored entries are read. The cell of a column's code of 0 is
+what the node's total leaves.
 """
 
 from __future__ import annotations

@@ -1,43 +1,32 @@
-"""One round of boosting: ordinal margins, pairs of a query, pairs under the fidelity loss.
+"""Rounds of boosting: ordinal margins, pairs of a query, and the searches for weak learners.
 
-One round of boosting ordinal margins: sums by class, thresholds and row weights.
-
-A row of class y with weight w and current score H has ``P = w exp(H)`` and ``Q = w exp(-H)``. Rows
-are sorted by class: class y holds rows ``class_ptr[y]:class_ptr[y + 1]``. A base learner with
-values -1 and 1 multiplies P and Q by constants. The loss, the thresholds and the next step need
-only sums of P and Q over classes, so no exponential is computed per row.
+Ordinal margins: a row of class y with weight w and current score H has ``P = w exp(H)`` and
+``Q = w exp(-H)``. Rows are sorted by class: class y holds rows ``class_ptr[y]:class_ptr[y + 1]``. A
+base learner with values -1 and 1 multiplies P and Q by constants. The loss, the thresholds and the
+next step need only sums of P and Q over classes, so no exponential is computed per row.
 
 Sums are over integers: every term is rounded to a multiple of 2^-60 of a bound of the sum. The
 result therefore does not depend on the order of the rows or the number of threads.
 
-One round of boosting pairs of a query, from sums over layers of equal grade instead of pairs.
+Pairs of a query, from sums over layers of equal grade: a row of weight w and score H has
+``P = w exp(H)`` and ``Q = c w exp(-H)``, where c is the weight of its query. The pair of an upper
+row i and a lower row j has the weight ``T Q_i P_j``, where T is the weight of their grades. Rows
+are sorted by query, and into layers of ascending grade within a query: layer k holds rows
+``layer_ptr[k]:layer_ptr[k + 1]``, and query q holds layers ``query_ptr[q]:query_ptr[q + 1]``. All
+kernels take a range of queries. A query takes O(rows + layers), or O(rows + layers^2) with a table
+of pair weights.
 
-A row of weight w and score H has ``P = w exp(H)`` and ``Q = c w exp(-H)``, where c is the weight of
-its query. The pair of an upper row i and a lower row j has the weight ``T Q_i P_j``, where T is the
-weight of their grades. Rows are sorted by query, and into layers of ascending grade within a query:
-layer k holds rows ``layer_ptr[k]:layer_ptr[k + 1]``, and query q holds layers
-``query_ptr[q]:query_ptr[q + 1]``. All kernels take a range of queries. A query takes O(rows +
-layers), or O(rows + layers^2) with a table of pair weights.
+Fidelity loss, by loops over pairs: a pair of an upper row i and a lower row j whose scores differ
+by o has the loss ``1 - 1 / sqrt(1 + exp(-o))``, the fidelity loss for a target probability of 1.
+With ``E = exp(score)``, ``exp(-o)`` is ``E[j] / E[i]``, so a pair needs no exponential. Rows are
+stored in layers as above. The weight of a pair is ``table[a, b]`` (1 if the table is empty) times
+the weights of its rows and of its query. O(pairs).
 
-Fidelity loss of the pairs of a query, by loops over pairs.
-
-A pair of an upper row i and a lower row j whose scores differ by o has the loss
-``1 - 1 / sqrt(1 + exp(-o))``, the fidelity loss for a target probability of 1. With
-``E = exp(score)``, ``exp(-o)`` is ``E[j] / E[i]``, so a pair needs no exponential. Rows are stored
-in layers as above. The weight of a pair is ``table[a, b]`` (1 if
-the table is empty) times the weights of its rows and of its query. O(pairs).
-
-Searches for weak learners: decision stumps and perceptrons.
-
-Best decision stump of every column, and scores of rows under many stumps.
-
-Weights are signed integers u whose absolute values sum to less than 2^62. A stump that predicts 1
-above a cut and -1 below has the gain ``sum(u above) - sum(u below)``; sums of integers do not
-depend on the order of their terms. All rows with missing values go to the better side, which adds
-the absolute value of their sum to the gain. Four columns at a time share each read of u, so that
-additions do not wait for each other even if most rows fall into one bin.
-
-Perceptrons fitted to signed weights: line searches, passes over random rows, and sides.
+Searches for weak learners: weights are signed integers u whose absolute values sum to less than
+2^62. A stump that predicts 1 above a cut and -1 below has the gain ``sum(u above) - sum(u below)``;
+sums of integers do not depend on the order of their terms. All rows with missing values go to the
+better side, which adds the absolute value of their sum to the gain. Four columns at a time share
+each read of u, so that additions do not wait for each other even if most rows fall into one bin.
 
 A perceptron sends row z up if ``coef . z + intercept > 0``. For signed integer weights u, its gain
 is the sum of u over the rows sent up, minus the sum over the others.

@@ -1,19 +1,17 @@
 """Fits of click models: expectation-maximisation, forward-backward passes, codes of ids.
 
-Expectation-maximisation of click models in which a click is attraction times examination.
+Expectation-maximisation is for models in which a click is attraction times examination. A *cell* is
+a pair of query and document in a slot: a place, or a place with the place of the last click. All
+impressions of a cell have one click probability, so the likelihood needs only their number and
+their clicks.
 
-A *cell* is a pair of query and document in a slot: a place, or a place with the place of the last
-click. All impressions of a cell have one click probability, so the likelihood needs only their
-number and their clicks.
+Forward-backward passes are those of the dynamic Bayesian network of clicks [1]_: a user reads
+downwards from the top. An examined document is clicked with its attraction; a click satisfies with
+its satisfaction, and a satisfied user stops. Otherwise the user goes on with probability gamma.
+Everything above the last click was examined; below it, only the chance that the user stopped is
+unknown.
 
-Forward-backward passes of the dynamic Bayesian network of clicks [1]_.
-
-A user reads downwards from the top. An examined document is clicked with its attraction; a click
-satisfies with its satisfaction, and a satisfied user stops. Otherwise the user goes on with
-probability gamma. Everything above the last click was examined; below it, only the chance that the
-user stopped is unknown.
-
-Codes of millions of ids in one pass, in a quarter of the memory of a general hash table.
+Codes of millions of ids take one pass and a quarter of the memory of a general hash table.
 
 References
 ----------

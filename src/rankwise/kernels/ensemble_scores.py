@@ -1,15 +1,9 @@
 """Scores of rows under trees: by descent, by masks of leaves, and sums over leaves.
 
-Scores of rows under a sum of trees.
-
-Scores of rows under a sum of trees, by bit masks of the leaves that each split leaves open.
-
-The leaves of a tree are numbered from left to right, a bit each. A split that sends a row right
-closes the leaves below its left child. Once all splits have closed theirs, in any order, the first
-leaf still open is the row's (Lucchese et al., "QuickScorer", SIGIR 2015). Nothing branches on a
-value, so every split takes many rows at a time.
-
-Leaf that each row reaches in a tree, and sums over the leaves of many trees.
+By masks, the leaves of a tree are numbered from left to right, a bit each. A split that sends a row
+right closes the leaves below its left child. Once all splits have closed theirs, in any order, the
+first leaf still open is the row's (Lucchese et al., "QuickScorer", SIGIR 2015). Nothing branches on
+a value, so every split takes many rows at a time.
 """
 
 from __future__ import annotations

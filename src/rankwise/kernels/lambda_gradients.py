@@ -1,9 +1,8 @@
 """Derivatives of the losses of boosted trees, one query at a time.
 
-Pairwise gradients, weighted by the change of a measure if the two rows swap ranks.
-
-If the rows at ranks r < t swap, every measure here changes by ``|g_r - g_t| |a_r - b_t| c_r``, with
-gains g and coefficients that depend on the ranking:
+Pairwise gradients are weighted by the change of a measure if the two rows swap ranks. If the rows
+at ranks r < t swap, every measure here changes by ``|g_r - g_t| |a_r - b_t| c_r``, with gains g and
+coefficients that depend on the ranking:
 
 - discounted gains: a and b are the discounts d, c = 1;
 - average precision, with C the relevant rows down to a rank and S the sum of d over them, d the
@@ -18,9 +17,8 @@ at r rank above all copies of the row at t, so a_r - b_t is positive for each pa
 sum over the copies is therefore the difference of mean a and mean b times both weights. For
 discounted gains, a fractional weight takes the corresponding share of its last rank.
 
-First and diagonal second derivatives of losses of scores, one query at a time.
-
-A row of weight w counts as w identical rows.
+For the other losses of scores, first and diagonal second derivatives are written, and a row of
+weight w counts as w identical rows.
 """
 
 from __future__ import annotations

@@ -1,39 +1,30 @@
-"""Hinge losses over pairs: few grades, many labels, or listed pairs.
+"""Hinge and logistic losses over the pairs of unequal grades of a query, or over listed pairs.
 
-Hinge losses over all pairs of unequal grades, from order statistics instead of pairs.
-
-The rows of a query are sorted by key. For every row i, the rows j of lower grade with a positive
-slack ``s = margin - (key_i - key_j)`` lie in a range of positions, whose ends only move up from row
-to row. Sums over the range are updated for each grade. The loss is ``curvature s^2`` up to ``bend``
-and continues as a straight line.
+Hinges of few grades come from order statistics [1]_. The rows of a query are sorted by key. For
+every row i, the rows j of lower grade with a positive slack ``s = margin - (key_i - key_j)`` lie in
+a range of positions, whose ends only move up from row to row. Sums over the range are updated for
+each grade. The loss is ``curvature s^2`` up to ``bend`` and continues as a straight line.
 
 The weight of a pair of rows is ``table[a, b]`` for their grades a > b, times the weights of the two
 rows, times the scale of the query.
 
 Complexity: O(m log m + m K) for a query of m rows and K grades; nearly sorted rows sort in O(m).
 
-Hinge losses over pairs for many distinct labels, with sums from binary indexed trees.
-
-The same for many distinct labels, for pairs of equal weight. Sums over all lower labels are
+For many distinct labels and pairs of equal weight, sums over all lower labels are
 prefix sums of a Fenwick tree [2]_ over the ranks of the labels.
 
 Complexity: O(m log m) for a query of m rows, for any number of labels.
 
-Hinge loss over listed pairs of rows; O(pairs).
+For the logistic loss ``log(1 + exp(-(f_i - f_j)))``, the rows of a query are sorted by grade, so
+that the opponents of a row form a contiguous range. ``exp(f_j - f_i)`` is a product of one number
+per row, so a pair takes a division and no exponential. Sums of logarithms are computed as
+logarithms of products. It takes O(pairs), as does the hinge over listed pairs.
 
 References
 ----------
 .. [1] Lee & Lin, "Large-scale linear RankSVM", Neural Computation 26 (2014): the order statistics.
 .. [2] Fenwick, "A new data structure for cumulative frequency tables", Software: Practice and
    Experience 24 (1994).
-
-Logistic loss over all pairs of unequal grades of a query: ``log(1 + exp(-(f_i - f_j)))``.
-
-The rows of a query are sorted by grade, so that the opponents of a row form a contiguous range.
-``exp(f_j - f_i)`` is a product of one number per row, so a pair takes a division and no
-exponential. Sums of logarithms are computed as logarithms of products.
-
-Complexity: O(pairs).
 """
 
 from __future__ import annotations

@@ -1,15 +1,13 @@
 """Draws with a generator of their own: sign flips of queries, swaps of ranked rows.
 
-Largest t statistic over all pairs of systems under random sign flips of queries.
+For the largest t statistic over all pairs of systems, flipping the sign of all systems of a query
+does not change its squared differences, so only the stratum means must be recomputed. Unless a
+value is missing, sums per system suffice for them.
 
-Flipping the sign of all systems of a query does not change its squared differences, so only the
-stratum means must be recomputed. Unless a value is missing, sums per system suffice for them.
-
-Gibbs sampling of rankings by swapping two rows.
-
-A ranking r of a query (1 = top) has the probability ``P(r) ~ exp(-sum_i force_i r_i)``. Given all
-other rows, two rows that are d ranks apart swap with probability
-``1 / (1 + exp(d (force_upper - force_lower)))``. P is invariant under this step.
+Rankings are sampled by swapping two rows (Gibbs sampling). A ranking r of a query (1 = top) has the
+probability ``P(r) ~ exp(-sum_i force_i r_i)``. Given all other rows, two rows that are d ranks
+apart swap with probability ``1 / (1 + exp(d (force_upper - force_lower)))``. P is invariant under
+this step.
 """
 
 from __future__ import annotations

@@ -1,6 +1,4 @@
-"""Agreement of rankings: ties, inversions and gaps within queries, and majority votes.
-
-Ties, inversions, ranks and gaps within queries, by sorting instead of listing pairs.
+"""Agreement of rankings: ties, inversions and gaps, majority votes, and lists with tied rows.
 
 Rows in lexicographic order of (score, label) have one strict inversion of labels for every
 misordered pair (Knight 1966, JASA 61:436-439); a Fenwick tree over the distinct labels counts them
@@ -10,28 +8,25 @@ and O(m) memory.
 Rows are in group order: query ``q`` holds ``indptr[q]:indptr[q + 1]``. Labels and scores are
 float64 without NaN. Counts are exact, and so are the sums if labels are integers.
 
-Order of documents by majority vote of several ranked lists.
+Majority votes of several ranked lists are not transitive, so the result depends on the sorting
+algorithm. Merge sort is stable, and any two neighbours of its result were compared directly or keep
+their initial order.
 
-Majority votes are not transitive, so the result depends on the sorting algorithm. Merge sort is
-stable, and any two neighbours of its result were compared directly or keep their initial order.
-
-Expected values of ranked lists whose tied rows stand in every order equally often.
-
-Rows of equal score fill a block of ranks. Averaged over all orders of the block, the gain at each
-of its ranks is the block's mean gain; measures that are not linear in the gains need the joint
-distribution of the rows before a rank, which is hypergeometric. All values are exact sums, not
-simulations, and equal the plain sums where no rows are tied.
+Where rows are tied, values of ranked lists are means over all orders. Rows of equal score fill a
+block of ranks. Averaged over all orders of the block, the gain at each of its ranks is the block's
+mean gain; measures that are not linear in the gains need the joint distribution of the rows before
+a rank, which is hypergeometric. All values are exact sums, not simulations, and equal the plain
+sums where no rows are tied.
 
 ``order`` holds row numbers (float64, exact) by descending score: query q has
 ``order[top[q]:top[q + 1]]``, possibly only its first rows. The block at the end of an incomplete
 list is completed by a scan of the query. Rows of score minus infinity were not retrieved: they have
 no rank.
 
-Sums of inferred precisions over judged relevant rows, with tied rows in every order.
-
-A row is of a kind: relevant, otherwise judged, pooled without a judgement, outside of the pool, or
-not retrieved. Below k rows of the ranking, r of them relevant, n otherwise judged and u pooled
-without a judgement, the inferred precision of a relevant row is
+Inferred precisions are summed over judged relevant rows. A row is of a kind: relevant, otherwise
+judged, pooled without a judgement, outside of the pool, or not retrieved. Below k rows of the
+ranking, r of them relevant, n otherwise judged and u pooled without a judgement, the inferred
+precision of a relevant row is
 
     1 / (k + 1) + (r + n + u) / (k + 1) · (r + ε) / (r + n + 2 ε).
 

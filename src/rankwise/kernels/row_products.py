@@ -1,25 +1,20 @@
 """Products and distances of rows: with vectors, columns, labels and other rows.
 
-Products of a block of rows with a vector, in float64 for any type of the block.
+Products with a vector are in float64 for any type of the block. For rows in the cache, converting
+while multiplying is cheaper than BLAS on a converted copy. A block is read from memory only once
+for a product from the right and one from the left.
 
-For rows in the cache, converting while multiplying is cheaper than BLAS on a converted copy. A
-block is read from memory only once for a product from the right and one from the left.
+Products of the columns of each row, ``(x.z + 1)^2 = phi(x).phi(z)``, are ``x_i^2`` and
+``sqrt(2) x_i x_j`` for i <= j, row by row of the upper triangle, then ``sqrt(2) x_i``, then 1.
 
-Products of the columns of each row, ``(x.z + 1)^2 = phi(x).phi(z)``.
+Products of sparse rows with their labels are added up entry by entry. A row with a features and b
+labels takes a b additions. On sparse rows, this is far less than a dense matrix product, which also
+multiplies zeros.
 
-Columns: ``x_i^2`` and ``sqrt(2) x_i x_j`` for i <= j, row by row of the upper triangle, then
-``sqrt(2) x_i``, then 1.
-
-Products of sparse rows with their labels, added up entry by entry.
-
-A row with a features and b labels takes a b additions. On sparse rows, this is far less than a
-dense matrix product, which also multiplies zeros.
-
-Distances between rows, summed over feature differences.
-
-Computing ``|x|^2 + |z|^2 - 2 x.z`` with a matrix product cancels for near rows. Summing the
-differences takes about twice as long as the product but loses no digits. The distances are
-symmetric, exactly 0 for equal rows, and bit-identical whatever block they are computed in.
+Distances between rows are summed over feature differences. Computing ``|x|^2 + |z|^2 - 2 x.z`` with
+a matrix product cancels for near rows. Summing the differences takes about twice as long as the
+product but loses no digits. The distances are symmetric, exactly 0 for equal rows, and
+bit-identical whatever block they are computed in.
 
 Columns of ``zt`` are rows of Z; the number of features is a multiple of 4 (zeros are added).
 """

@@ -1,15 +1,9 @@
-"""Sorts and hashes of rows: stable sorts, distinct rows of each query, keys of rows.
-
-Stable sorts: of row numbers by keys in another array, and of keys with a value each.
+"""Sorts and hashes of rows: stable sorts, distinct rows of each query, sums of scrambled values.
 
 NumPy's sorts inside a kernel take two to three seconds to compile; these take a tenth of that.
 :func:`sort_rows` starts from the given order and is fast if little has changed, as between steps of
 a solver. :func:`sort_keys` ignores the initial order; it is two to three times as fast if that
 order is no help.
-
-Distinct rows of each query, in the order of their keys.
-
-Hashes of rows: sums of scrambled values.
 """
 
 from __future__ import annotations

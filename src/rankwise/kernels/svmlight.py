@@ -1,7 +1,5 @@
 """SVMlight/LETOR text parsed out of a block of bytes, and checks of external CSR arrays.
 
-Parse SVMlight/LETOR text out of a block of bytes.
-
 A block holds whole lines, ends with a newline and has 16 spare bytes after it. Decimal numbers
 become the double nearest to them, bit for bit what ``float`` gives: up to 19 digits by an exact
 product or quotient where mantissa and power of ten are exact doubles [1]_, else by a 128-bit
@@ -11,8 +9,6 @@ subnormal and infinite results, anything that does not look like a number) is re
 with its position, and the caller decides. Digits are read eight at a time from a 64-bit word.
 
 O(bytes), no allocation.
-
-Validation of external index arrays before they are used as a CSR matrix.
 
 References
 ----------

@@ -1,7 +1,4 @@
-"""Sums of posting weights over the terms of a query, and the documents with the largest sums.
-
-Features of query-document pairs, computed from both term sequences.
-"""
+"""Text search: documents with the largest sums of posting weights, features of pairs of texts."""
 
 from __future__ import annotations
 

@@ -1,7 +1,5 @@
 """Rows in order of their scores, sums over the first of them, ranks and costs of ranks.
 
-Rows of ragged queries in order of their scores, and sums over the first of them.
-
 Ranking is exact, stable and linear in the rows: a query of up to 256 rows is ranked by counting how
 many rows beat each row (quadratic, but free of branches and vectorised: faster than any sort of
 that size), a larger one by a radix sort of the scores' bits. If only the first ranks are needed, a
@@ -10,14 +8,11 @@ bound that few rows pass is found first, and only those rows are ranked.
 Scores must not be NaN. Rows of equal score keep their order; -0.0 equals 0.0. Loops run over
 slices that start at 0, because an index that might be negative is not vectorised.
 
-Ranks of the relevant rows of each query, with ties ranked last, without sorting.
-
-Cost of one wrong rank in a query's expected reciprocal rank.
-
-Take one row out of a list ranked by true grades. Let ``R_j`` be the probability of stopping at the
-row with rank ``j``, and ``P_j`` that of passing all rows before it. If the row taken out stops the
-reader with probability ``R``, moving it from rank ``j`` to ``j + 1`` lowers the measure by
-``P_j (1/j - 1/(j+1)) (R - R_j)``. The values for all ranks are therefore running sums.
+The cost of one wrong rank in a query's expected reciprocal rank: take one row out of a list ranked
+by true grades. Let ``R_j`` be the probability of stopping at the row with rank ``j``, and ``P_j``
+that of passing all rows before it. If the row taken out stops the reader with probability ``R``,
+moving it from rank ``j`` to ``j + 1`` lowers the measure by ``P_j (1/j - 1/(j+1)) (R - R_j)``. The
+values for all ranks are therefore running sums.
 """
 
 from __future__ import annotations

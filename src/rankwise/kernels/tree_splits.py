@@ -1,7 +1,5 @@
 """Best splits of nodes by sorted or binned columns, and the partition of their rows.
 
-Best split of every node by one column, or by the bins of many columns.
-
 A node is a segment of rows. The gain of a split is the node's impurity minus those of its two
 children, not divided by the weight. With class weights N_k, their sum N and the weight C_k of the
 classes up to k, the impurities are:
@@ -20,9 +18,8 @@ split of present from missing values comes last. Every child has rows, and its w
 ``least``. Sums of whole weights are exact. ``criterion`` is a tuple of the kind above, the
 distances D between the classes ``(n_classes, n_classes)``, and ``least``.
 
-Stable partition of a node's rows among its children: rows are marked, then moved.
-
-A node holds the same segment of every array of rows. ``go_left`` has a byte for every row.
+The partition of a node's rows among its children is stable: rows are marked, then moved. A node
+holds the same segment of every array of rows. ``go_left`` has a byte for every row.
 """
 
 from __future__ import annotations

@@ -592,18 +592,18 @@ class ELMRank(BasisExpansionRanker):
         ]
         seed = int(random_state.randint(2**31 - 1))
         with single_threaded_blas():
-            fit = self._fit_way(way, data, vali, maps, complex_penalties(lam, C), seed)
+            coefs, errors = self._fit_way(way, data, vali, maps, complex_penalties(lam, C), seed)
         if data.stream is not None:
             self._set_score_name(data.stream.typical_labels)
         chosen = np.zeros(self.n_draws, dtype=np.int64)
         shape = (self.n_draws, len(lam), len(C))
-        if fit.errors is not None:
-            chosen = fit.errors.argmin(axis=1)
-            self.cv_results_ = {"lam": lam, "C": C, "squared_error": fit.errors.reshape(shape)}
+        if errors is not None:
+            chosen = errors.argmin(axis=1)
+            self.cv_results_ = {"lam": lam, "C": C, "squared_error": errors.reshape(shape)}
         self.lam_, self.C_ = lam[chosen // len(C)], C[chosen % len(C)]
-        coefs = [coef[best] for coef, best in zip(fit.coefs, chosen, strict=True)]
-        self.expansion_ = NodeDesign(maps).expansion(coefs)
-        self.path_ = {"lam": lam, "C": C, "coef": np.stack(fit.coefs).reshape(*shape, -1)}
+        best = [coef[place] for coef, place in zip(coefs, chosen, strict=True)]
+        self.expansion_ = NodeDesign(maps).expansion(best)
+        self.path_ = {"lam": lam, "C": C, "coef": np.stack(coefs).reshape(*shape, -1)}
         return self
 
     def _fit_way(

@@ -35,7 +35,6 @@ from rankwise.solvers.least_squares.design import AnyDesign, KernelDesign
 from rankwise.solvers.least_squares.expansion import (
     ConjugateGradientsPath,
     ExpansionPath,
-    PreconditionedConjugateGradients,
 )
 from rankwise.solvers.least_squares.path_selection import LeastSquaresPath, PathFit
 from rankwise.tuning import Penalties, SolutionPath
@@ -195,9 +194,13 @@ class RankRLS(PartialFit, BasisExpansionRanker):
         equation = replace(equation, describe=lambda solutions: {"n_iter_": solutions.n_iter})
         if self.approximation != "pcg" or self.kernel == "linear":
             return equation
-        solver = PreconditionedConjugateGradients(self.tol, self.max_iter)
         features: Any = equation.features
-        make_path = partial(ConjugateGradientsPath, landmarks=features.landmarks, solver=solver)
+        make_path = partial(
+            ConjugateGradientsPath,
+            landmarks=features.landmarks,
+            tol=self.tol,
+            max_iter=self.max_iter,
+        )
         return replace(equation, make_path=make_path)
 
 

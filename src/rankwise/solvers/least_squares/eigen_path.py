@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -177,17 +177,19 @@ def inverse_shifted(values: Float64Array, C: Float64Array) -> Float64Array:
 
 
 @dataclass(frozen=True, eq=False)
-class DualDecomposition:
+class DualPath:
     """Eigendecomposition of ``R Omega R' = U diag(values) U'``; rows in group order.
 
-    ``null`` is ``R' U U' R y`` of the eigenvectors that ``values`` leaves out. They affect no score
-    of a training row.
+    Column ``v_j`` of the primal eigenbasis, of ``Phi' L Phi``, is
+    ``Phi' (R' u_j) / sqrt(lambda_j)``. ``null`` is ``R' U U' R y`` of the eigenvectors that
+    ``values`` leaves out. They affect no score of a training row.
     """
 
     values: Float64Array  # (r,): eigenvalues above rounding
     combination: Float64Array  # (N, r): R' U
     projected_target: Float64Array  # (r,): U' R y
     null: Float64Array  # (N,)
+    rows: Any = None  # (N, p): Phi; None if only Omega is known, as of a kernel
 
     def weights(self, C: Float64Array) -> Float64Array:
         """``R' (R Omega R' + I/C)^-1 R y`` in the span of Omega, for every C, shape (N, n_C)."""
@@ -200,41 +202,19 @@ class DualDecomposition:
         finite = np.where(np.isinf(C), 0.0, C)
         return self.weights(C) + self.null[:, None] * finite
 
+    def coef(self, C: Float64Array) -> Float64Array:
+        """Solutions for every C, shape (n_C, p)."""
+        return np.asarray(self.rows.T @ self.weights(C)).T
+
     @property
     def projected_rhs(self) -> Float64Array:
         """``V' Phi' L y`` in the primal eigenbasis V, shape (r,)."""
         return np.sqrt(self.values) * self.projected_target
 
-
-@dataclass(frozen=True, eq=False)
-class DualPath:
-    """A decomposed dual system with the columns of the primal problem.
-
-    ``rows``, (N, p), is ``Phi``: column ``v_j`` of the primal eigenbasis is
-    ``Phi' (R' u_j) / sqrt(lambda_j)``.
-    """
-
-    dual: DualDecomposition
-    rows: Any
-
-    def coef(self, C: Float64Array) -> Float64Array:
-        """Solutions for every C, shape (n_C, p)."""
-        return np.asarray(self.rows.T @ self.dual.weights(C)).T
-
-    @property
-    def values(self) -> Float64Array:
-        """Eigenvalues of ``Phi' L Phi`` that are not 0, shape (r,)."""
-        return self.dual.values
-
-    @property
-    def projected_rhs(self) -> Float64Array:
-        """``V' Phi' L y``, shape (r,)."""
-        return self.dual.projected_rhs
-
     @property
     def vectors(self) -> Float64Array:
         """Eigenvectors of ``Phi' L Phi``, shape (p, r)."""
-        return np.asarray(self.rows.T @ (self.dual.combination / np.sqrt(self.values)))
+        return np.asarray(self.rows.T @ (self.combination / np.sqrt(self.values)))
 
 
 def dual_path(problem: Problem, columns_of: Callable[[Matrix], Any]) -> DualPath:
@@ -243,7 +223,7 @@ def dual_path(problem: Problem, columns_of: Callable[[Matrix], Any]) -> DualPath
     columns = columns_of(problem.X[order])
     omega = columns @ columns.T
     omega = densify(omega)
-    return DualPath(decompose_dual(problem, omega.astype(np.float64), order), columns)
+    return replace(decompose_dual(problem, omega.astype(np.float64), order), rows=columns)
 
 
 def limit_cancellation(diagonal: Float64Array, factor: LaplacianFactor) -> float:
@@ -257,7 +237,7 @@ def limit_cancellation(diagonal: Float64Array, factor: LaplacianFactor) -> float
     return len(diagonal) * float(np.finfo(np.float64).eps) * largest * scale * scale
 
 
-def decompose_dual(problem: Problem, omega: Float64Array, order: Int64Array) -> DualDecomposition:
+def decompose_dual(problem: Problem, omega: Float64Array, order: Int64Array) -> DualPath:
     """Decompose ``R Omega R'``. ``omega`` is in the group order ``order`` and is overwritten.
 
     Raises NotSemidefiniteError if an eigenvalue is negative beyond rounding.
@@ -279,7 +259,7 @@ def decompose_dual(problem: Problem, omega: Float64Array, order: Int64Array) -> 
     unfelt = factor.apply_transposed(vectors[:, null] @ projected[null][:, None])[:, 0]
     vectors = vectors[:, ~null]
     combination = factor.apply_transposed(vectors)
-    return DualDecomposition(values[~null], combination, projected[~null], unfelt)
+    return DualPath(values[~null], combination, projected[~null], unfelt)
 
 
 _potrf: Any = get_lapack_funcs("potrf", dtype=np.float64)

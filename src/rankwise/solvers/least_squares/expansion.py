@@ -251,51 +251,45 @@ class ExpansionPath:
 BLOCK_NUMBERS = 4_000_000
 
 
-@dataclass(frozen=True)
-class PreconditionedConjugateGradients:
-    """Solver for a symmetric positive definite operator."""
+def solve_by_conjugate_gradients(
+    operator: Callable[[Float64Array], Float64Array],
+    rhs: Float64Array,
+    precondition: Callable[[Float64Array], Float64Array],
+    tol: float,
+    max_iter: int,
+) -> SolveResult[Float64Array]:
+    """Solve ``operator(x) = rhs`` for a symmetric positive definite operator.
 
-    tol: float = 1e-8  # largest norm of the residual, as a share of that of the right-hand side
-    max_iter: int = 500
-
-    def solve(
-        self,
-        operator: Callable[[Float64Array], Float64Array],
-        rhs: Float64Array,
-        precondition: Callable[[Float64Array], Float64Array],
-    ) -> SolveResult[Float64Array]:
-        """Solve ``operator(x) = rhs``; ``stop_value`` is the relative residual.
-
-        The updated residual drifts from the true one. When the updated residual meets the
-        tolerance, the true one is checked; if it is too large, the iteration restarts from the
-        current point.
-        """
-        x = np.zeros_like(rhs)
-        residual = rhs.copy()
-        scale = float(np.linalg.norm(rhs))
-        left = 1.0
-        if scale == 0.0:
-            return SolveResult(x, 0, True, 0.0)
-        # rho / inf is 0: the first direction, and the first after a restart, is the residual's.
-        direction, rho = np.zeros_like(rhs), np.inf
-        for step in range(1, self.max_iter + 1):
-            z = precondition(residual)
-            rho, previous = float(residual @ z), rho
-            direction = z + (rho / previous) * direction
-            image = operator(direction)
-            curvature = float(direction @ image)
-            if not curvature > 0.0:  # only rounding error is left
-                return SolveResult(x, step, False, float(np.linalg.norm(residual)) / scale)
-            x += (rho / curvature) * direction
-            residual -= (rho / curvature) * image
+    ``tol`` is for the relative residual, the ``stop_value``. The updated residual drifts from the
+    true one. When the updated residual meets the tolerance, the true one is checked; if it is too
+    large, the iteration restarts from the current point.
+    """
+    x = np.zeros_like(rhs)
+    residual = rhs.copy()
+    scale = float(np.linalg.norm(rhs))
+    left = 1.0
+    if scale == 0.0:
+        return SolveResult(x, 0, True, 0.0)
+    # rho / inf is 0: the first direction, and the first after a restart, is the residual's.
+    direction, rho = np.zeros_like(rhs), np.inf
+    for step in range(1, max_iter + 1):
+        z = precondition(residual)
+        rho, previous = float(residual @ z), rho
+        direction = z + (rho / previous) * direction
+        image = operator(direction)
+        curvature = float(direction @ image)
+        if not curvature > 0.0:  # only rounding error is left
+            return SolveResult(x, step, False, float(np.linalg.norm(residual)) / scale)
+        x += (rho / curvature) * direction
+        residual -= (rho / curvature) * image
+        left = float(np.linalg.norm(residual)) / scale
+        if left <= tol:
+            residual = rhs - operator(x)
             left = float(np.linalg.norm(residual)) / scale
-            if left <= self.tol:
-                residual = rhs - operator(x)
-                left = float(np.linalg.norm(residual)) / scale
-                if left <= self.tol:
-                    return SolveResult(x, step, True, left)
-                rho = np.inf
-        return SolveResult(x, self.max_iter, False, left)
+            if left <= tol:
+                return SolveResult(x, step, True, left)
+            rho = np.inf
+    return SolveResult(x, max_iter, False, left)
 
 
 @dataclass(frozen=True, eq=False)
@@ -311,7 +305,8 @@ class ConjugateGradientsPath:
     penalties: Penalties
     # Maps the rows and the kernel to features whose inner products approximate the kernel.
     landmarks: Callable[[FitData, Kernel], BlockMap]
-    solver: PreconditionedConjugateGradients
+    tol: float
+    max_iter: int
 
     def solve(self) -> PathFit:
         """The solution on all rows."""
@@ -325,18 +320,20 @@ class ConjugateGradientsPath:
         features = self.landmarks(self.rows, kernel).rows(problem.X[order])
         B = factor.apply(features, 0, groups.n_queries)
         target = factor.apply(problem.y[order][:, None], 0, groups.n_queries)[:, 0]
-        solved = self.solver.solve(
+        solved = solve_by_conjugate_gradients(
             kernel_operator(kernel, self.design.X[order], factor, 1.0 / C),
             target,
             low_rank_preconditioner(B, 1.0 / C),
+            self.tol,
+            self.max_iter,
         )
         a = np.empty(len(order))
         a[order] = factor.apply_transposed(solved.x[:, None])[:, 0]
         shortfall = ""
         if not solved.converged:
             shortfall = (
-                f"stopped after max_iter={self.solver.max_iter} conjugate gradients at a relative "
-                f"residual of {solved.stop_value:.2e}, above tol={self.solver.tol:g}. Raise "
+                f"stopped after max_iter={self.max_iter} conjugate gradients at a relative "
+                f"residual of {solved.stop_value:.2e}, above tol={self.tol:g}. Raise "
                 "max_iter or n_landmarks."
             )
         return PathFit(self.design, [a[None, :]], n_iter=solved.n_iter, problem=shortfall)

@@ -53,12 +53,9 @@ FOLD_COST, SYSTEM_COST = 5e6, 10.0
 TOGETHER, MOST_OUTPUTS = 5, 1_000_000
 
 
-@dataclass(frozen=True, eq=False)
-class StabilisedFit:
-    """Solutions of (8) on all rows, and the squared error of held-out rows."""
-
-    coefs: list[Float64Array]  # one (G, n) per draw
-    errors: Float64Array | None  # (n_draws, G)
+# Solutions of (8) on all rows, one array (G, n) per draw, and the squared error of held-out rows,
+# (n_draws, G), if there are any.
+StabilisedFit = tuple[list[Float64Array], Float64Array | None]
 
 
 # Statistics for one draw: of all rows; of the training rows of each fold, made when needed; and of
@@ -94,7 +91,7 @@ def _fit_draws(
         elif held:
             errors.append(_squared_errors(inner, held[0]))
         coefs.append(back(inner))
-    return StabilisedFit(coefs, np.array(errors) if errors else None)
+    return coefs, np.array(errors) if errors else None
 
 
 def sum_rows(problem: Problem, criterion: Problem | None, phi: BlockMap) -> DrawGrams:
@@ -132,7 +129,7 @@ def sum_splits(
     if one_group:
         held = [_move_to_training_means(*pair) for pair in zip(held, trains, strict=True)]
         trains = [_sum_pairs(gram, problem.query_weight) for gram in trains]
-    return _gram(problem, phi), [partial(_same, gram) for gram in trains], held
+    return _gram(problem, phi), [partial(_identity, gram) for gram in trains], held
 
 
 # Statistics of all block maps of some problems, (n_problems, n_maps, n_folds), in one pass.
@@ -163,7 +160,7 @@ def fit_streamed(
         return _leave_folds_out(parts, held) if len(parts) > 1 else (total(parts), [], [])
 
     draws = zip(columns, found[0], found[-1], strict=True)
-    return _fit_draws(((_same, *statistics(*draw)) for draw in draws), penalty)
+    return _fit_draws(((_identity, *statistics(*draw)) for draw in draws), penalty)
 
 
 def fit_row_folds(
@@ -215,7 +212,7 @@ def _fit_blocks(
     n_threads = None if len(maps) * m * n > 2e5 else 1
     parts = list(thread_imap(work, range(0, len(maps), step), n_threads))
     fits = [fit for part in parts for fit in part]
-    return StabilisedFit([coef for coef, _ in fits], np.array([error for _, error in fits]))
+    return [coef for coef, _ in fits], np.array([error for _, error in fits])
 
 
 def sum_row_folds(problem: Problem, folds: Sequence[Int64Array], phi: BlockMap) -> DrawGrams:
@@ -248,10 +245,10 @@ def sum_row_folds(problem: Problem, folds: Sequence[Int64Array], phi: BlockMap) 
                 trains[fold] = trains[fold] + _sum_pairs(rest, weighting)
             held_part = _move_to_training_means(part, rest) if n_queries == 1 else part.centred()
             held[fold] = held[fold] + held_part
-    return whole, [partial(_same, gram) for gram in trains], held
+    return whole, [partial(_identity, gram) for gram in trains], held
 
 
-def _same(value: Any) -> Any:
+def _identity(value: Any) -> Any:
     return value
 
 
@@ -344,7 +341,7 @@ def _columns(
     mean = np.asarray(w.astype(some.dtype) @ some).ravel() / w.sum()
     about_mean = _Turned(nodes, None, nodes(mean[None, :].astype(problem.X.dtype))[0])
     if m >= nodes.n_features_out:
-        return about_mean, _same
+        return about_mean, _identity
     basis = np.linalg.qr(about_mean.rows(problem.X).T)[0]
     return replace(about_mean, basis=basis), lambda coefs: coefs @ basis.T
 

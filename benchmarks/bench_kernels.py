@@ -70,7 +70,7 @@ def main() -> None:
         """Landmarks, map, Gram and one solution, as a ranker would."""
         drawn = draw_nystroem_map(X, kernel, N_LANDMARKS, random_state=0)
         gram = fold_grams(problem, NodeDesign([drawn]).maps[0])[0]
-        path_coef(gram, np.ones(1))
+        path_coef(gram.matrix, gram.rhs, np.ones(1))
 
     fold_grams(Problem(X[:120], y[:120], QueryGroups.single(120), None, "all"), phi)  # compile
     times = interleave(

@@ -37,7 +37,8 @@ os.environ |= {"COLUMNS": "100", "TERMINAL_WIDTH": "100", "TERM": "dumb", "NO_CO
 from benchmarks import _fingerprint_results as results
 
 PACKAGES = ("rankwise", "rankwise_papers")
-PUBLIC_FILES = ("rankwise.metrics.significance", "rankwise.typing")  # beside the packages
+# Public modules that are no packages.
+PUBLIC_FILES = ("rankwise.experiments", "rankwise.metrics.significance", "rankwise.typing")
 LIBRARIES = ("numpy", "scipy", "numba", "scikit-learn", "lightgbm", "xgboost-cpu", "catboost")
 SAYS = re.compile(r"error|warn|refus|violat|fail|raise|wrong|damage|hint|did_you|missing", re.I)
 MOST_SHOWN = 60  # differences of a section
@@ -90,6 +91,7 @@ def docstrings() -> Iterator[tuple[str, str]]:
 
 def commands() -> Iterator[tuple[str, Any]]:
     """Help of every command, and what ``rankwise list`` prints."""
+    from typer import Context
     from typer.main import get_command
     from typer.testing import CliRunner
 
@@ -102,8 +104,10 @@ def commands() -> Iterator[tuple[str, Any]]:
 
     def walk(command: Any, *words: str) -> Iterator[tuple[str, Any]]:
         yield run(*words, "--help")
-        for name, below in sorted(getattr(command, "commands", {}).items()):
-            yield from walk(below, *words, name)
+        if hasattr(command, "commands"):
+            context = Context(command)
+            for name in sorted(command.list_commands(context)):
+                yield from walk(command.get_command(context, name), *words, name)
 
     yield from walk(get_command(app))
     for words in ([], ["--json"], ["--ranker", "lambdamart"], ["--ranker", "rank_svm"]):

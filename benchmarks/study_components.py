@@ -33,8 +33,7 @@ from benchmarks.study_generalisation import SETS as ALL_SETS
 from rankwise import LambdaMART
 from rankwise.losses.gradient_loss import BoostedLoss
 from rankwise.solvers.boosting.tree_boosting import Start, TreeBoosting
-from rankwise.trees.boosted.growing_tree import GradientTree
-from rankwise.trees.boosted.tree_grower import TreeGrower
+from rankwise.trees.boosted.growing_tree import GradientTree, TreeGrower
 from rankwise.trees.tree_ensemble import ScoreTree, TreeEnsemble
 from rankwise.typing import Float64Array, Int64Array
 

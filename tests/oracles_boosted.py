@@ -22,7 +22,7 @@ class Node:
 
 
 class TreeByHand:
-    """Grows a tree as :class:`rankwise.trees.boosted.tree_grower.TreeGrower` should."""
+    """Grows a tree as :class:`rankwise.trees.boosted.growing_tree.TreeGrower` should."""
 
     def __init__(self, X, g, h, rules, nominal=()):
         self.nominal = nominal

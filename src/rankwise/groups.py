@@ -3,8 +3,8 @@
 Rows of a query need not be contiguous, and query ids may be of any type. Internally, the library
 processes rows in *group order*: queries in order of first appearance, rows of a query in input
 order. :meth:`QueryGroups.sort` and :meth:`QueryGroups.unsort` convert between the two orders.
-
-The rows themselves follow: checked ones in memory, and streams of chunks.
+:class:`FitData` are checked rows, :class:`GroupedRows` those of whole queries for losses, and a
+:class:`RowStream` gives chunks of rows.
 """
 
 from __future__ import annotations

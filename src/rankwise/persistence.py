@@ -16,6 +16,11 @@ fitted state (:mod:`rankwise.structure.state_rules`), and ``load`` checks the wh
 these rules (:mod:`rankwise.structure.model_check`) before it is used. Trees of the boosting
 adapters are checked before their library parses them.
 
+Importing skops takes seconds: to learn the names of estimators, it imports all of scikit-learn, and
+with it PyTorch and Dask if they are installed. Most models of this library consist of a few entry
+types, which this module reads with the same meaning as skops. skops reads files with any other
+entry type.
+
 References
 ----------
 .. [1] https://skops.readthedocs.io/en/stable/persistence.html
@@ -30,12 +35,13 @@ import os
 import platform
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from importlib import import_module
 from importlib.metadata import version
 from pathlib import Path
 from sys import modules
 from types import BuiltinFunctionType, FunctionType, MethodType
 from typing import TYPE_CHECKING, Any, cast
-from zipfile import ZIP_STORED, BadZipFile, ZipFile
+from zipfile import ZIP_STORED, BadZipFile, ZipFile, ZipInfo
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -43,22 +49,12 @@ from sklearn.base import BaseEstimator
 from rankwise._registry import REGISTRY
 from rankwise._version import __version__
 from rankwise.runtime.files import check_folder, write_file
-from rankwise.structure.archives import (
-    CHANGED,
-    SCHEMA,
-    ModelFileError,
-    check_array_files,
-    check_loaders,
-    read_plain,
-    replace_schema,
-    use_modules,
-    use_stable_names,
-)
 from rankwise.structure.model_check import check_model
 from rankwise.structure.state_rules import StructureError
 
 if TYPE_CHECKING:
     from rankwise.datasets import RowSummary
+
 
 FORMAT = 2
 MAX_BYTES = 2**33
@@ -117,7 +113,7 @@ PLAIN_TYPES = (
     "sklearn.compose._column_transformer.make_column_selector",
     "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor",
     "sklearn.metrics._scorer._PassthroughScorer",
-    *(f"sklearn.model_selection._split.{name}" for name in _SPLITTERS),
+    *(f"sklearn.model_selection._split.{splitter}" for splitter in _SPLITTERS),
 )
 TRUSTED_TYPES = (
     *(entry.path.replace(":", ".") for entry in REGISTRY.values()),
@@ -127,8 +123,8 @@ TRUSTED_TYPES = (
 
 _TRUSTED = frozenset(TRUSTED_TYPES)
 _MODULES = {
-    name: module
-    for module, _, name in (path.rpartition(".") for path in TRUSTED_TYPES)
+    cls: module
+    for module, _, cls in (path.rpartition(".") for path in TRUSTED_TYPES)
     if module.startswith("rankwise.")
 }
 # Where scorers, splits and distributions of searches come from. Fitted estimators of scikit-learn,
@@ -222,7 +218,10 @@ def dump_bytes(estimator: BaseEstimator, rows: dict[str, Any] | None = None) -> 
     _check_types(estimator, data)
     with ZipFile(io.BytesIO(data)) as archive:
         schema = json.loads(archive.read(SCHEMA))
-    use_stable_names(schema, _MODULES)
+    for entry in dicts_of(schema):
+        # A file does not depend on where the code of a class is: classes can move.
+        if _MODULES.get(entry.get("__class__", "")) == entry.get("__module__", ""):
+            entry["__module__"] = _PACKAGE
     header = json.dumps(_header(estimator, rows), indent=1)
     return replace_schema(data, schema, (HEADER, header))
 
@@ -283,8 +282,8 @@ def load_bytes(
             schema = json.loads(archive.read(SCHEMA))
             check_loaders(schema, path)
             check_array_files(archive, schema, path, max_bytes)
-            has_other_names = use_modules(schema, _MODULES)
-            estimator = read_plain(archive, schema, _TRUSTED)
+            has_other_names = _use_modules(schema)
+            estimator = read_plain(archive, schema)
         if estimator is None:  # the file holds entries that only skops reads
             current = replace_schema(data, schema) if has_other_names else data
             estimator = _read_with_skops(path, current, names)
@@ -352,7 +351,8 @@ def _header(estimator: BaseEstimator, rows: dict[str, Any] | None) -> dict[str, 
         found = (getattr(part, attribute, None) for part in (estimator, *parts))
         return next((value for value in found if value is not None), None)
 
-    names = first("feature_names_in_")
+    names, cls = first("feature_names_in_"), type(estimator)
+    is_ours = _MODULES.get(cls.__name__) == cls.__module__
     return {
         "format": FORMAT,
         "rankwise": __version__,
@@ -360,7 +360,7 @@ def _header(estimator: BaseEstimator, rows: dict[str, Any] | None) -> dict[str, 
             "python": platform.python_version(),
             **{package: version(package) for package in _PACKAGES},
         },
-        "estimator": _stable_name(type(estimator)),
+        "estimator": f"{'rankwise' if is_ours else cls.__module__}.{cls.__qualname__}",
         "params": {name: _plain(value) for name, value in estimator.get_params(deep=False).items()},
         "n_features": _plain(first("n_features_in_")),
         "feature_names": None if names is None else [str(name) for name in names],
@@ -368,11 +368,6 @@ def _header(estimator: BaseEstimator, rows: dict[str, Any] | None) -> dict[str, 
         "fingerprint": first("fit_fingerprint_"),
         **({} if rows is None else {"rows": rows}),
     }
-
-
-def _stable_name(cls: type) -> str:
-    is_ours = _MODULES.get(cls.__name__) == cls.__module__
-    return f"{'rankwise' if is_ours else cls.__module__}.{cls.__qualname__}"
 
 
 def _plain(value: Any) -> Any:
@@ -513,3 +508,229 @@ def _read_with_skops(path: str | os.PathLike[str], data: bytes, names: Sequence[
 def _describe_damage(path: str | os.PathLike[str], error: Exception) -> ModelFileError:
     what = "is truncated or damaged" if isinstance(error, BadZipFile) else "is damaged"
     return ModelFileError(f"{path} {what}: {type(error).__name__}: {error}")
+
+
+# Bound methods, partial objects, operators and constructors with arguments do not belong in a model
+# file: they could call a trusted type with arguments chosen by the file.
+_LOADERS = frozenset({
+    "ObjectNode", "JsonNode", "DictNode", "DefaultDictNode", "ListNode", "TupleNode", "SetNode",
+    "SliceNode", "BytesNode", "BytearrayNode", "NdArrayNode", "MaskedArrayNode", "DTypeNode",
+    "SparseMatrixNode", "RandomStateNode", "RandomGeneratorNode", "TypeNode", "FunctionNode",
+    "LossNode", "TreeNode", "CachedNode",
+})  # fmt: skip
+CHANGED = "The file is damaged or was changed: save the model again."
+SCHEMA = "schema.json"  # the tree of objects, written by skops
+_PACKAGE = "rankwise"
+
+
+class ModelFileError(ValueError):
+    """The file is not a model of this library, is damaged, or holds untrusted content."""
+
+
+def _use_modules(schema: Any) -> bool:
+    """Replace stable names by the modules of today, in place; whether any entry changed.
+
+    Files of format 1 name the module in which a class was then. Class names are unique within the
+    library, so any module of the library stands for the class of that name; none is imported
+    because a file names it.
+    """
+    changed = False
+    for entry in dicts_of(schema):
+        module, name = entry.get("__module__"), entry.get("__class__")
+        is_ours = isinstance(module, str) and module.partition(".")[0] == _PACKAGE
+        if is_ours and isinstance(name, str) and _MODULES.get(name, module) != module:
+            entry["__module__"] = _MODULES[name]
+            changed = True
+    return changed
+
+
+def replace_schema(data: bytes, schema: Any, header: tuple[str, str] | None = None) -> bytes:
+    """Copy of an archive with another tree of objects, and a further entry (its name and text)."""
+    target = io.BytesIO()
+    with ZipFile(io.BytesIO(data)) as old, ZipFile(target, "w", ZIP_STORED) as new:
+        for entry in old.infolist():
+            is_schema = entry.filename == SCHEMA
+            new.writestr(entry.filename, json.dumps(schema) if is_schema else old.read(entry))
+        if header is not None:
+            new.writestr(*header)
+    return target.getvalue()
+
+
+def check_loaders(node: Any, path: str | os.PathLike[str]) -> None:
+    """Refuse a tree of objects with entry types that ``save`` never writes."""
+    for entry in dicts_of(node):
+        loader = entry.get("__loader__", "ObjectNode")
+        if isinstance(loader, str) and loader not in _LOADERS:
+            raise ModelFileError(
+                f"{path} holds a {loader} for {entry.get('__module__')}."
+                f"{entry.get('__class__')}, which no model needs. Do not trust this file."
+            )
+
+
+def check_array_files(
+    archive: ZipFile, schema: Any, path: str | os.PathLike[str], max_bytes: int
+) -> None:
+    """Refuse arrays whose header asks for more memory than their entry has bytes.
+
+    The schema, not the name of an entry, determines how an entry is read. An entry read by several
+    objects would take its memory several times.
+    """
+    unpacked, readers = 0, {}
+    for node in dicts_of(schema):
+        if not isinstance(name := node.get("file"), str):
+            continue
+        reader = node.get("__loader__"), node.get("__id__")
+        if name in readers:
+            if reader != readers[name] or reader[1] is None:
+                raise ModelFileError(f"{path} has several objects read {name}. {CHANGED}")
+            continue
+        readers[name] = reader
+        if reader[0] == "NdArrayNode":
+            _check_array_size(archive, archive.getinfo(name))
+        elif reader[0] == "SparseMatrixNode":
+            with archive.open(name) as file, ZipFile(file) as parts:
+                unpacked += sum(part.file_size for part in parts.infolist())
+                if unpacked > max_bytes:
+                    raise ModelFileError(
+                        f"{path} holds sparse matrices of more than max_bytes={max_bytes} bytes. "
+                        "Raise max_bytes if you trust the file."
+                    )
+                for part in parts.infolist():
+                    _check_array_size(parts, part)
+
+
+def _check_array_size(archive: ZipFile, entry: ZipInfo) -> None:
+    with archive.open(entry) as file:
+        version = np.lib.format.read_magic(file)
+        read_header = {
+            (1, 0): np.lib.format.read_array_header_1_0,
+            (2, 0): np.lib.format.read_array_header_2_0,
+        }[version]
+        shape, _, dtype = read_header(file)
+        expected = file.tell() + math.prod(shape) * dtype.itemsize
+    if dtype.hasobject or expected != entry.file_size:
+        raise ValueError(
+            f"{entry.filename} must have {expected} bytes for shape {shape} and dtype {dtype}, "
+            f"got {entry.file_size}"
+        )
+
+
+def dicts_of(node: Any) -> Iterator[dict[str, Any]]:
+    stack = [node]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, dict):
+            yield node
+            stack.extend(node.values())
+        elif isinstance(node, list):
+            stack.extend(node)
+
+
+PROTOCOL = 2  # of skops; entries of other protocols may mean something else
+_BUILTINS = {f"builtins.{kind.__name__}": kind for kind in (str, int, float, bool)}
+_SCALARS = frozenset(
+    f"numpy.{name}"
+    for name in ("bool", "bool_", "float32", "float64", "int8", "int16", "int32", "int64", "uint64")
+)
+# Packages of scikit-learn with public classes that precede a ranker in a pipeline.
+_STEPS = frozenset({"compose", "feature_selection", "impute", "pipeline", "preprocessing"})
+
+
+def read_plain(archive: ZipFile, schema: Any) -> Any:
+    """The estimator of a model file, or None if the file needs skops.
+
+    ``schema`` is the checked tree of entries. No module is imported but those of trusted classes.
+    """
+    entries = [node for node in dicts_of(schema) if "__loader__" in node]
+    if schema.get("protocol") != PROTOCOL or not all(map(_is_plain, entries)):
+        return None
+    return _Reader(archive).read(schema)
+
+
+def _entry_name(entry: dict[str, Any]) -> str:
+    return f"{entry['__module__']}.{entry['__class__']}"
+
+
+def _is_plain(entry: dict[str, Any]) -> bool:
+    name = _entry_name(entry)
+    match entry["__loader__"]:
+        case "JsonNode":
+            return True
+        case "DictNode" | "ListNode" | "TupleNode" | "BytesNode":
+            kind = entry["__loader__"].removesuffix("Node").lower()
+            return name == f"builtins.{kind}"
+        case "TypeNode":
+            return name in _BUILTINS
+        case "NdArrayNode":
+            return name == "numpy.ndarray" or (entry["type"] == "numpy" and name in _SCALARS)
+        case "ObjectNode":
+            ours = name.startswith("rankwise.") and name in _TRUSTED
+            return ours or _step(entry) is not None
+    return False
+
+
+def _step(entry: dict[str, Any]) -> type | None:
+    """The public class of scikit-learn that an entry names; None for any other class."""
+    root, package, *_ = [*entry["__module__"].split("."), ""]
+    if root != "sklearn" or package not in _STEPS:
+        return None
+    found = getattr(import_module(f"sklearn.{package}"), entry["__class__"], None)
+    is_public = isinstance(found, type) and not entry["__class__"].startswith("_")
+    return found if is_public and found.__module__ == entry["__module__"] else None
+
+
+class _Reader:
+    """Builds the objects of an archive; an object referenced twice is built once."""
+
+    def __init__(self, archive: ZipFile) -> None:
+        self._archive = archive
+        self._built: dict[Any, Any] = {}
+        self._readers: dict[str, Callable[[dict[str, Any]], Any]] = {
+            "JsonNode": lambda entry: json.loads(entry["content"]),
+            "TypeNode": lambda entry: _BUILTINS[_entry_name(entry)],
+            "BytesNode": lambda entry: archive.read(entry["file"]),
+            "ListNode": lambda entry: [self.read(item) for item in entry["content"]],
+            "TupleNode": lambda entry: tuple(self.read(item) for item in entry["content"]),
+            "DictNode": lambda entry: {
+                kind(key): self.read(value)
+                for kind, (key, value) in zip(
+                    self.read(entry["key_types"]), entry["content"].items(), strict=True
+                )
+            },
+            "NdArrayNode": self._array,
+            "ObjectNode": self._object,
+        }
+
+    def read(self, entry: dict[str, Any]) -> Any:
+        """The object of an entry."""
+        number = entry.get("__id__")
+        if number in self._built:
+            return self._built[number]
+        value = self._readers[entry["__loader__"]](entry)
+        if number:
+            self._built[number] = value
+        return value
+
+    def _array(self, entry: dict[str, Any]) -> Any:
+        if entry["type"] == "numpy":
+            with self._archive.open(entry["file"]) as file:
+                values = np.lib.format.read_array(file, allow_pickle=False)
+            is_array = entry["__class__"] == "ndarray"
+            return values if is_array else getattr(np, entry["__class__"])(values)
+        items = [self.read(item) for item in entry["content"]]
+        if len(self.read(entry["shape"])) != 1:
+            return np.array(items, dtype=object)
+        values = np.empty(len(items), dtype=object)
+        for place, item in enumerate(items):
+            values[place] = item
+        return values
+
+    def _object(self, entry: dict[str, Any]) -> Any:
+        cls: Any = _step(entry) or getattr(import_module(entry["__module__"]), entry["__class__"])
+        built = cls.__new__(cls)
+        state = None if entry.get("content") is None else self.read(entry["content"])
+        if state is not None and hasattr(built, "__setstate__"):
+            built.__setstate__(state)
+        elif state is not None:
+            built.__dict__.update(state)
+        return built

@@ -1,38 +1,18 @@
-"""One hash per row that depends only on its values, for an order independent of the file.
+"""Hashes of rows by their values alone, and orders of rows that they determine.
 
-Folds, subsamples and landmarks are chosen by these hashes and not by position, so that the same
-rows in any order give the same choice.
+Folds, subsamples and landmarks are chosen by hashes and not by position, so that the same rows in
+any order give the same choice. Equal rows of a query are merged: the result of an iterative solver
+depends in its last digits on the order of its sums, so only merged rows in a fixed order make a
+weight exactly equivalent to repetition.
 
-Hashes of the rows and columns of a matrix in one pass; equal rows have equal hashes.
-
-The bits of a value are mixed (by the finaliser of SplitMix64 [1]_, which maps 0 to 0) and
-multiplied by an odd number of its column (for row hashes) or row (for column hashes). The products
-are summed modulo 2^64. Zeros therefore add nothing, a CSR matrix and its dense form have the same
-hashes, and sums of blocks can be added in any order. The collision probability of two different
-rows is about 2^-58.
+The bits of a value are mixed by the finaliser of SplitMix64 [1]_, which maps 0 to 0, and multiplied
+by an odd number of its column (or row); products are summed modulo 2^64. Zeros therefore add
+nothing, a CSR matrix and its dense form have the same hashes, and sums of blocks can be added in
+any order.
 
 References
 ----------
 .. [1] Steele, Lea, Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014.
-
-A short name for the data a model was fitted on.
-
-The fingerprint distinguishes model files and shows whether a model was fitted on this table. It
-hashes labels, weights and grouping whole but at most 256 rows of X, evenly spaced and with both
-ends, so that it costs milliseconds at any size: it identifies data but does not prove their
-integrity. Dense rows and the same rows as CSR have the same fingerprint; a different row order
-gives a different one.
-
-Rows in an order that depends on their content alone, equal rows of a query merged into one.
-
-The result of an iterative solver depends in its last digits on the order of its sums. On merged
-rows, results are bit-identical for any input order, and a weight is exactly equivalent to
-repetition.
-
-Distinct rows of queries by NumPy: what the kernels of ``kernels/row_order`` do, for few rows.
-
-Compiling these kernels takes a second, more than the whole fit of a model on few rows. Both ways
-return the same bits.
 """
 
 from __future__ import annotations
@@ -62,7 +42,9 @@ def row_hashes(X: Matrix, y: Float64Array | None = None, n_threads: int = 1) -> 
     rows collide with probability 2^-64. O(n_samples n_features), in chunks of rows; zeros add
     nothing, so CSR needs no zeros.
     """
-    multipliers = _multipliers(X.shape[1])
+    # Odd numbers: one per column and a last one for the label.
+    draws = np.random.default_rng(20130613).integers(0, 2**63, X.shape[1] + 1, dtype=np.uint64)
+    multipliers = np.roll(draws, -1) | np.uint64(1)
     keys = np.empty(X.shape[0], dtype=np.uint64)
 
     def write(first: int) -> None:
@@ -83,7 +65,7 @@ def row_hashes(X: Matrix, y: Float64Array | None = None, n_threads: int = 1) -> 
 
 
 def scramble(z: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """uint64 to uint64, one to one, 0 to 0 (the finaliser of splitmix64)."""
+    """uint64 to uint64, one to one, 0 to 0: the finaliser of SplitMix64."""
     z = z ^ (z >> np.uint64(30))
     z *= np.uint64(0xBF58476D1CE4E5B9)
     z ^= z >> np.uint64(27)
@@ -188,12 +170,6 @@ class LeastRows:
         return self._rows
 
 
-def _multipliers(n_features: int) -> np.ndarray[Any, Any]:
-    """Fixed odd numbers: one per column and a last one for the label."""
-    draws = np.random.default_rng(20130613).integers(0, 2**63, n_features + 1, dtype=np.uint64)
-    return np.roll(draws, -1) | np.uint64(1)
-
-
 def _bits(values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     """Scrambled bits of the values as float64; all NaN are equal, and -0.0 equals 0.0."""
     values = values.astype(np.float64) + 0.0
@@ -271,23 +247,16 @@ def hash_table(X: Matrix, first_row: int = 0) -> TableHash:
     return TableHash(rows, columns, first, constant, n_nan, n_inf)
 
 
-def mix(bits: UInt64Array) -> UInt64Array:
-    """SplitMix64's finaliser, a bijection of 64-bit words that keeps 0."""
-    bits = (bits ^ (bits >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    bits = (bits ^ (bits >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return bits ^ (bits >> np.uint64(31))
-
-
 def _mix_bits(values: NDArray[Any]) -> UInt64Array:
     """Mixed bits of numbers; −0.0 is treated as 0, and float32 is not converted."""
     values = values + values.dtype.type(0)
     words = np.ascontiguousarray(values).view(f"u{values.dtype.itemsize}")
-    return mix(words.astype(np.uint64))
+    return scramble(words.astype(np.uint64))
 
 
 def _factors(start: int, n: int) -> UInt64Array:
     """Odd pseudo-random numbers for rows or columns ``start`` to ``start + n``."""
-    return mix(np.arange(start + 1, start + n + 1, dtype=np.uint64)) | np.uint64(1)
+    return scramble(np.arange(start + 1, start + n + 1, dtype=np.uint64)) | np.uint64(1)
 
 
 def _hash_csr(X: Any, row_factors: UInt64Array, column_factors: UInt64Array) -> TableHash:

@@ -21,7 +21,7 @@ therefore depends on the rows, and each training part of a cross-validation has 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any, Generic, Literal, Protocol, TypeVar, cast
@@ -59,10 +59,7 @@ def content_folds(X: Matrix, y: Float64Array, n_folds: int, seed: int = _SEED) -
             f"cv={n_folds} needs at least as many distinct rows, got {len(distinct)} of "
             f"n_samples={len(y)}. Lower cv."
         )
-    fold = np.empty(len(distinct), dtype=np.int64)
-    fold[np.random.RandomState(seed).permutation(len(distinct))] = (
-        np.arange(len(distinct)) % n_folds
-    )
+    fold = np.argsort(np.random.RandomState(seed).permutation(len(distinct))) % n_folds
     return [np.flatnonzero(fold[codes] == number) for number in range(n_folds)]
 
 
@@ -178,26 +175,6 @@ def mean_measure(
 ) -> Float64Array:
     """Mean of the measure over the queries for every column of scores, shape (n_columns,)."""
     return mean_defined(measure_per_query(measure, y, scores, groups))
-
-
-def measure_refits(
-    measure: Measure,
-    rows: FitData,
-    splits: Sequence[tuple[Int64Array, Int64Array]],
-    scores: Callable[[Int64Array, Int64Array], Float64Array],
-    n_threads: int | None = None,
-) -> Float64Array:
-    """Mean of the measure on the test rows of each split, shape (n_splits, n_columns).
-
-    ``scores`` maps training and test rows to the scores of the test rows, one column per solution.
-    ``n_threads`` splits are fitted in parallel.
-    """
-
-    def held_out(split: tuple[Int64Array, Int64Array]) -> Float64Array:
-        train, test = split
-        return mean_measure(measure, rows.y[test], scores(train, test), rows.groups.take(test))
-
-    return np.stack(list(thread_imap(held_out, splits, n_threads)))
 
 
 class RunningMean:

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import rankwise as rw
-from rankwise.cli._files import same_width
 from rankwise.datasets import read_letor
+from rankwise.datasets.judged_source import same_width
 from rankwise.persistence import describe
 
 from .conftest import judged_data

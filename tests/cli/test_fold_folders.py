@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rankwise.cli._data import _fold_folders
+from rankwise.datasets.judged_source import fold_folders
 
 
 def test_fold_10_follows_fold_9(tmp_path):
@@ -10,4 +10,4 @@ def test_fold_10_follows_fold_9(tmp_path):
         (tmp_path / f"Fold{number}").mkdir()
     (tmp_path / "notes").mkdir()
     (tmp_path / "Fold3").write_text("a file is no fold")
-    assert [path.name for path in _fold_folders(tmp_path)] == ["Fold1", "Fold2", "Fold9", "Fold10"]
+    assert [path.name for path in fold_folders(tmp_path)] == ["Fold1", "Fold2", "Fold9", "Fold10"]

@@ -239,7 +239,7 @@ def test_group_sizes_beside_the_text(rankwise, letor_file, tmp_path, style):
     np.testing.assert_array_equal(first.groups.indptr, last.groups.indptr)
     two = rankwise("compare", out, letor_file)
     assert two.code == 2
-    assert "must be the only one, got 2 files in DATA" in two.err
+    assert "must be the only one, got 2 files" in two.err
 
 
 def test_columns_by_other_names(rankwise, letor_file, tmp_path):

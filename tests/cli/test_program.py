@@ -97,7 +97,7 @@ def test_an_interrupt_is_exit_code_130(rankwise, monkeypatch):
     def interrupt():
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("rankwise.cli._data.catalog_names", interrupt)
+    monkeypatch.setattr("rankwise.datasets.judged_source.known_datasets", interrupt)
     assert rankwise("lint", "lambdarank").code == 130
 
 
@@ -121,7 +121,7 @@ def terminate_while_packing(folder):
 
 @pytest.mark.parametrize("work", [terminate_while_writing, terminate_while_packing])
 def test_sigterm_removes_temporary_files(rankwise, monkeypatch, tmp_path, work):
-    monkeypatch.setattr("rankwise.cli._data.catalog_names", lambda: work(tmp_path))
+    monkeypatch.setattr("rankwise.datasets.judged_source.known_datasets", lambda: work(tmp_path))
     before = signal.getsignal(signal.SIGTERM)
     assert rankwise("lint", "lambdarank").code == 143
     assert not [*tmp_path.iterdir()]

@@ -6,7 +6,7 @@ import os
 import time
 
 from rankwise.distributed.processes import Star
-from rankwise.rankers.adapters.booster_library import ValidationMonitor
+from rankwise.rankers.adapters.boosted_ranker import ValidationMonitor
 
 
 def armed(client, number, death):

@@ -338,7 +338,7 @@ def test_files_and_facts(fitted, tmp_path):
     model = to_onnx(fitted("ridge"), tmp_path / "ridge.onnx")
     assert (tmp_path / "ridge.onnx").read_bytes() == model.SerializeToString()
     facts = {entry.key: entry.value for entry in model.metadata_props}
-    assert facts["estimator"] == "rankwise.rankers.linear.regression.RidgeRanker"
+    assert facts["estimator"] == "rankwise.rankers.regression.RidgeRanker"
     assert json.loads(facts["features"]) == [f"f{number}" for number in range(1, 6)]
     (given,) = model.graph.input
     assert given.type.tensor_type.elem_type == onnx.TensorProto.FLOAT

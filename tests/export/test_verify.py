@@ -13,10 +13,10 @@ from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
 import rankwise as rw
 from rankwise import export
-from rankwise.export.parity import read_file
-from rankwise.export.parity import read_file as runtimes
-from rankwise.export.parity.interpreters import EngineTree, lightgbm_trees, sum_trees, xgboost_trees
-from rankwise.export.parity.verification import count_orders
+from rankwise.export import exported_files as read_file
+from rankwise.export import exported_files as runtimes
+from rankwise.export.exported_files import EngineTree, lightgbm_trees, sum_trees, xgboost_trees
+from rankwise.export.verification import count_orders
 from rankwise.groups import QueryGroups
 from rankwise.prediction import scores_of
 from tests.export.readers import (
@@ -202,7 +202,7 @@ def test_the_library_itself_is_the_reference(library, tmp_path, monkeypatch):
     if library == "xgboost":
         assert export.verify(peer.get_booster(), path, X, qid=QID).holds
     wrong = rw.read_booster(other)
-    monkeypatch.setattr("rankwise.export.parity.verification.own_model", lambda _: wrong)
+    monkeypatch.setattr("rankwise.export.verification.own_model", lambda _: wrong)
     path = written("lightgbm", wrong, tmp_path)
     assert export.verify(wrong, path, X, qid=QID).holds
     found = export.verify(peer, path, X, qid=QID)

@@ -15,8 +15,8 @@ from rankwise.kernels.boosted_splits import (
 )
 from rankwise.kernels.boosted_trees import add_rows
 from rankwise.trees.boosted.coded_rows import bin_rows
+from rankwise.trees.boosted.growing_tree import TreeGrower
 from rankwise.trees.boosted.growth_rules import GrowthRules
-from rankwise.trees.boosted.tree_grower import TreeGrower
 from rankwise.trees.tree_ensemble import OrderedRows
 
 

@@ -5,8 +5,8 @@ import pytest
 
 from rankwise.kernels.boosted_trees import add_leaf_values, add_rows, part
 from rankwise.trees.boosted.coded_rows import bin_rows
+from rankwise.trees.boosted.growing_tree import TreeGrower
 from rankwise.trees.boosted.growth_rules import GrowthRules
-from rankwise.trees.boosted.tree_grower import TreeGrower
 from rankwise.trees.tree_ensemble import OrderedRows, TreeEnsemble
 
 

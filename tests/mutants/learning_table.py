@@ -40,8 +40,8 @@ LEARNING = [
     ),
     Mutation(
         "kernels/ensemble_scores.py",
-        "if categories[middle] < value:",
-        "if categories[middle] <= value:",
+        "if categories[middle] < value:\n                    lo = middle + 1",
+        "if categories[middle] <= value:\n                    lo = middle + 1",
         "trees/test_tree.py trees/test_growth.py",
     ),
     Mutation(
@@ -88,7 +88,7 @@ LEARNING = [
         "rankers/boosting/test_mc_rank.py",
     ),
     Mutation(
-        "rankers/ensemble/blend.py",
+        "rankers/ensemble/blends_and_stacks.py",
         "(sizes + 1) / 2 - sizes * scaled",
         "(sizes + 1) / 2 + sizes * scaled",
         "rankers/ensemble/test_ensemble.py",
@@ -171,8 +171,8 @@ LEARNING = [
     ),
     Mutation(
         "tuning.py",
-        "np.arange(len(distinct)) % n_folds",
-        "np.arange(len(distinct)) // n_folds % n_folds",
+        "permutation(len(distinct))) % n_folds",
+        "permutation(len(distinct))) // n_folds % n_folds",
         "tuning/test_folds.py",
     ),
     Mutation(

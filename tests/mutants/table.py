@@ -68,7 +68,7 @@ TABLE = [
     ),
     Mutation("cli/_scoring.py", "ranks <= top", "ranks < top", "cli/test_predict.py"),
     Mutation(
-        "cli/_data.py",
+        "datasets/judged_source.py",
         "key=lambda child: int(child.name[4:])",
         "key=lambda child: child.name",
         "cli/test_fold_folders.py",
@@ -204,7 +204,7 @@ TABLE = [
         "report/test_rank_plots.py report/test_plots.py",
     ),
     Mutation(
-        "report/figures.py",
+        "report/html.py",
         "len(finished) < _FEWEST_RANKED",
         "len(finished) <= _FEWEST_RANKED",
         "report/test_report.py",
@@ -228,13 +228,13 @@ TABLE = [
         "selection/test_splits.py",
     ),
     Mutation(
-        "selection/cells/tuning.py",
+        "selection/cells/fold_tuning.py",
         "best[float(value)] > best[neighbour]",
         "best[float(value)] < best[neighbour]",
         "selection/test_edges.py",
     ),
     Mutation(
-        "selection/cells/tuning.py",
+        "selection/cells/fold_tuning.py",
         "score if select.greater_is_better else -score",
         "score",
         "selection/test_tuning.py",

@@ -13,8 +13,7 @@ import pandas as pd
 import pytest
 
 import rankwise
-from rankwise.persistence import FORMAT, TRUSTED_TYPES, describe
-from rankwise.structure.archives import dicts_of
+from rankwise.persistence import FORMAT, TRUSTED_TYPES, describe, dicts_of
 from tests.fuzz.models import _with_text, rows
 
 # Small models of all estimators but the neural ones, and of all classes that they store, written by

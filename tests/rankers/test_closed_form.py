@@ -24,7 +24,7 @@ from rankwise.features.random_features import ACTIVATIONS, draw_nodes
 from rankwise.losses.score_loss import QUERY_WEIGHTS
 from rankwise.losses.squared_loss import GRAPHS
 from rankwise.metrics import parse
-from rankwise.rankers.closed_form import DEFAULT_GRID
+from rankwise.rankers.basis_expansion import DEFAULT_GRID
 from rankwise.tuning import content_folds, deal_queries
 from tests.common.estimators import with_default_grid
 from tests.oracles import dense_laplacian, ragged_groups

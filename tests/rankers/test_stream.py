@@ -52,7 +52,7 @@ def small_chunks(monkeypatch):
     """Chunks of 50 rows, so that small data take every turn: several lanes, giant queries."""
     for module in (gram, path_selection):
         monkeypatch.setattr(module, "CHUNK_ROWS", 50)
-    monkeypatch.setattr("rankwise.rankers.closed_form.CHUNK_ROWS", 50)
+    monkeypatch.setattr("rankwise.rankers.basis_expansion.CHUNK_ROWS", 50)
     monkeypatch.setattr("rankwise.solvers.least_squares.stabilised.CHUNK_ROWS", 50)
     monkeypatch.setattr(gram, "GIANT_ROWS", 120)
     monkeypatch.setattr(path_selection, "MEASURED_ROWS", 150)

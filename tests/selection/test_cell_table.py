@@ -54,7 +54,7 @@ def test_commas_that_may_mark_thousands_are_refused(tmp_path):
         leaderboard(path)
     with pytest.raises(ValueError, match=r"'2.5' in column 'b' is not .* \(such as 0,5"):
         leaderboard(path, decimal=",")
-    with pytest.raises(ValueError, match=r"decimal must be '.' or ',', got ';'"):
+    with pytest.raises(ValueError, match=r"decimal must be one of '.', ',', got ';'"):
         leaderboard(path, decimal=";")
 
 

@@ -8,7 +8,7 @@ import pytest
 from rankwise import LSRRank, RidgeRanker, compare
 from rankwise.datasets import Fold, RankingData
 from rankwise.metrics import parse
-from rankwise.selection.cells.tuning import edge_notes, tune
+from rankwise.selection.cells.fold_tuning import edge_notes, tune
 
 
 def searched(scores, name="C", values=(0.1, 1.0, 10.0, 100.0, 1000.0)):

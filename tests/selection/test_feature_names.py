@@ -13,7 +13,7 @@ from rankwise.datasets import read_table
 from rankwise.explain import explain_scores
 from rankwise.prediction import scores_of
 from rankwise.selection import compare
-from rankwise.selection.cells.tuning import fit
+from rankwise.selection.cells.fold_tuning import fit
 from tests.common.estimators import small
 
 NAMES = ["bm25 body", "größe", "age"]

@@ -15,7 +15,7 @@ from rankwise.metrics import parse
 from rankwise.report import write_report
 from rankwise.selection import Leaderboard, compare, evaluate_systems
 from rankwise.selection.cells.fingerprint import data_fingerprint
-from rankwise.selection.cells.tuning import tune
+from rankwise.selection.cells.fold_tuning import tune
 from tests.selection.helpers import Column, graded_data
 
 

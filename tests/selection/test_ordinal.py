@@ -17,7 +17,7 @@ from rankwise._registry import REGISTRY
 from rankwise.metrics import confusion, make_scorer, parse
 from rankwise.prediction import predictions, scores_of
 from rankwise.selection import Leaderboard
-from rankwise.selection.cells.tuning import tune
+from rankwise.selection.cells.fold_tuning import tune
 from tests.ordinal_column import OrdinalColumn
 from tests.selection.helpers import Column, graded_data, one_fold
 

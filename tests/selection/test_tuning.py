@@ -19,7 +19,7 @@ from sklearn.preprocessing import StandardScaler
 from rankwise import ELMRank, LambdaMART, RidgeRanker
 from rankwise.metrics import parse
 from rankwise.prediction import scores_of
-from rankwise.selection.cells.tuning import fit, prepare, tune
+from rankwise.selection.cells.fold_tuning import fit, prepare, tune
 from tests.selection.helpers import Column, Moody, Validated, graded_data, one_fold
 
 NDCG, MISRANKING = parse("nDCG@5"), parse("misranking")

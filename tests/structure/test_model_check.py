@@ -24,8 +24,7 @@ from sklearn.tree import DecisionTreeRegressor
 import rankwise
 from rankwise import persistence
 from rankwise.base import Ranker
-from rankwise.persistence import ModelFileError, load, save
-from rankwise.structure.archives import dicts_of
+from rankwise.persistence import ModelFileError, dicts_of, load, save
 from rankwise.structure.model_check import check_model
 from rankwise.structure.state_rules import Array, Scope, StructureError, integers
 from tests.fuzz.models import fitted

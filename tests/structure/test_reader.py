@@ -15,8 +15,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import QuantileTransformer, StandardScaler
 
 import rankwise
-from rankwise.persistence import TRUSTED_TYPES
-from rankwise.structure.archives import read_plain
+from rankwise.persistence import TRUSTED_TYPES, read_plain
 
 X = np.random.default_rng(0).normal(size=(40, 3))
 Y, QID = np.arange(40) % 3, np.arange(40) // 10
@@ -27,9 +26,9 @@ MODELS = [
 ]
 
 
-def read(data, trusted=TRUSTED_TYPES):
+def read(data):
     with ZipFile(io.BytesIO(data)) as archive:
-        return read_plain(archive, json.loads(archive.read("schema.json")), trusted)
+        return read_plain(archive, json.loads(archive.read("schema.json")))
 
 
 def state_of(model):
@@ -75,10 +74,12 @@ def test_other_entries_are_left_to_skops(value):
     assert read(skops.io.dumps(model)) is None
 
 
-def test_only_trusted_classes_are_built():
+def test_only_trusted_classes_are_built(monkeypatch):
     data = skops.io.dumps(rankwise.RidgeRanker())
     assert read(data) is not None
-    assert read(data, trusted=()) is None
+    with monkeypatch.context() as patched:
+        patched.setattr("rankwise.persistence._TRUSTED", frozenset())
+        assert read(data) is None
     for module, name in [
         ("subprocess", "Popen"), ("sklearn.preprocessing._data", "Popen"),
         ("sklearn.datasets._base", "Bunch"), ("sklearn.pipeline", "_final_estimator_has"),
@@ -88,7 +89,7 @@ def test_only_trusted_classes_are_built():
         with ZipFile(source) as archive:
             schema = json.loads(archive.read("schema.json"))
             schema["__module__"], schema["__class__"] = module, name
-            assert read_plain(archive, schema, TRUSTED_TYPES) is None
+            assert read_plain(archive, schema) is None
 
 
 def test_load_does_not_import_skops(tmp_path):

@@ -383,11 +383,11 @@ def test_categories_that_fit_has_not_seen_take_the_missing_side(rng):
 
 def test_rules_of_distances_are_checked():
     for D, what in [
-        (np.zeros((2, 2)), "row and a column for each of the 3"),
-        (1 - np.eye(3) * 2, "zero on its diagonal"),
+        (np.zeros((2, 2)), "one row and column per class"),
+        (1 - np.eye(3) * 2, "0 for equal ranks"),
         ([[0, 1, 2], [2, 0, 1], [3, 1, 0]], "symmetric"),
-        ([[0, 2, 1], [2, 0, 1], [1, 1, 0]], "non-decreasing"),
-        ([[0, 1, 3], [1, 0, 4], [3, 4, 0]], "non-decreasing"),
+        ([[0, 2, 1], [2, 0, 1], [1, 1, 0]], "must not fall"),
+        ([[0, 1, 3], [1, 0, 4], [3, 4, 0]], "must not fall"),
         ([[0, 1, np.inf], [1, 0, 1], [np.inf, 1, 0]], "finite"),
     ]:
         with pytest.raises(ValueError, match=what):

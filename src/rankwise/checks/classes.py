@@ -1,9 +1,7 @@
 """Labels of ordered classes: the classes, their order, and the code of every row.
 
-Whether rows come in the order of their labels, which chance does not do.
-
 Rows in the order of their labels look well ranked wherever ties keep the order of the rows, and
-learners that see one row after another see one class after another.
+learners that see one row after another see one class after another: :func:`order_of_labels` tells.
 """
 
 from __future__ import annotations

@@ -1,6 +1,4 @@
-"""Location and scale of the columns of X, for solvers that centre or scale them.
-
-Warn when single columns of X are so large that an estimator cannot use the others.
+"""Location and scale of the columns of X, and warnings of columns too large for an estimator.
 
 Estimators whose optimum changes with the scale of the columns pass a :class:`ColumnLimit` to
 :func:`rankwise.checks.rows.check_fit`, which compares the columns with it: a column dominates if
@@ -10,9 +8,7 @@ or ``unit`` if the estimator itself sets the scale. A column whose mean is far f
 its range, such as a Unix time, therefore dominates by size but not by spread.
 
 Ranges represent the other columns because a rare indicator or a heavy tail has a small standard
-deviation but an ordinary range. At most ``MOST_ROWS`` rows are read, equally spaced.
-
-Complexity: O(min(n_samples, MOST_ROWS) n_features).
+deviation but an ordinary range.
 """
 
 from __future__ import annotations
@@ -76,7 +72,7 @@ def column_scales(X: Matrix) -> Float64Array | None:
     return np.where(largest > 0, 2.0 ** np.floor(np.log2(np.where(largest > 0, largest, 1.0))), 1.0)
 
 
-MOST_ROWS = 4096
+MOST_ROWS = 4096  # rows that are read, equally spaced
 # Largest number of columns named in the warning.
 MOST_NAMED = 3
 

@@ -1,10 +1,6 @@
-"""Errors of single rows, which readers of text turn into errors of lines.
+"""Values that must survive reading: whole numbers beyond 2^53, ids as text, and the rows of errors.
 
-Numbers as float64, without the silent loss of digits of whole numbers beyond 2^53.
-
-Ids of queries and documents as text, as they would be written in a file.
-
-Check the label that marks rows without a judgement.
+A :class:`RowError` says which row is wrong; readers of text turn it into an error of a line.
 """
 
 from __future__ import annotations
@@ -91,7 +87,10 @@ def exact_float64(
         first = bad[0] if bad else None
     elif array.dtype.kind in "iu":
         out = array.astype(np.float64)
-        first = _first_changed(array, out)
+        # The largest integer of a type rounds up to a double that the type cannot hold.
+        too_large = out >= 2.0 ** (64 if array.dtype.kind == "u" else 63)
+        changed = too_large | (np.where(too_large, 0.0, out).astype(array.dtype) != array)
+        first = int(changed.argmax()) if changed.any() else None
     elif array.dtype == np.longdouble:
         with np.errstate(over="ignore"):
             out = array.astype(np.float64)
@@ -182,15 +181,6 @@ def _changes(value: Any) -> bool:
             value.is_finite() and value == value.to_integral_value() and int(value) != float(value)
         )
     return isinstance(value, Integral) and int(value) != float(value)
-
-
-def _first_changed(array: NDArray[Any], out: Float64Array) -> int | None:
-    """First integer that differs from its double, or None."""
-    # The largest integer of a type rounds up to a double that the type cannot hold.
-    too_large = out >= 2.0 ** (64 if array.dtype.kind == "u" else 63)
-    back = np.where(too_large, 0.0, out).astype(array.dtype)
-    changed = too_large | (back != array)
-    return int(changed.argmax()) if changed.any() else None
 
 
 # What pandas, R and databases write for missing values, and pandas reads as such.

@@ -620,7 +620,12 @@ def warn_of_one_query(estimator: Any, method: str, qid: Any, n_samples: int) -> 
 
 def check_comparable(estimator: Any, y: Float64Array, groups: QueryGroups) -> None:
     """Raise ValueError if no query has two rows with different labels."""
-    if groups.n_samples < 2 or _has_pair(groups.sort(y), groups.indptr):
+    if groups.n_samples < 2:
+        return
+    ordered = groups.sort(y)
+    differs = ordered[1:] != ordered[:-1]
+    differs[groups.indptr[1:-1] - 1] = False  # the last row of a query and the first of the next
+    if differs.any():
         return
     name = type(estimator).__name__
     if groups.n_queries == groups.n_samples:
@@ -633,13 +638,6 @@ def check_comparable(estimator: Any, y: Float64Array, groups: QueryGroups) -> No
         f"y must differ within some query, got equal labels in each of the {groups.n_queries} "
         f"queries: {name} has no pair to learn from. Check that qid and y belong to the same rows."
     )
-
-
-def _has_pair(y: Float64Array, indptr: Any) -> bool:
-    """Whether neighbouring rows of a query differ anywhere."""
-    differs = y[1:] != y[:-1]
-    differs[indptr[1:-1] - 1] = False
-    return bool(np.any(differs))
 
 
 def _warn(what: str) -> None:

@@ -1,13 +1,9 @@
-"""What text in a column is to people: dates, numbers with units, or text.
+"""Text in the columns of a table: what it is to people, and its codes as categories.
 
-One rule for all readers of tables. Dates and numbers with units are neither numbers that can be
-computed with nor categories, whose order would be lost: columns of them are left out with a note.
-
-Columns of text as categories: codes among the numbers of rows, and frames with the text.
-
-Rows of a table are a matrix of numbers. A column of categories holds codes there, positions in a
-list of its categories. Estimators that take categories get a frame with the text, as they would
-from a user, so that a saved model knows its categories by their text.
+Dates and numbers with units are neither numbers that can be computed with nor categories, whose
+order would be lost: columns of them are left out with a note. In the matrix of a table's rows, a
+column of categories holds codes, positions in a list of its categories. Estimators that take
+categories get a frame with the text, so that a saved model knows its categories by their text.
 """
 
 from __future__ import annotations

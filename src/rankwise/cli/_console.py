@@ -31,6 +31,7 @@ from typer.core import TyperCommand, TyperGroup
 from rankwise.runtime.messages import (
     LISTS,
     ArgumentError,
+    SourceError,
     convert_to_json,
     escape_hidden,
     settings_written,
@@ -101,6 +102,7 @@ def print_table(
 ) -> None:
     """Print a table on stdout, below its title; the columns in ``right`` align right."""
     from rich import box
+    from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
@@ -114,7 +116,7 @@ def print_table(
         )
     for row in rows:
         table.add_row(*(Text(escape_hidden(cell)) for cell in row))
-    console = _console()
+    console = Console() if sys.stdout.isatty() else Console(width=_PIPE_WIDTH)
     if title:
         console.print(Text(escape_hidden(title), style="bold"), soft_wrap=True)
     console.print(table)
@@ -126,12 +128,6 @@ def number(value: Any, form: str = ".4f") -> str:
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return "–"
     return format(value, form)
-
-
-def _console() -> Any:
-    from rich.console import Console
-
-    return Console() if sys.stdout.isatty() else Console(width=_PIPE_WIDTH)
 
 
 QUIET_SECONDS = 2.0
@@ -297,6 +293,8 @@ class OptionCommand(TyperCommand):
         """Run the command; an ArgumentError becomes a UsageError if there is such an option."""
         try:
             return super().invoke(ctx)
+        except SourceError as error:
+            raise UsageError(one_line(error)) from error
         except ArgumentError as error:
             name = _OPTIONS.get(error.name, error.name)
             long = f"--{name.replace('_', '-')}"

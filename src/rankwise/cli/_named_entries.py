@@ -6,8 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from rankwise._registry import RANKING, REGISTRY
 from rankwise.cli._console import UsageError
-from rankwise.cli._files import LetorLayout, first_index_of, first_index_of_model
+from rankwise.cli._files import LetorLayout, first_index_of_model
 from rankwise.cli._options import make_ranker, ranker_entry, split_list
 
 ALL = "all"
@@ -43,10 +44,13 @@ def read_candidates(
     words = split_list(text)
     if not words:
         raise UsageError("--rankers must name at least one ranker.")
+    every = [
+        (key, key) for key, entry in REGISTRY.items() if entry.kind == "ranker" and not entry.extra
+    ]
     found: dict[str, Any] = {}
     names: dict[str, str] = {}
     for word in words:
-        for name, candidate in _every(word, read):
+        for name, candidate in every if word == ALL else [read(word)]:
             if name in found:
                 raise UsageError(f"--rankers names {name} twice: {text}. Rename one: NAME=ENTRY.")
             found[name] = candidate
@@ -98,6 +102,7 @@ def number_columns(entries: Mapping[str, Any], data: Any, paths: Sequence[str]) 
     Elsewhere in the library, unnamed columns are called by their place, from 1.
     """
     from rankwise.datasets import FoldedData, RankingData
+    from rankwise.datasets.judged_source import first_index_of
 
     columns = columns_of(entries)
     if not columns:
@@ -119,18 +124,6 @@ def number_columns(entries: Mapping[str, Any], data: Any, paths: Sequence[str]) 
         name: places.get(entry, entry) if isinstance(entry, str) else entry
         for name, entry in entries.items()
     }
-
-
-def _every(word: str, read: Callable[[str], tuple[str, Any]]) -> list[tuple[str, Any]]:
-    from rankwise._registry import REGISTRY
-
-    if word == ALL:
-        return [
-            (key, key)
-            for key, entry in REGISTRY.items()
-            if entry.kind == "ranker" and not entry.extra
-        ]
-    return [read(word)]
 
 
 def _put_baseline_first(
@@ -161,7 +154,6 @@ def _put_baseline_first(
 
 def _candidate(word: str, random_state: int) -> tuple[str, Any]:
     """Name and ranker of one entry."""
-    from rankwise._registry import RANKING
     from rankwise.datasets import Run
     from rankwise.selection.systems import split_name
 

@@ -158,32 +158,35 @@ def add_options(
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Decorator that shows options in the place of the parameter ``name`` of a command.
 
-    ``options`` are annotations as Typer takes them. The parameter receives ``group``, a dataclass
-    whose fields are the options, with their defaults.
+    ``options`` are annotations as Typer takes them. The parameter receives what ``group`` returns
+    for the options by name. Its signature has their defaults; of those without a name there, None.
     """
+    defaults = inspect.signature(group).parameters
 
     def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
-        defaults = vars(group())
         signature = inspect.signature(command, eval_str=True)
         shown: list[inspect.Parameter] = []
         for parameter in signature.parameters.values():
+            # Typer passes all by name, and parameters by name may have defaults in any order.
+            parameter = parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY)
             if parameter.name != name:
                 shown.append(parameter)
                 continue
             shown += [
-                parameter.replace(name=option, annotation=annotation, default=defaults[option])
+                parameter.replace(
+                    name=option,
+                    annotation=annotation,
+                    default=defaults[option].default if option in defaults else None,
+                )
                 for option, annotation in options.items()
             ]
 
-        signature = signature.replace(parameters=shown)
-
         @wraps(command)
-        def run(*arguments: Any, **given: Any) -> Any:
-            words = signature.bind(*arguments, **given).arguments
-            found = {option: words.pop(option) for option in options if option in words}
-            return command(**words, **{name: group(**found)})
+        def run(**given: Any) -> Any:
+            found = {option: given.pop(option) for option in options if option in given}
+            return command(**given, **{name: group(**found)})
 
-        vars(run)["__signature__"] = signature
+        vars(run)["__signature__"] = signature.replace(parameters=shown)
         return run
 
     return decorate

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -16,17 +16,15 @@ import pyarrow as pa
 from rankwise.checks.exact_values import RowError
 from rankwise.cli._console import UsageError, waiting
 from rankwise.cli._data import load_table
-from rankwise.cli._files import (
-    ScoreFormat,
+from rankwise.cli._files import ScoreFormat, text_columns_of
+from rankwise.cli._options import NO_COLUMNS, ColumnOptions
+from rankwise.datasets.judged_source import (
     are_numbers,
     are_tables,
-    counts_from_0,
     exists,
     have_sizes,
     table_words,
-    text_columns_of,
 )
-from rankwise.cli._options import NO_COLUMNS, ColumnOptions
 from rankwise.datasets.readers.text_columns import id_column
 from rankwise.datasets.readers.textfiles import MAX_DECOMPRESSED_BYTES, find_files
 from rankwise.datasets.readers.trec import (
@@ -47,16 +45,6 @@ from rankwise.trees.column_table import warn_of_unknown
 from rankwise.typing import join_rows
 
 
-@dataclass(frozen=True)
-class ChunkPrediction:
-    """Scores or classes that a model predicts for a chunk of rows."""
-
-    values: Any
-    qid: Any
-    doc_ids: Any
-    first_row: int
-
-
 def chunks_to_score(
     data: Sequence[str],
     columns: ColumnOptions,
@@ -70,16 +58,16 @@ def chunks_to_score(
     names = getattr(estimator, "feature_names_in_", None)
     n_features = getattr(estimator, "n_features_in_", None)
     columns = replace(columns, categories=tuple(text_columns_of(estimator)))
-    if columns.ignore and not (all(map(exists, data)) and are_tables(data, columns)):
+    if columns.ignore and not (all(map(exists, data)) and are_tables(data, columns.words)):
         raise UsageError(
             f"--ignore leaves columns out by name, but those of {data[0]} have none. Drop it."
         )
     if len(data) == 1 and not exists(data[0]):
         return _slices(load_table(data, n_features, columns))
-    if are_tables(data, columns):
+    if are_tables(data, columns.words):
         if have_sizes(data) and are_numbers(data):
             return _slices(load_table(data, n_features, columns, None, first_index))
-        words = table_words(data, columns)
+        words = table_words(data, columns.words)
         fitted = names is not None and "features" not in words
         if names is not None and fitted:
             words["features"] = [str(name) for name in names]
@@ -97,16 +85,15 @@ def chunks_to_score(
     if n_features is None or have_sizes(data):
         return _slices(load_table(data, n_features, first_index=first_index))
     paths = tuple(map(Path, files))
-    zero_based = counts_from_0(first_index)
+    zero_based = "auto" if first_index is None else first_index == 0
     return iter(UnjudgedLetor(paths, n_features, np.float32, MAX_DECOMPRESSED_BYTES, zero_based))
 
 
-def predict_rows(
-    estimator: Any, chunks: Iterator[Chunk], classes: bool
-) -> Iterator[ChunkPrediction]:
+def predict_rows(estimator: Any, chunks: Iterator[Chunk], classes: bool) -> Iterator[pa.Table]:
     """Predict scores or classes of all rows, chunk by chunk.
 
-    A model that scores whole queries needs the rows of a query to be adjacent.
+    Tables have the columns ``qid``, if there are queries, ``doc_id`` or ``row``, and ``class`` or
+    ``score``. A model that scores whole queries needs the rows of a query to be adjacent.
     """
     if reads_queries(estimator, "predict" if classes else None):
         chunks = _whole_queries(chunks)
@@ -128,7 +115,12 @@ def predict_rows(
         except ValueError as error:
             where = f"in the rows from {row} (counted from 0): " if row else ""
             raise ValueError(f"{where}{error}") from None
-        yield ChunkPrediction(values, chunk.qid, chunk.doc_ids, row)
+        columns = {} if chunk.qid is None else {"qid": pa.array(chunk.qid)}
+        if chunk.doc_ids is None:
+            columns["row"] = pa.array(np.arange(row, row + len(values)))
+        else:
+            columns["doc_id"] = pa.array(chunk.doc_ids.tolist(), pa.string())
+        yield pa.table(columns | {"class" if classes else "score": pa.array(values)})
         row += chunk.n_rows
     with warnings.catch_warnings():
         warnings.simplefilter("always")
@@ -209,16 +201,6 @@ def _part(chunk: Chunk, rows: slice) -> Chunk:
     X: Any = chunk.X
     doc_ids = None if chunk.doc_ids is None else chunk.doc_ids[rows]
     return Chunk(X[rows], None, chunk.qid[rows], doc_ids=doc_ids)
-
-
-def score_table(what: str, values: Any, qid: Any, doc_ids: Any, first_row: int) -> pa.Table:
-    """Table of predictions: ``qid`` if there are queries, ``doc_id`` or ``row``, and the values."""
-    columns = {} if qid is None else {"qid": pa.array(qid)}
-    if doc_ids is None:
-        columns["row"] = pa.array(np.arange(first_row, first_row + len(values)))
-    else:
-        columns["doc_id"] = pa.array(doc_ids.tolist(), pa.string())
-    return pa.table(columns | {what: pa.array(values)})
 
 
 def best_of_each_query(

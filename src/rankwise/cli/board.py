@@ -1,30 +1,213 @@
-"""``rankwise board`` and ``rankwise plan``: tables of scores; queries that a test needs."""
+"""``rankwise board`` and ``rankwise plan``: tables of scores; queries that a test needs.
+
+``compare`` and ``evaluate`` share the options and the output of leaderboards.
+"""
 
 from __future__ import annotations
 
 import shlex
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rankwise.cli._boards import (
-    NO_SCORE_OPTIONS,
-    FailIfOption,
-    Margin,
-    Report,
-    ScoreOptions,
-    Table,
-    Wide,
-    check_gate,
-    check_outputs,
-    exit_if_worse,
-    reads_scores,
-    show_board,
+from rankwise.cli._console import (
+    REGRESSED,
+    UsageError,
+    check_file,
+    check_target,
+    echo,
+    make_folder,
+    print_json,
+    say,
+    terminal_width,
 )
-from rankwise.cli._console import UsageError, check_file, echo, print_json
-from rankwise.cli._options import Json, RandomState
-from rankwise.cli.compare import Correction, TestOfPair
+from rankwise.cli._options import (
+    MISSING_FOLDERS,
+    Json,
+    RandomState,
+    add_options,
+    read_number,
+    split_list,
+)
+from rankwise.runtime.files import write_file
+
+if TYPE_CHECKING:
+    from rankwise.selection import Leaderboard
+
+
+class TestOfPair(StrEnum):
+    """Tests of the per-query values of two rankers."""
+
+    t = "t"
+    wilcoxon = "wilcoxon"
+    randomisation = "randomisation"
+
+
+class Correction(StrEnum):
+    """Corrections of p-values over all pairs of rankers."""
+
+    max_t = "max-t"
+    holm = "holm"
+    benjamini_hochberg = "benjamini-hochberg"
+    bonferroni = "bonferroni"
+
+
+class FailIf(StrEnum):
+    """What makes a comparison with the baseline fail."""
+
+    worse = "worse"
+
+
+Report = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE.html",
+        help=f"Write a self-contained report on several systems. {MISSING_FOLDERS}",
+    ),
+]
+Table = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE",
+        help="Write the leaderboard as a table: LaTeX (.tex), Markdown (.md) or CSV (.csv). "
+        f"{MISSING_FOLDERS}",
+    ),
+]
+FailIfOption = Annotated[
+    FailIf | None,
+    typer.Option(
+        help="Exit with status 3 if a system is significantly worse than the baseline by the first "
+        "measure, or with --margin, if the interval does not exclude such a loss."
+    ),
+]
+Margin = Annotated[
+    float | None,
+    typer.Option(help="Largest loss that is acceptable, in units of the measure; needs --fail-if."),
+]
+Wide = Annotated[bool, typer.Option("--wide", help="Show every column, even on a narrow terminal.")]
+
+
+@dataclass(frozen=True)
+class ScoreOptions:
+    """Values of the options; None if an option is not given."""
+
+    system: str | None = None
+    unit: str | None = None
+    score: str | None = None
+    run: str | None = None
+    average_repeats: bool = False
+    stratum: str | None = None
+    cluster: str | None = None
+    ignore: str | None = None
+    missing: str = "refuse"
+    sep: str | None = None
+    decimal: str | None = None
+
+    @property
+    def words(self) -> dict[str, Any]:
+        """Arguments of :func:`rankwise.leaderboard`; options that exclude each other are errors."""
+        if self.run is not None and self.average_repeats:
+            raise UsageError("--run and --average-repeats exclude each other. Choose one.")
+        return {
+            "system": self.system,
+            "unit": None if self.unit is None else split_list(self.unit),
+            "score": None if self.score is None else split_list(self.score),
+            "run": False if self.average_repeats else self.run,
+            "stratum": self.stratum,
+            "cluster": self.cluster,
+            "ignore": () if self.ignore is None else split_list(self.ignore),
+            "missing": read_number("missing", self.missing, "refuse", "drop", "pairs"),
+            "sep": "\t" if self.sep == "\\t" else self.sep,
+            "decimal": self.decimal,
+        }
+
+
+NO_SCORE_OPTIONS = ScoreOptions()
+
+
+_OPTIONS = {
+    "system": Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME", help="Column of systems (default: system, model, method or the like)."
+        ),
+    ],
+    "unit": Annotated[
+        str | None,
+        typer.Option(
+            metavar="A,B,…",
+            help="Columns that name a unit together (default: unit, task, query, prompt or the "
+            "like).",
+        ),
+    ],
+    "score": Annotated[
+        str | None,
+        typer.Option(
+            metavar="A,B,…",
+            help="Columns of scores (default: score or value); several are several measures of a "
+            "long table. With one column per system: the systems.",
+        ),
+    ],
+    "run": Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Column of seeds or other runs of a system."),
+    ],
+    "average_repeats": Annotated[
+        bool,
+        typer.Option(
+            "--average-repeats",
+            help="Average several values of a system for one unit, as independent repeats.",
+        ),
+    ],
+    "stratum": Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="Column of given groups of units, such as tasks: means are means of their means.",
+        ),
+    ],
+    "cluster": Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="Column of groups that are drawn as a whole, such as users: they become the "
+            "units.",
+        ),
+    ],
+    "ignore": Annotated[
+        str | None,
+        typer.Option(metavar="A,B,…", help="Columns to leave out, which hold no scores."),
+    ],
+    "missing": Annotated[
+        str,
+        typer.Option(
+            metavar="refuse|drop|pairs|NUMBER",
+            help="Missing values: refuse them, drop their units, test each pair on its common "
+            "units, or count them as a number.",
+        ),
+    ],
+    "sep": Annotated[
+        str | None,
+        typer.Option(metavar="CHARACTER", help="Column separator (default: by the first line)."),
+    ],
+    "decimal": Annotated[
+        str | None,
+        typer.Option(
+            metavar=".|,",
+            help="Decimal mark (default: a comma in files with semicolons, if numbers show it, "
+            "else a point).",
+        ),
+    ],
+}
+
+
+def reads_scores(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options of a table of scores to a command, as its parameter ``layout``."""
+    return add_options("layout", _OPTIONS, ScoreOptions)(command)
 
 
 @reads_scores
@@ -148,3 +331,82 @@ def plan(
             f"{', strata in its proportions' if len(board.folds) > 1 else ''}"
             f"{spread_is_rough(len(board.qids))})."
         )
+
+
+def check_outputs(report: Path | None, table: Path | None) -> None:
+    """Raise UsageError before any work if a target cannot be written."""
+    from rankwise.selection.leaderboard import FORMATS
+
+    if report is not None:
+        check_target(report, "--report")
+    if table is not None:
+        check_target(table, "--table")
+        if table.suffix.lower() not in FORMATS.values():
+            raise UsageError(
+                f"--table must end in {', '.join(FORMATS.values())}, got {table.name}."
+            )
+
+
+def check_gate(
+    fail_if: FailIf | None, margin: float | None, baseline: str | None, n_systems: int | None = None
+) -> None:
+    """Raise UsageError if the options of the gate do not fit each other, or it compares nothing."""
+    from rankwise.selection.gate import check_margin
+
+    if fail_if is not None and baseline is None:
+        raise UsageError("--fail-if compares with a baseline. Name it with --baseline.")
+    if fail_if is not None and n_systems == 1:
+        raise UsageError(
+            f"--fail-if compares systems with the baseline, but {baseline} is the only one. Name "
+            "another file."
+        )
+    if margin is not None and fail_if is None:
+        raise UsageError("--margin needs --fail-if worse.")
+    check_margin(margin)
+
+
+def write_table(board: Leaderboard, path: Path) -> None:
+    """Write a leaderboard in the format of the suffix, which :func:`check_outputs` has checked."""
+    from rankwise.selection.leaderboard import FORMATS
+
+    form = {suffix: name for name, suffix in FORMATS.items()}[path.suffix.lower()]
+    make_folder(path)
+    write_file(path, board.to_table(form).encode())
+
+
+def show_board(
+    board: Leaderboard,
+    *,
+    report: Path | None,
+    table: Path | None,
+    command: str,
+    wide: bool,
+    json: bool,
+) -> None:
+    """Print a leaderboard, after its report and table were written."""
+    if report is not None:
+        from rankwise.report import write_report
+
+        write_report(board, report, command=command)
+    if table is not None:
+        write_table(board, table)
+    if json:
+        print_json(board.to_dict() | {"report": None if report is None else str(report)})
+        return
+    echo(board.to_text(None if wide else terminal_width()))
+    for path in (report, table):
+        if path is not None:
+            echo(f"\n{path}")
+
+
+def exit_if_worse(board: Leaderboard, fail_if: FailIf | None, margin: float | None) -> None:
+    """Exit with status 3 if a system must not replace the baseline."""
+    from rankwise.selection.gate import find_regressions
+
+    if fail_if is None:
+        return
+    found = find_regressions(board, margin=margin)
+    for regression in found:
+        say(f"worse: {regression.describe(str(board.settings.baseline))}")
+    if found:
+        raise typer.Exit(REGRESSED)

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import inspect
 import shlex
 from collections.abc import Callable
 from dataclasses import asdict
-from functools import wraps
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -25,7 +23,14 @@ from rankwise.cli._console import (
     say,
     waiting,
 )
-from rankwise.cli._options import MISSING_FOLDERS, Json, read_number, read_numbers, split_list
+from rankwise.cli._options import (
+    MISSING_FOLDERS,
+    Json,
+    add_options,
+    read_number,
+    read_numbers,
+    split_list,
+)
 from rankwise.runtime.messages import check_choice
 
 FORMATS = ("table", "ubi", "yandex")
@@ -63,88 +68,51 @@ _ROLES = {
     ),
     "arm": ("arm", "arms or teams"),
 }
-_OPTIONS: dict[str, tuple[Any, Any]] = {
-    "log": (
-        Annotated[
-            Path,
-            typer.Argument(
-                metavar="LOG",
-                help="Click log: CSV, TSV or Parquet with one row per impression, or another "
-                "--format.",
-            ),
-        ],
-        inspect.Parameter.empty,
-    ),
-    "format": (
-        Annotated[
-            str | None,
-            typer.Option(
-                help="Format of LOG: table, ubi (JSON lines or Parquet of User Behavior Insights) "
-                "or yandex (default: ubi if the suffix is .ndjson, .jsonl or .json, else table)."
-            ),
-        ],
-        None,
-    ),
-    "events": (
-        Annotated[
-            Path | None,
-            typer.Option(metavar="FILE", help="With --format ubi: events, if LOG lacks them."),
-        ],
-        None,
-    ),
-    "by": (
-        Annotated[
-            str | None,
-            typer.Option(
-                help="With --format ubi: what a query is, user_query or query_id (default: "
-                "user_query)."
-            ),
-        ],
-        None,
-    ),
-    **{option: (_column(option, *role), None) for option, role in _ROLES.items()},
-    "sep": (
-        Annotated[
-            str | None,
-            typer.Option(metavar="CHARACTER", help="Column separator (default: by suffix)."),
-        ],
-        None,
-    ),
+_OPTIONS: dict[str, Any] = {
+    "log": Annotated[
+        Path,
+        typer.Argument(
+            metavar="LOG",
+            help="Click log: CSV, TSV or Parquet with one row per impression, or another --format.",
+        ),
+    ],
+    "format": Annotated[
+        str | None,
+        typer.Option(
+            help="Format of LOG: table, ubi (JSON lines or Parquet of User Behavior Insights) "
+            "or yandex (default: ubi if the suffix is .ndjson, .jsonl or .json, else table)."
+        ),
+    ],
+    "events": Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="With --format ubi: events, if LOG lacks them."),
+    ],
+    "by": Annotated[
+        str | None,
+        typer.Option(
+            help="With --format ubi: what a query is, user_query or query_id (default: user_query)."
+        ),
+    ],
+    **{option: _column(option, *role) for option, role in _ROLES.items()},
+    "sep": Annotated[
+        str | None,
+        typer.Option(metavar="CHARACTER", help="Column separator (default: by suffix)."),
+    ],
 }
 
 
 def reads_log(command: Callable[..., Any]) -> Callable[..., Any]:
     """Replace the parameter ``log`` of a command by LOG and the options that read it."""
-    signature = inspect.signature(command, eval_str=True)
-    shown: list[inspect.Parameter] = []
-    for parameter in signature.parameters.values():
-        if parameter.name == "log":
-            log, default = _OPTIONS["log"]
-            shown.append(parameter.replace(annotation=log, default=default))
-        else:
-            shown.append(parameter)
-    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
-    for name, (annotation, default) in _OPTIONS.items():
-        if name != "log":
-            shown.append(inspect.Parameter(name, kind, annotation=annotation, default=default))
-    signature = signature.replace(parameters=shown)
-
-    @wraps(command)
-    def run(**given: Any) -> Any:
-        options = {name: given.pop(name, None) for name in _OPTIONS}
-        return command(log=_read(**options), **given)
-
-    vars(run)["__signature__"] = signature
-    return run
+    return add_options("log", _OPTIONS, _read)(command)
 
 
 def _read(
     log: Path,
-    format: str | None,
-    events: Path | None,
-    by: str | None,
-    sep: str | None,
-    **columns: Any,
+    format: str | None = None,
+    events: Path | None = None,
+    by: str | None = None,
+    sep: str | None = None,
+    **columns: str | None,
 ) -> Any:
     from rankwise.clicks import read_clicks, read_ubi
 

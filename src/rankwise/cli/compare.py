@@ -7,14 +7,12 @@ import shlex
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from enum import StrEnum
 from pathlib import Path
 from statistics import mean
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rankwise.cli._boards import Table, Wide, check_outputs, write_table
 from rankwise.cli._console import (
     FAILED,
     Progress,
@@ -64,26 +62,10 @@ from rankwise.cli._options import (
     reads_tables,
     split_list,
 )
+from rankwise.cli.board import Correction, Table, TestOfPair, Wide, check_outputs, write_table
 
 if TYPE_CHECKING:
     from rankwise.selection import FoldResult, Leaderboard, LearningCurve
-
-
-class Correction(StrEnum):
-    """Corrections of p-values over all pairs of rankers."""
-
-    max_t = "max-t"
-    holm = "holm"
-    benjamini_hochberg = "benjamini-hochberg"
-    bonferroni = "bonferroni"
-
-
-class TestOfPair(StrEnum):
-    """Tests of the per-query values of two rankers."""
-
-    t = "t"
-    wilcoxon = "wilcoxon"
-    randomisation = "randomisation"
 
 
 @reads_tables
@@ -149,7 +131,8 @@ def compare(
     Parameters are chosen on validation parts only. The last line is the path of the report.
     """
     from rankwise._registry import REGISTRY
-    from rankwise.cli._data import ignore_columns, load_folds, refuse_one_query
+    from rankwise.cli._data import load_folds, refuse_one_query
+    from rankwise.datasets.judged_source import ignore_columns
 
     if correction is Correction.max_t and test is not TestOfPair.t:
         raise UsageError(
@@ -173,7 +156,7 @@ def compare(
         data, cv, vali_data, test_data, columns, layout=layout_of(candidates)
     )
     candidates = number_columns(candidates, loaded, data)
-    loaded = ignore_columns(loaded, columns, data)
+    loaded = ignore_columns(loaded, columns.words, data)
     keys = [entry for entry in candidates.values() if isinstance(entry, str) and entry in REGISTRY]
     if len(keys) < len(candidates) or compares_rows(keys, wanted):
         refuse_one_query(loaded, data, columns)
@@ -341,7 +324,8 @@ def cv(
     Without --set, the ranker is tuned as in 'rankwise compare'. With --set, it keeps the given
     parameters; only open values (C=val, early stopping) are chosen on validation parts.
     """
-    from rankwise.cli._data import ignore_columns, load_folds, refuse_one_query
+    from rankwise.cli._data import load_folds, refuse_one_query
+    from rankwise.datasets.judged_source import ignore_columns
     from rankwise.selection.cells.candidates import takes_categories
 
     wanted = read_measures(measures, preset)
@@ -350,7 +334,7 @@ def cv(
     estimator = make_ranker(ranker, set_, random_state)
     columns = replace(columns, categories=takes_categories(estimator))
     loaded, n_folds = load_folds(data, cv, columns=columns)
-    loaded = ignore_columns(loaded, columns, data)
+    loaded = ignore_columns(loaded, columns.words, data)
     if compares_rows([ranker], wanted):
         refuse_one_query(loaded, data, columns)
     board = run(
@@ -384,7 +368,11 @@ def _print(board: Leaderboard, ranker: str) -> None:
         ]
         for i, info in enumerate(board.fold_infos)
     ]
-    mean = [_format_mean(row["measures"][name]) for name in board.measures]
+    mean = []
+    for name in board.measures:
+        found = row["measures"][name]
+        interval = "" if found["low"] is None else f" ({found['low']:.4f} to {found['high']:.4f})"
+        mean.append(number(found["mean"]) + interval)
     lines.append(["mean", str(len(board.qids)), *mean, number(row["fit_seconds"], ".3f"), ""])
     columns = ["fold", "queries", *board.measures, "fit s", "chosen"]
     level = f"{100 * board.settings.confidence:g} %"
@@ -394,11 +382,6 @@ def _print(board: Leaderboard, ranker: str) -> None:
         title=f"{ranker} on {board.settings.data or 'data'} (with the {level} interval)",
         right=columns[1:-1],
     )
-
-
-def _format_mean(summary: dict[str, Any]) -> str:
-    low, mean, high = (summary[what] for what in ("low", "mean", "high"))
-    return number(mean) + ("" if low is None else f" ({low:.4f} to {high:.4f})")
 
 
 def _settings(chosen: dict[str, Any]) -> str:

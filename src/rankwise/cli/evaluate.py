@@ -4,23 +4,12 @@ from __future__ import annotations
 
 import shlex
 import warnings
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rankwise.cli._boards import (
-    FailIfOption,
-    Margin,
-    Report,
-    Table,
-    Wide,
-    check_gate,
-    check_outputs,
-    exit_if_worse,
-    show_board,
-)
 from rankwise.cli._console import JobError, UsageError, echo, number, print_json, print_table
 from rankwise.cli._files import Part, name_bad_values
 from rankwise.cli._named_entries import (
@@ -44,26 +33,21 @@ from rankwise.cli._options import (
     reads_tables,
     split_list,
 )
+from rankwise.cli.board import (
+    FailIfOption,
+    Margin,
+    Report,
+    Table,
+    Wide,
+    check_gate,
+    check_outputs,
+    exit_if_worse,
+    show_board,
+)
 
 if TYPE_CHECKING:
     from rankwise.datasets import Qrels, RankingData
     from rankwise.selection import Leaderboard
-
-
-@dataclass(frozen=True)
-class _Found:
-    """One measure: mean over ``counted`` queries, with its 95 % ``interval`` (Student's t).
-
-    ``unjudged``: share of unjudged documents among those that it takes as not relevant, if known.
-    """
-
-    spec: str
-    convention: str
-    mean: float
-    interval: tuple[float, float] | None
-    counted: int
-    values: Any
-    unjudged: float | None
 
 
 @reads_tables
@@ -295,7 +279,7 @@ def _show_judged(
     json: bool,
 ) -> None:
     """Show means of systems by human and machine judgements, and the bias by length."""
-    from rankwise.cli._files import expand_patterns
+    from rankwise.datasets.judged_source import expand_patterns
     from rankwise.selection import bias_by_length, evaluate_with_judge
 
     files: list[Any] = expand_patterns(machine)
@@ -323,21 +307,56 @@ def _count_words(files: list[str]) -> dict[str, int]:
 
 
 def _show_one(board: Leaderboard, wanted: dict[str, Any], per_query: bool, json: bool) -> None:
+    """Show the means of one system, with 95 % intervals over the queries (Student's t)."""
+    import numpy as np
+
+    from rankwise.metrics.significance import mean_intervals
     from rankwise.selection.leaderboard import none_counts
 
     (cell,) = board.cells
     notes = cell.notes + none_counts(board)
-    found = [
-        _summarise(spec, measure, values, board.unjudged(cell.ranker, spec))
-        for spec, measure in wanted.items()
-        for values in [cell.values[str(measure)]]
-    ]
+    found: dict[str, dict[str, Any]] = {}
+    values = {spec: cell.values[str(measure)] for spec, measure in wanted.items()}
+    for spec, measure in wanted.items():
+        known = values[spec][~np.isnan(values[spec])]
+        interval = None
+        if len(known) > 1:
+            interval = mean_intervals(known[:, None], bounds=measure.bounds)[0].tolist()
+        found[spec] = {
+            "mean": measure.aggregate(values[spec]),
+            "interval": interval,
+            "counted": len(known),
+            "unjudged": board.unjudged(cell.ranker, spec),
+            "convention": str(measure),
+        }
     if json:
-        print_json(_convert_to_dict(found, board.qids, per_query) | {"notes": notes})
-    else:
-        _print(found, board.qids, per_query)
-        for note in notes:
-            echo(f"note: {note}")
+        facts: dict[str, Any] = {"queries": len(board.qids), "measures": found}
+        facts |= {"qids": board.qids, "per_query": values} if per_query else {}
+        print_json(facts | {"notes": notes})
+        return
+    if per_query:
+        lines = [
+            [str(qid), *(number(float(column[i])) for column in values.values())]
+            for i, qid in enumerate(board.qids)
+        ]
+        print_table(["query", *wanted], lines, right=[*wanted])
+    knows_unjudged = any(row["unjudged"] is not None for row in found.values())
+    lines = [
+        [
+            spec,
+            number(row["mean"]),
+            "–" if row["interval"] is None else " – ".join(map(number, row["interval"])),
+            f"{row['counted']} of {len(board.qids)}",
+            *([number(row["unjudged"], ".1%")] if knows_unjudged else []),
+            row["convention"],
+        ]
+        for spec, row in found.items()
+    ]
+    columns = ["measure", "mean", "95 % interval", "queries"]
+    columns += [*(["unjudged"] if knows_unjudged else []), "convention"]
+    print_table(columns, lines, right=columns[1:-1])
+    for note in notes:
+        echo(f"note: {note}")
 
 
 def _refuse_runs(data: list[str]) -> None:
@@ -355,7 +374,7 @@ def _refuse_runs(data: list[str]) -> None:
 def _judgments(data: list[str], columns: ColumnOptions) -> Qrels | RankingData:
     """Read judgements of documents, in files of any format, or judged data with document ids."""
     from rankwise.cli._data import load_table
-    from rankwise.cli._files import expand_patterns
+    from rankwise.datasets.judged_source import expand_patterns
     from rankwise.datasets.readers.results import read_judgements
 
     files: list[Any] = expand_patterns(data)
@@ -397,62 +416,3 @@ def _quietly(load: Any, *arguments: Any, **words: Any) -> RankingData:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", IgnoredColumnsWarning)
         return load(*arguments, **words)
-
-
-def _summarise(spec: str, measure: Any, values: Any, unjudged: float | None) -> _Found:
-    import numpy as np
-
-    from rankwise.metrics.significance import mean_intervals
-
-    known = values[~np.isnan(values)]
-    interval = None
-    if len(known) > 1:
-        interval = tuple(mean_intervals(known[:, None], bounds=measure.bounds)[0].tolist())
-    mean = measure.aggregate(values)
-    return _Found(spec, str(measure), mean, interval, len(known), values, unjudged)
-
-
-def _convert_to_dict(found: list[_Found], qids: Any, per_query: bool) -> dict[str, Any]:
-    facts: dict[str, Any] = {
-        "queries": len(qids),
-        "measures": {
-            result.spec: {
-                "mean": result.mean,
-                "interval": result.interval,
-                "counted": result.counted,
-                "unjudged": result.unjudged,
-                "convention": result.convention,
-            }
-            for result in found
-        },
-    }
-    if per_query:
-        facts["qids"] = qids
-        facts["per_query"] = {result.spec: result.values for result in found}
-    return facts
-
-
-def _print(found: list[_Found], qids: Any, per_query: bool) -> None:
-    if per_query:
-        names = [result.spec for result in found]
-        lines = [
-            [str(qid), *(number(float(result.values[i])) for result in found)]
-            for i, qid in enumerate(qids)
-        ]
-        print_table(["query", *names], lines, right=names)
-    lines = [
-        [
-            result.spec,
-            number(result.mean),
-            "–" if result.interval is None else " – ".join(map(number, result.interval)),
-            f"{result.counted} of {len(qids)}",
-            result.convention,
-        ]
-        for result in found
-    ]
-    columns = ["measure", "mean", "95 % interval", "queries", "convention"]
-    if any(result.unjudged is not None for result in found):
-        columns.insert(4, "unjudged")
-        for line, result in zip(lines, found, strict=True):
-            line.insert(4, "–" if result.unjudged is None else f"{result.unjudged:.1%}")
-    print_table(columns, lines, right=columns[1:-1])

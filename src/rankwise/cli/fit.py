@@ -189,8 +189,8 @@ def fit(
     if n_candidates is not None or unjudged is not None:
         raise UsageError("--n-candidates and --unjudged require --text. Drop them, or add --text.")
     from rankwise.cli._data import load_training, refuse_one_query
-    from rankwise.cli._files import first_index_of
     from rankwise.datasets import summarise_rows
+    from rankwise.datasets.judged_source import first_index_of
     from rankwise.persistence import save
     from rankwise.selection import tune
     from rankwise.selection.cells.candidates import model_rows, takes_categories

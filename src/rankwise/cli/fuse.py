@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from json import dumps
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any, cast
 
 import typer
 
@@ -18,12 +19,9 @@ from rankwise.cli._console import (
     print_table,
     waiting,
 )
-from rankwise.cli._files import unpack_archives
 from rankwise.cli._options import MISSING_FOLDERS, Json, read_numbers
+from rankwise.runtime.files import COMPRESSIONS, write_file
 from rankwise.runtime.messages import check_choice
-
-if TYPE_CHECKING:
-    from rankwise.datasets import Run
 
 LEARNING_RULES = ("bayes", "map", "pos", "prob", "seg", "slide")
 ENGINES = ("elasticsearch", "opensearch")
@@ -104,20 +102,28 @@ def fuse(
         if path is not None:
             check_target(path, option)
 
-    from rankwise.datasets import read_run, write_run
+    from rankwise.datasets import read_qrels, read_run, write_run
+    from rankwise.fusion import LearnedFusion, ProbabilisticFusion, hybrid_query, pool_runs
     from rankwise.fusion import fuse as by_rule
-    from rankwise.fusion import pool_runs
 
     with waiting("Fusing"):
         systems = {name: read_run(path) for name, path in zip(names, runs, strict=True)}
         pool = pool_runs(systems, depth=depth)
         found: dict[str, float] | None = None
-        if qrels is not None and learns:
-            fused = _fuse_by_position(pool, rule, qrels, held_out)
-        elif qrels is not None:
-            fused, found = _learnt(pool, qrels, held_out, query, engine)
-        else:
+        if qrels is None:
             fused = by_rule(pool, rule, weights=given)
+        else:
+            judged, chosen = read_qrels(qrels), cast(Any, rule)
+            fusion = ProbabilisticFusion(chosen) if learns else LearnedFusion(nonnegative=True)
+            if not (learns and held_out):  # else each fold has a fit of its own
+                fusion.fit(pool, judged)
+            if isinstance(fusion, LearnedFusion):
+                found = fusion.weights_
+                if query is not None:
+                    make_folder(query)
+                    body = dumps(hybrid_query(fusion, cast(Any, engine)), indent=2)
+                    write_file(query, f"{body}\n".encode())
+            fused = fusion.fuse_held_out(pool, judged) if held_out else fusion.fuse(pool)
         make_folder(out)
         write_run(fused, out)
     facts = {"out": str(out), "systems": names, "queries": pool.groups.n_queries}
@@ -132,38 +138,10 @@ def fuse(
             echo(f"In {query}, replace each match_all by the query of a system, in this order.")
 
 
-def _fuse_by_position(pool: Any, rule: Any, qrels: Path, held_out: bool) -> Run:
-    from rankwise.datasets import read_qrels
-    from rankwise.fusion import ProbabilisticFusion
-
-    judged, fusion = read_qrels(qrels), ProbabilisticFusion(rule)
-    if held_out:
-        return fusion.fuse_held_out(pool, judged)
-    return fusion.fit(pool, judged).fuse(pool)
-
-
-def _learnt(
-    pool: Any, qrels: Path, held_out: bool, query: Path | None, engine: Any
-) -> tuple[Run, dict[str, float]]:
-    from json import dumps
-
-    from rankwise.datasets import read_qrels
-    from rankwise.fusion import LearnedFusion, hybrid_query
-    from rankwise.runtime.files import write_file
-
-    judged = read_qrels(qrels)
-    fusion = LearnedFusion(nonnegative=True).fit(pool, judged)
-    if query is not None:
-        make_folder(query)
-        write_file(query, f"{dumps(hybrid_query(fusion, engine), indent=2)}\n".encode())
-    fused = fusion.fuse_held_out(pool, judged) if held_out else fusion.fuse(pool)
-    return fused, fusion.weights_
-
-
 def _names(runs: list[Path]) -> list[str]:
     names = []
     for path in runs:
-        name = unpack_archives(path.name)
+        name = path.stem if path.suffix in COMPRESSIONS else path.name
         for suffix in (".run", ".txt", ".trec"):
             name = name.removesuffix(suffix)
         names.append(name or path.name)

@@ -22,7 +22,7 @@ from rankwise.cli._console import (
     waiting,
 )
 from rankwise.cli._data import load_table
-from rankwise.cli._files import name_lines, read_row_summary, unpack_archives
+from rankwise.cli._files import name_lines, read_row_summary
 from rankwise.cli._options import (
     MISSING_FOLDERS,
     NO_COLUMNS,
@@ -71,8 +71,9 @@ def lint(
             )
         _lint_against(against, data, columns, json)
         return
-    from rankwise.cli._data import ignore_columns, load_folds
+    from rankwise.cli._data import load_folds
     from rankwise.datasets import lint as check
+    from rankwise.datasets.judged_source import ignore_columns
     from rankwise.selection.splits import convert_to_folds
 
     damaged = [
@@ -83,7 +84,7 @@ def lint(
     ]
     columns = replace(columns, categories=True)  # as the rankers that take most columns
     loaded, n_folds = load_folds(data, cv, vali_data, test_data, columns, splits=False)
-    loaded = ignore_columns(loaded, columns, data)
+    loaded = ignore_columns(loaded, columns.words, data)
     if n_folds is not None:
         loaded = convert_to_folds(loaded, n_folds)
     with waiting("Checking"):
@@ -131,11 +132,11 @@ def _lint_against(path: Path, data: list[str], columns: ColumnOptions, json: boo
 
 def _find_damaged_caches(files: Sequence[str | None], columns: ColumnOptions) -> list[str]:
     """Rebuild damaged caches of files that form one table, and describe the damage."""
-    from rankwise.cli._files import exists, is_table
     from rankwise.datasets import read_letor, verify_cache
+    from rankwise.datasets.judged_source import exists, is_table
 
     paths = [path for path in files if path is not None and exists(path)]
-    if len(paths) < len(files) or any(is_table(path, columns) for path in paths):
+    if len(paths) < len(files) or any(is_table(path, columns.words) for path in paths):
         return []
     with waiting("Verifying caches"):
         problems = verify_cache(paths)
@@ -154,19 +155,6 @@ class Kind(StrEnum):
     qrels = "qrels"
     lightgbm = "lightgbm"
     xgboost = "xgboost"
-
-
-_SUFFIXES = {
-    ".txt": Kind.letor,
-    ".letor": Kind.letor,
-    ".svm": Kind.letor,
-    ".svmlight": Kind.letor,
-    ".csv": Kind.csv,
-    ".tsv": Kind.tsv,
-    ".parquet": Kind.parquet,
-    ".pq": Kind.parquet,
-    ".qrels": Kind.qrels,
-}
 
 
 @reads_tables
@@ -194,7 +182,12 @@ def convert(
     lightgbm or xgboost, group sizes and weights are written to files beside --out. Such files
     beside DATA are read.
     """
-    kind = to or _kind_of(out)
+    from rankwise.datasets.readers.tables import format_of_name
+
+    named = format_of_name(out)
+    if to is None and named not in {*Kind}:
+        raise UsageError(f"{out.name!r} implies no format. Add --to {'|'.join(Kind)}.")
+    kind = to or Kind(named)
     check_target(out, "--out")
     table = load_table(data, columns=columns)
     make_folder(out)
@@ -224,14 +217,6 @@ def convert(
                 "out": str(out),
             }
         )
-
-
-def _kind_of(out: Path) -> Kind:
-    name = unpack_archives(out.name.lower())
-    for suffix, kind in _SUFFIXES.items():
-        if name.endswith(suffix):
-            return kind
-    raise UsageError(f"{out.name!r} implies no format. Add --to {'|'.join(Kind)}.")
 
 
 def _write_table(data: RankingData, out: Path, kind: Kind) -> None:

@@ -47,17 +47,18 @@ def list_(
         _list_parameters(ranker, json)
         return
     chosen = list(What) if what is None else [what]
-    listed = {kind.value: _LISTS[kind]() for kind in chosen}
+    listed = {kind.value: _KINDS[kind][0]() for kind in chosen}
     if json:
         print_json(listed)
         return
     for kind in chosen:
-        rows = [_SHOWN[kind](row) for row in listed[kind.value]]
+        _, convert, purpose = _KINDS[kind]
+        rows = [convert(row) for row in listed[kind.value]]
         columns = list(rows[0])
         print_table(
             columns,
             [list(row.values()) for row in rows],
-            title=f"{kind.value} {_HINTS[kind]}",
+            title=f"{kind.value} {purpose}",
             right=("rows", "queries", "features", "folds"),
         )
 
@@ -100,14 +101,6 @@ def _described_parameters(kind: type) -> dict[str, tuple[str, str]]:
         for name in names.split(", "):
             found[name] = (" ".join(re.sub(r",\s*default=.*", "", values).split()), first)
     return found
-
-
-def _rankers() -> list[dict[str, Any]]:
-    return _estimators("ranker", "ordinal")
-
-
-def _labels() -> list[dict[str, Any]]:
-    return _estimators("multi-label", "cost-sensitive")
 
 
 def _estimators(*kinds: str) -> list[dict[str, Any]]:
@@ -183,24 +176,23 @@ def _preset_as_text(row: dict[str, Any]) -> dict[str, str]:
     }
 
 
-_LISTS = {
-    What.rankers: _rankers,
-    What.measures: _measures,
-    What.presets: _presets,
-    What.datasets: _datasets,
-    What.labels: _labels,
-}
-_SHOWN = {
-    What.rankers: _convert_to_text,
-    What.measures: _convert_to_text,
-    What.presets: _preset_as_text,
-    What.datasets: _convert_to_text,
-    What.labels: _convert_to_text,
-}
-_HINTS = {
-    What.rankers: "(for --rankers and --ranker)",
-    What.measures: "(for --measures, as Name(key=value,…)@k)",
-    What.presets: "(for --preset: settings of measures in other programs)",
-    What.datasets: "(as DATA: NAME, NAME:FOLD or NAME:FOLD:PART)",
-    What.labels: "(multi-label and cost-sensitive estimators, for Python only)",
+# Rows of every kind of entries, how a row is shown, and what the names are for.
+_KINDS = {
+    What.rankers: (
+        lambda: _estimators("ranker", "ordinal"),
+        _convert_to_text,
+        "(for --rankers and --ranker)",
+    ),
+    What.measures: (_measures, _convert_to_text, "(for --measures, as Name(key=value,…)@k)"),
+    What.presets: (
+        _presets,
+        _preset_as_text,
+        "(for --preset: settings of measures in other programs)",
+    ),
+    What.datasets: (_datasets, _convert_to_text, "(as DATA: NAME, NAME:FOLD or NAME:FOLD:PART)"),
+    What.labels: (
+        lambda: _estimators("multi-label", "cost-sensitive"),
+        _convert_to_text,
+        "(multi-label and cost-sensitive estimators, for Python only)",
+    ),
 }

@@ -29,7 +29,6 @@ from rankwise.cli import (
     predict,
     prefer,
     search,
-    warm_up,
 )
 from rankwise.cli._console import DEBUG_FLAG, USAGE, OneLineGroup, OptionCommand, UsageError, echo
 
@@ -98,7 +97,7 @@ _COMMANDS = {
     "lint": judged_files.lint,
     "info": model_files.info,
     "list": listing.list_,
-    "warm-up": warm_up.warm_up,
+    "warm-up": model_files.warm_up,
 }
 for _name, _command in _COMMANDS.items():
     _add_command(app, _name, _command)

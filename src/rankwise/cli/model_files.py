@@ -1,11 +1,13 @@
-"""``rankwise info`` and ``rankwise export``: describe a saved model; write it for others."""
+"""``rankwise info``, ``export`` and ``warm-up``: saved models and the kernels that they need."""
 
 from __future__ import annotations
 
+import time
+import warnings
 from dataclasses import asdict
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -19,11 +21,10 @@ from rankwise.cli._console import (
     number,
     print_json,
     print_table,
+    waiting,
 )
-from rankwise.cli._options import MISSING_FOLDERS, Json
-
-if TYPE_CHECKING:
-    from rankwise.explain import FeatureImportances
+from rankwise.cli._named_entries import DEFAULT
+from rankwise.cli._options import MISSING_FOLDERS, Json, complete_rankers, make_ranker
 
 
 def info(
@@ -38,11 +39,15 @@ def info(
 
     Only metadata is read unless --importances is given, so untrusted files are safe to inspect.
     """
-    from rankwise.persistence import describe
+    from rankwise.persistence import describe, load
 
     check_model_file(model)
     facts = describe(model)
-    found = _importances(model) if importances else None
+    found = None
+    if importances:
+        from rankwise.explain import feature_importances
+
+        found = feature_importances(load(model))
     if json:
         print_json(facts if found is None else {**facts, "importances": dict(found.ranked())})
         return
@@ -50,13 +55,6 @@ def info(
     if found is not None:
         rows = [[name, number(value)] for name, value in found.ranked()]
         print_table(["feature", found.source], rows, right=[found.source])
-
-
-def _importances(model: Path) -> FeatureImportances:
-    from rankwise.explain import feature_importances
-    from rankwise.persistence import load
-
-    return feature_importances(load(model))
 
 
 def _lines(facts: dict[str, Any]) -> list[list[str]]:
@@ -283,3 +281,84 @@ def _names(features: str | None) -> list[str] | None:
         text = path.read_text(encoding="utf-8")  # str.splitlines ends lines within names, too
         return text.removesuffix("\n").split("\n") if text else []
     return [part.strip() for part in features.split(",")]
+
+
+# A few rows are scored without compiled code, and many by several threads.
+_SIZES = (1, 100, 20_000)
+
+
+def warm_up(
+    entries: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[MODEL|RANKER]…",
+            help="Saved models, and rankers of 'rankwise list rankers' (default: "
+            f"{', '.join(DEFAULT)}).",
+            autocompletion=complete_rankers,
+        ),
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Compile what models need to score, and rankers to fit and score, into the cache.
+
+    Run it where an image of a container is built, with the same NUMBA_CACHE_DIR and, for a fleet of
+    several processors, the same NUMBA_CPU_NAME as at run time. A second run takes less: nothing is
+    left to compile.
+    """
+    found = {}
+    for entry in entries or list(DEFAULT):
+        if Path(entry).suffix or "/" in entry:
+            check_model_file(Path(entry))
+    for entry in entries or list(DEFAULT):
+        start = time.perf_counter()
+        with waiting(f"Warming up {entry}"):
+            _score(entry) if Path(entry).is_file() else _fit(entry)
+        found[entry] = time.perf_counter() - start
+    if json:
+        print_json({"seconds": found})
+        return
+    lines = [[entry, number(seconds, ".2f")] for entry, seconds in found.items()]
+    print_table(["entry", "seconds"], lines, right=["seconds"])
+
+
+def _score(path: str) -> None:
+    """Score rows of zeros with a saved model, few and many."""
+    import numpy as np
+
+    from rankwise.checks.text_categories import category_frame
+    from rankwise.cli._files import text_columns_of
+    from rankwise.persistence import load
+    from rankwise.prediction import scores_of
+    from rankwise.runtime.frames import frame_for
+
+    model = load(path)
+    known = getattr(model, "feature_names_in_", None)
+    names = None if known is None else [str(name) for name in known]
+    texts = text_columns_of(model)
+    for n in _SIZES:
+        X: Any = np.zeros((n, getattr(model, "n_features_in_", 1)))
+        rows = frame_for(model, X, names)
+        if names is not None and texts:
+            rows = category_frame(X, names, {names.index(name): texts[name] for name in texts})
+        with warnings.catch_warnings():
+            # The columns of zeros are those of the model.
+            warnings.filterwarnings("ignore", "X does not have valid feature names")
+            scores_of(model, rows, np.zeros(n, np.int64))
+
+
+def _fit(key: str) -> None:
+    """Fit a ranker on some bundled rows, and score few and many."""
+    import numpy as np
+
+    from rankwise.datasets import load_dataset
+    from rankwise.metrics import parse
+    from rankwise.prediction import scores_of
+    from rankwise.selection import tune
+
+    words = ["time_budget=5"] if key == "auto" else None
+    fold = load_dataset("lambdarank", fold=1)
+    tuned = tune(make_ranker(key, words, 0), fold.train, fold.vali, parse("nDCG@10"))
+    rows_of_test: Any = fold.test.X
+    for n in _SIZES:
+        rows = np.resize(rows_of_test, (n, fold.test.n_features))
+        scores_of(tuned.estimator, rows, np.zeros(n, np.int64))

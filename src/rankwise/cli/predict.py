@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -21,11 +20,9 @@ from rankwise.cli._console import (
 )
 from rankwise.cli._files import (
     ScoreFormat,
-    data_name,
     first_index_of_model,
     format_of,
     name_lines,
-    place_of_row,
 )
 from rankwise.cli._options import (
     MISSING_FOLDERS,
@@ -35,11 +32,6 @@ from rankwise.cli._options import (
     complete_data,
     reads_tables,
 )
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-    from rankwise.cli._scoring import ChunkPrediction
 
 
 @reads_tables
@@ -105,22 +97,32 @@ def predict(
         predict_rows,
         write_scores,
     )
+    from rankwise.datasets.judged_source import place_of_row, source_name
 
-    what = "class" if classes else "score"
-    told = _Tally(data_name(data))
+    n_rows, queries = 0, set()
+
+    def counted(tables: Iterable[Any]) -> Iterator[Any]:
+        nonlocal n_rows
+        for table in tables:
+            n_rows += table.num_rows
+            if "qid" in table.column_names:
+                queries.update(table["qid"].unique().to_pylist())
+            yield table
+        if not n_rows:
+            raise JobError(f"{source_name(data)} has no rows to score.")
+
     with waiting("Predicting"), name_lines(data, columns), warnings.catch_warnings():
         # The columns are already chosen by the model's feature names; rows come as an array.
         warnings.filterwarnings("ignore", "X does not have valid feature names")
         # That of a chunk may be known in another one: predict_rows warns of all.
         warnings.filterwarnings("ignore", UNKNOWN_CATEGORIES)
         chunks = chunks_to_score(data, columns, estimator, first_index_of_model(model))
-        parts = predict_rows(estimator, chunks, classes)
-        tables: Any = told.tables(parts, what)
+        tables: Any = counted(predict_rows(estimator, chunks, classes))
         as_trec = form is ScoreFormat.trec
         if top is not None or as_trec:
 
             def where(row: int) -> str:
-                return place_of_row(data, columns, row) or f"row {row}"
+                return place_of_row(data, columns.words, row) or f"row {row}"
 
             tables = [best_of_each_query(join_tables(tables), top, as_trec, where)]
         if json and out is None:
@@ -137,38 +139,19 @@ def predict(
         return
     facts: dict[str, Any] = {
         "model": str(model),
-        "data": data_name(data),
-        "rows": told.rows,
-        "queries": len(told.queries),
+        "data": source_name(data),
+        "rows": n_rows,
+        "queries": len(queries),
         "format": "classes" if classes and form is ScoreFormat.scores else form.value,
         "out": None if out is None else str(out),
     }
     if out is None and top is None:
-        facts["classes" if classes else "scores"] = tables[0][what].to_pylist()
+        facts["classes" if classes else "scores"] = tables[0][
+            "class" if classes else "score"
+        ].to_pylist()
     elif out is None:
         facts["best"] = tables[0].to_pylist()
     print_json(facts)
-
-
-@dataclass
-class _Tally:
-    """Number of rows and ids of the queries seen so far; ``data`` names the rows in errors."""
-
-    data: str
-    rows: int = 0
-    queries: set[Any] = field(default_factory=set)
-
-    def tables(self, parts: Iterable[ChunkPrediction], what: str) -> Iterator[pa.Table]:
-        from rankwise.cli._scoring import score_table
-
-        for part in parts:
-            table = score_table(what, part.values, part.qid, part.doc_ids, part.first_row)
-            self.rows += table.num_rows
-            if part.qid is not None:
-                self.queries.update(table["qid"].unique().to_pylist())
-            yield table
-        if not self.rows:
-            raise JobError(f"{self.data} has no rows to score.")
 
 
 def _format(

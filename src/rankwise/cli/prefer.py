@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -22,9 +22,6 @@ from rankwise.cli._console import (
 )
 from rankwise.cli._options import MISSING_FOLDERS, Json, split_list
 from rankwise.runtime.messages import check_choice, check_share
-
-if TYPE_CHECKING:
-    from rankwise.preferences import PairwisePreferences, PlackettLuce
 
 TIES = ("davidson", "rao-kupper", "half")
 UNLISTED = ("absent", "last")
@@ -122,6 +119,12 @@ def prefer(
     An item's rank lies between 1 + the number of items that are significantly stronger, and the
     number of items less those that are significantly weaker; all intervals hold jointly.
     """
+    from rankwise.preferences import (
+        PairwisePreferences,
+        PlackettLuce,
+        read_comparisons,
+        read_orders,
+    )
     from rankwise.preferences.preference_files import is_preflib
 
     check_file(file)
@@ -131,8 +134,8 @@ def prefer(
     check_choice("unlisted", unlisted, UNLISTED)
     check_choice("covariance", covariance, COVARIANCES)
     check_share("level", level)
-    common = {"alpha": alpha, "covariance": covariance, "reference": reference}
-    by = {
+    common: dict[str, Any] = {"alpha": alpha, "covariance": covariance, "reference": reference}
+    by: dict[str, Any] = {
         "clusters": split_list(clusters) if clusters else (),
         "sample_weight": sample_weight,
         "sep": sep,
@@ -143,20 +146,24 @@ def prefer(
             given |= {"--covariates": covariates, "--order-effect": order_effect}
             given |= {"--ties": ties != TIES[0]}
             _refuse("--orders", given)
-            model, n = _fit_orders(file, {"unlisted": unlisted, **common}, by)
+            games: Any = read_orders(file, **by)
+            options: dict[str, Any] = common | {"unlisted": unlisted}
+            model: Any = PlackettLuce(**options).fit(games)
         else:
             _refuse("a file of comparisons", {"--unlisted last": unlisted == "last"})
             by |= {"item_a": item_a, "item_b": item_b, "winner": winner}
             by["covariates"] = _split_covariates(covariates)
-            options = {"ties": ties, "order_effect": order_effect, **common}
-            model, n = _fit_comparisons(file, options, by)
+            games = read_comparisons(file, **by)
+            options = common | {"ties": ties, "order_effect": order_effect}
+            model = PairwisePreferences(**options).fit(games)
         board = model.leaderboard(level, random_state=random_state)
     if out is not None:
         _write(out, board)
     if json:
-        print_json(_facts(model, board, n, level))
+        facts = {"items": _rows(board), "effects": _effects(model), "n": len(games), "level": level}
+        print_json(facts | {"log_likelihood": model.log_likelihood_})
     else:
-        _print(model, board, n, level)
+        _print(model, board, len(games), level)
 
 
 def _refuse(what: str, given: dict[str, Any]) -> None:
@@ -173,24 +180,6 @@ def _split_covariates(text: str | None) -> list[str | tuple[str, str]]:
     return entries
 
 
-def _fit_comparisons(
-    file: Path, options: dict[str, Any], by: dict[str, Any]
-) -> tuple[PairwisePreferences, int]:
-    from rankwise.preferences import PairwisePreferences, read_comparisons
-
-    games = read_comparisons(file, **by)
-    return PairwisePreferences(**options).fit(games), len(games)
-
-
-def _fit_orders(
-    file: Path, options: dict[str, Any], by: dict[str, Any]
-) -> tuple[PlackettLuce, int]:
-    from rankwise.preferences import PlackettLuce, read_orders
-
-    orders = read_orders(file, **by)
-    return PlackettLuce(**options).fit(orders), len(orders)
-
-
 def _rows(board: dict[str, Any]) -> list[dict[str, Any]]:
     columns = {name: column.tolist() for name, column in board.items()}
     return [
@@ -204,16 +193,6 @@ def _effects(model: Any) -> list[dict[str, Any]]:
         {"effect": name, "estimate": estimate, "standard_error": error}
         for name, estimate, error in zip(*(value.tolist() for value in values), strict=True)
     ]
-
-
-def _facts(model: Any, board: dict[str, Any], n: int, level: float) -> dict[str, Any]:
-    return {
-        "items": _rows(board),
-        "effects": _effects(model),
-        "n": n,
-        "level": level,
-        "log_likelihood": model.log_likelihood_,
-    }
 
 
 def _print(model: Any, board: dict[str, Any], n: int, level: float) -> None:

@@ -535,7 +535,7 @@ def _read(path: Path) -> tuple[dict[tuple[str, str, int], list[float]], tuple[st
     """Credits by query, document and place, and the names of their systems."""
     file = DelimitedFile.of(path, ",", MAX_DECOMPRESSED_BYTES)
     with file.name_in_errors():
-        names = file.header()
+        names = file.header
     columns = [name for name in names if name.startswith(CREDIT)]
     if not columns or not {"qid", "doc_id", "place"} <= {*names}:
         raise ValueError(

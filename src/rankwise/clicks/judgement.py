@@ -659,7 +659,7 @@ def _of_csv(path: Path) -> tuple[list[str], list[tuple[Any, ...]]]:
     """Names of the columns of numbers, and rows of query, document and these numbers."""
     file = DelimitedFile.of(path, ",", MAX_DECOMPRESSED_BYTES)
     with file.name_in_errors():
-        names = file.header()
+        names = file.header
     document = next((name for name in DOCUMENT_KEYS if name in names), None)
     if {"qid", "doc_id", "grade"} <= set(names):
         numbers = [name for name in TABLE if name in names and name not in ("qid", "doc_id")]

@@ -26,14 +26,7 @@ import pyarrow.compute
 from rankwise.checks.exact_values import RowError
 from rankwise.clicks.log import ClickLog, is_text
 from rankwise.datasets.readers.delimited import DelimitedFile, name_file_in_errors
-from rankwise.datasets.readers.tables import (
-    check_size,
-    delimiter_of,
-    is_parquet,
-    open_parquet,
-    read_parquet,
-    valid,
-)
+from rankwise.datasets.readers.tables import delimiter_of, is_stored, open_stored
 from rankwise.datasets.readers.textfiles import MAX_DECOMPRESSED_BYTES, PathLike, read_text
 from rankwise.datasets.table_columns import ALL_DOCUMENT_NAMES, ALL_QUERY_NAMES
 from rankwise.runtime.frames import collect_frame, decimals_of
@@ -152,16 +145,16 @@ def _name_source(source: Any) -> AbstractContextManager[None]:
     """Make errors inside the block name the file, its lines and columns, if there is one."""
     if isinstance(source, DelimitedFile):
         with source.name_in_errors():
-            names = source.header()
+            names = source.header
         return source.name_in_errors(names)
     return name_file_in_errors(source) if isinstance(source, Path) else nullcontext()
 
 
 def _open(table: Any, sep: str | None) -> Any:
-    """A frame of narwhals, the path of a Parquet file, or a file of text."""
+    """A frame of narwhals, the path of a binary table, or a file of text."""
     if isinstance(table, str | os.PathLike):
         path = Path(table)
-        if is_parquet(path):
+        if is_stored(path):
             return path
         return DelimitedFile.of(path, delimiter_of(path, sep), MAX_DECOMPRESSED_BYTES)
     frame = collect_frame(table)
@@ -223,32 +216,22 @@ def _count_texts(query: Any, text: Any) -> dict[str, int]:
 def _load(source: Any, given: dict[str, Any], extra: Sequence[str] = ()) -> dict[str, Any]:
     """Columns of a table by role, as Arrow arrays; ``extra`` columns by name."""
     if isinstance(source, Path):
-        with open_parquet(source) as file:
-            check_size(source, file.metadata)
-            names = _choose_columns(file.schema_arrow.names, given)
-            _check_extra(extra, file.schema_arrow.names)
-            found: Any = valid(file.read(columns=list(dict.fromkeys([*names.values(), *extra]))))
+        stored = open_stored(source)
+        names = _choose_columns(stored.schema.names, given, extra)
+        found: Any = stored.read(list(dict.fromkeys([*names.values(), *extra])))
     elif isinstance(source, DelimitedFile):
-        names = _choose_columns(source.header(), given)
-        _check_extra(extra, source.header())
+        names = _choose_columns(source.header, given, extra)
         types = {
             name: pa.string() if role in (*IDS, "click") else pa.float64()
             for role, name in names.items()
         }
         found = source.table(types | dict.fromkeys(extra, pa.string()))
     else:
-        names = _choose_columns([str(name) for name in source.columns], given)
-        _check_extra(extra, source.columns)
+        names = _choose_columns([str(name) for name in source.columns], given, extra)
         wanted = dict.fromkeys([*names.values(), *extra])
         found = {name: _arrow(source.get_column(name)) for name in wanted}
     columns = {role: found[name] for role, name in names.items()}
     return columns | {name: found[name] for name in extra}
-
-
-def _check_extra(extra: Sequence[str], columns: Sequence[str]) -> None:
-    missing = [name for name in extra if name not in columns]
-    if missing:
-        raise ValueError(f"column {missing[0]!r} is missing; there are {', '.join(columns)}.")
 
 
 def _arrow(column: nw.Series[Any]) -> Any:
@@ -262,8 +245,10 @@ def _arrow(column: nw.Series[Any]) -> Any:
         return column.to_list()
 
 
-def _choose_columns(columns: Sequence[str], given: dict[str, Any]) -> dict[str, str]:
-    """Column of each role that has one."""
+def _choose_columns(
+    columns: Sequence[str], given: dict[str, Any], extra: Sequence[str]
+) -> dict[str, str]:
+    """Column of each role that has one; ``extra`` columns must be there."""
     chosen = {}
     for role, name in given.items():
         if name is False or not isinstance(name, str | None):
@@ -283,6 +268,9 @@ def _choose_columns(columns: Sequence[str], given: dict[str, Any]) -> dict[str, 
             )
         if name is not None:
             chosen[role] = name
+    missing = [name for name in extra if name not in columns]
+    if missing:
+        raise ValueError(f"column {missing[0]!r} is missing; there are {', '.join(columns)}.")
     if given["weight"] is None and "weight" not in chosen:
         chosen |= _first("impressions", IMPRESSIONS, columns)
     if chosen["query"].lower() not in TEXTS:
@@ -669,8 +657,8 @@ def _records(source: Any) -> Iterator[Mapping[str, Any]]:
     """Documents of a file, a frame or a list."""
     if isinstance(source, str | os.PathLike):
         path = Path(source)
-        if is_parquet(path):
-            yield from read_parquet(path).to_pylist()
+        if is_stored(path):
+            yield from open_stored(path).read().to_pylist()
         else:
             with name_file_in_errors(path):
                 yield from _json_lines(path)

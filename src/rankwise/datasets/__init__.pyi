@@ -24,6 +24,7 @@ from .data import Fold as Fold
 from .data import FoldedData as FoldedData
 from .data import MultiLabelData as MultiLabelData
 from .data import RankingData as RankingData
+from .judged_source import open_judged as open_judged
 from .letor_text import write_letor as write_letor
 from .linting import Finding as Finding
 from .linting import LintReport as LintReport

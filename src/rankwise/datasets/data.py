@@ -506,6 +506,21 @@ class FoldedData(Sequence[Fold]):
         return f"FoldedData({name}{len(self)} folds, {', '.join(names)})"
 
 
+def leave_out(data: Any, names: Sequence[str]) -> Any:
+    """Judged rows or folds without some features, see :meth:`RankingData.without_features`."""
+    if isinstance(data, RankingData):
+        left = names if isinstance(names, str) else [n for n in names if n not in data.left_out]
+        return data.without_features(left) if left else data
+    if isinstance(data, Fold):
+        parts = {what: getattr(data, what) for what in ("train", "vali", "test")}
+        return replace(data, **{w: p and leave_out(p, names) for w, p in parts.items()})
+    if isinstance(data, FoldedData):
+        return replace(data, make=lambda i: leave_out(data.make(i), names))
+    if isinstance(data, list | tuple) and all(isinstance(fold, Fold) for fold in data):
+        return [leave_out(fold, names) for fold in data]
+    return data
+
+
 @dataclass(frozen=True, eq=False)
 class MultiLabelData:
     """Rows with 0/1 labels.

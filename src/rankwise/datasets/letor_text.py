@@ -1,6 +1,4 @@
-"""Text in LETOR files: non-numeric query ids, comments, and document ids in comments.
-
-Write SVMlight/LETOR text: ``<label> qid:<query> cost:<weight> <index>:<value> … # comment``.
+"""Write LETOR text, ``<label> qid:<query> cost:<weight> <index>:<value> … # comment``, and its ids.
 
 Numbers are the shortest decimals that read back to the same bits, in the precision of X. pyarrow
 builds the text column by column for blocks of rows: O(stored values), without a loop over values.

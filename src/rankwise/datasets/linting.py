@@ -1,12 +1,7 @@
 """Check data for problems in training or comparison: empty queries, useless features, leakage.
 
-One pass over the features hashes rows and columns
-(see :mod:`rankwise.row_order`). The other checks use only labels, queries and
-hashes. O(stored values + n log n).
-
-Checks of the labels, queries and features of one table.
-
-Results of lint: findings and a summary of every part, as values and as text.
+One pass over the features hashes rows and columns (see :mod:`rankwise.row_order`). The other checks
+use only labels, queries and hashes. O(stored values + n log n).
 """
 
 from __future__ import annotations
@@ -26,7 +21,7 @@ from rankwise.datasets.data import Fold, FoldedData, RankingData
 from rankwise.datasets.readers.trec import string_codes
 from rankwise.datasets.table_columns import resemble_ids
 from rankwise.groups import QueryGroups
-from rankwise.row_order import TableHash, hash_table, mix
+from rankwise.row_order import TableHash, hash_table, scramble
 from rankwise.runtime.frames import text_array
 from rankwise.runtime.messages import escape_hidden, join_lines
 from rankwise.typing import Float64Array, Int64Array, Matrix, is_sparse
@@ -350,13 +345,13 @@ def check_rows(part: HashedRows) -> Iterator[Finding]:
             "a ranking with a document twice cannot be evaluated by document",
         )  # fmt: skip
     rows = part.hashes.rows
-    sums = np.add.reduceat(mix(part.groups.sort(rows)), part.groups.indptr[:-1])
+    sums = np.add.reduceat(scramble(part.groups.sort(rows)), part.groups.indptr[:-1])
     sizes = part.groups.sizes.astype(np.uint64)
     yield _make_finding(
         "warning", "queries with the rows of an earlier one", where, _find_repeated(sums, sizes),
         lambda q: str(part.groups.ids[q]), "the same documents and features under another id",
     )  # fmt: skip
-    keys = mix(rows ^ mix(codes.astype(np.uint64) + np.uint64(1)))
+    keys = scramble(rows ^ scramble(codes.astype(np.uint64) + np.uint64(1)))
     _, inverse = np.unique(keys, return_inverse=True)
     equal = _find_repeated(keys, np.zeros_like(keys))
     yield _make_finding(

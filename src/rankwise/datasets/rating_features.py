@@ -1,17 +1,12 @@
-"""Ratings from which features are computed, with biases and residuals.
+"""Features of items, of users, and of user-item pairs, from ratings by groups of users.
 
-Split ratings into context and ranked ones, and users into parts, by hashes of ids.
-
-Predict residuals by similar items and similar users.
-
-Predict residuals by factors: alternating least squares and truncated SVD.
+Ratings and users are split by hashes of their ids. Residuals are predicted by similar items and
+users, and by factors: alternating least squares [1]_ and truncated SVD.
 
 References
 ----------
 .. [1] Zhou, Wilkinson, Schreiber & Pan, "Large-scale parallel collaborative filtering for the
    Netflix prize", AAIM 2008: a penalty times the number of ratings.
-
-Features of items, of users, and of user-item pairs, from ratings by groups of users.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Ranking task: features of every rating that is to be ranked.
-
-Implicit feedback: unseen items to rank below seen ones, and features that compare no ratings.
-"""
+"""Ranking tasks from ratings: explicit ones, and unseen items that rank below seen ones."""
 
 from __future__ import annotations
 

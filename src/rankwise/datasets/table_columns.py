@@ -1,11 +1,7 @@
-"""Roles of the columns of a table: label, query, document id, weight and features.
+"""Columns of a table by role: their usual names, what they hold, and their values.
 
 Label and query have usual names, so most tables need no options. Every remaining column of numbers
 is a feature.
-
-Usual names of columns, in any case: one table for all readers of files and frames.
-
-Values of a table's columns by role: numbers that fit, and ids as they were written.
 """
 
 from __future__ import annotations
@@ -111,14 +107,6 @@ TEXT_QUERY_IDS = (
     "id",
 )
 TEXT_DOCUMENT_IDS = (*DOCUMENT_NAMES, "pid", "_id", "id")
-
-
-def find_usual_names(
-    columns: Sequence[str], usual: Sequence[str], last: Sequence[str]
-) -> list[str]:
-    """Columns with one of the usual names; with one of the last names if there are none."""
-    found = [column for column in columns if column.lower() in usual]
-    return found or [column for column in columns if column.lower() in last]
 
 
 MOST_LISTED = 12
@@ -251,7 +239,12 @@ class Columns:
         )
         _check_role_of_label(roles)
         named = () if isinstance(categories, bool) else categories
-        _refuse_times(named, kinds)
+        for name in named:
+            if (kind := kinds.get(name) or "") in TIMES:
+                raise ValueError(
+                    f"column {name!r} holds {kind}, which are no categories. Replace it by a "
+                    f"number, such as {TIMES[kind]}."
+                )
         left_out = dict.fromkeys(ignore, IGNORED)
         twice = [name for name in ignore if name in (*(features or ()), *named)]
         if twice:
@@ -350,7 +343,9 @@ class Columns:
         def column(named: str) -> nw.Series[Any]:
             return table.get_column(original[named])
 
-        X = np.empty((len(table), len(self.features)), dtype=check_float_type(dtype))
+        if np.dtype(dtype) not in (np.dtype(np.float32), np.dtype(np.float64)):
+            raise ValueError(f"dtype must be float32 or float64, got {np.dtype(dtype).name}.")
+        X = np.empty((len(table), len(self.features)), dtype=dtype)
         categories = {}
         for j, feature in enumerate(self.features):
             if feature in self.categories:
@@ -495,14 +490,6 @@ def frame_kinds(table: nw.DataFrame[Any] | nw.LazyFrame[Any]) -> dict[str, str |
     return {str(name): kind for name, kind in kinds.items()}
 
 
-def _refuse_times(names: Sequence[str], kinds: Kinds) -> None:
-    """Raise ValueError if columns that are to be categories hold dates or times."""
-    for name in names:
-        if (kind := kinds.get(name) or "") in TIMES:
-            fix = f"Replace it by a number, such as {TIMES[kind]}."
-            raise ValueError(f"column {name!r} holds {kind}, which are no categories. {fix}")
-
-
 def choose_features(kinds: Kinds, *, with_text: bool = False) -> tuple[list[str], dict[str, str]]:
     """Columns that hold numbers and, with ``with_text``, text; and what the others hold.
 
@@ -637,7 +624,8 @@ def _choose_if_there(
                 f"{setting(what, named)} is not a column; there are {list_names(columns)}."
             )
         return named
-    found = find_usual_names(columns, usual, last)
+    found = [column for column in columns if column.lower() in usual]
+    found = found or [column for column in columns if column.lower() in last]
     # A column that may have a role without being needed, and that is ignored, has none.
     if what in ("doc_id", "sample_weight") or len(found) > 1:
         found = [name for name in found if name not in ignore]
@@ -705,12 +693,13 @@ def read_finite(what: str, name: str, column: nw.Series[Any]) -> Float64Array:
     values = read_exact(what, name, column)
     bad = ~np.isfinite(values)
     if bad.any():
-        row = int(bad.argmax())
-        raise RowError(
-            f"{what} must be finite, column {name!r} has {values[row]}",
-            row,
-            f". Drop or fill such rows.{_describe_unjudged(what)}",
-        )
+        row, fix = int(bad.argmax()), ". Drop or fill such rows."
+        if what == "label":
+            fix += (
+                " Comparisons and evaluations also take rows without a judgement: "
+                f"{setting('unjudged', 'missing')}."
+            )
+        raise RowError(f"{what} must be finite, column {name!r} has {values[row]}", row, fix)
     if what == "sample_weight" and (values < 0).any():
         row = int((values < 0).argmax())
         raise RowError(
@@ -730,14 +719,6 @@ def read_exact(what: str, name: str, column: nw.Series[Any]) -> Float64Array:
         large = convert_to_array(column[rows.tolist()].to_native())
         exact_float64(large, f"{what} in column {name!r}", lambda at: f"row {rows[at]}")
     return values
-
-
-def _describe_unjudged(what: str) -> str:
-    """Hint at what rows without a judgement may be used for."""
-    if what != "label":
-        return ""
-    missing = setting("unjudged", "missing")
-    return f" Comparisons and evaluations also take rows without a judgement: {missing}."
 
 
 def read_document_ids(name: str, column: nw.Series[Any]) -> NDArray[Any]:
@@ -804,11 +785,3 @@ def resemble_ids(values: NDArray[Any]) -> bool:
     if not n <= reach <= max(n, n * (n - 1) / 20) or (np.floor(values) != values).any():
         return False
     return len(np.unique(values)) == n
-
-
-def check_float_type(dtype: DTypeLike) -> np.dtype[Any]:
-    """The type of feature values, float32 or float64."""
-    found = np.dtype(dtype)
-    if found not in (np.dtype(np.float32), np.dtype(np.float64)):
-        raise ValueError(f"dtype must be float32 or float64, got {found.name}.")
-    return found

@@ -1,6 +1,7 @@
-"""Boosting libraries on a cluster: each worker holds whole queries, and all train one model.
+"""Boosted trees on a cluster: each worker holds whole queries, and all train one model.
 
-LambdaMART on Dask: only histograms are transferred; the model equals a single-machine fit.
+LightGBM and XGBoost exchange what they need; LambdaMART exchanges only histograms, and its model
+equals that of a single machine.
 """
 
 from __future__ import annotations
@@ -26,8 +27,7 @@ from rankwise.distributed.whole_queries import (
 )
 from rankwise.groups import QueryGroups
 from rankwise.metrics.default import TARGETS
-from rankwise.rankers.adapters.boosted_ranker import BoostedRanker
-from rankwise.rankers.adapters.booster_library import TrainingLabels
+from rankwise.rankers.adapters.boosted_ranker import BoostedRanker, TrainingLabels
 from rankwise.rankers.boosting.lambdamart import LambdaMART, check_shareable, fit_share
 
 

@@ -1,6 +1,6 @@
-"""The partitions of Dask collections, each as one delayed chunk.
+"""Partitions of Dask collections as delayed chunks, and calls on a cluster or in this process.
 
-Calls on a cluster, or in this process without one; none waits for workers that never return.
+None of the calls waits for workers that never return.
 """
 
 from __future__ import annotations

@@ -8,7 +8,8 @@ If a worker dies, the other programs may wait for it forever (LightGBM keeps rea
 connection). Their workers are restarted by their nannies, and all programs restart with the same
 shares. A program that depends only on its share and its number then gives the same result.
 
-Sums over programs on several machines: all send to the first program, which returns the sum.
+Sums over programs on several machines go through a :class:`Star`: all send to the first program,
+which returns the sum.
 """
 
 from __future__ import annotations

@@ -1,20 +1,14 @@
-"""Plan the sums that the workers compute, and solve for the ranker from them.
+"""A ranker from sums that workers compute: the plan of rounds, one partition, and adding two.
 
 A number for the penalty takes one round over the partitions. A search over folds of queries takes
 three: the query ids (folds depend on all of them), the sums of each fold, and the measures of
 held-out queries under every penalty. Landmarks take an additional first round, because they are
 drawn from all rows.
 
-Task of a worker: the statistics of one partition of the rows.
-
-Statistics of partitions of the rows, and the addition of two such statistics.
-
 The pairs of a query couple its rows across partitions. The first and the last query of a range of
 partitions may continue beyond it, so their sums (the edges) are kept apart from the total. When the
 neighbouring partitions are added, inner edges are closed. A query may span any number of
 partitions, and results may be merged in any order: ranges are stored until their neighbours arrive.
-
-Checks of the rows of one partition; errors name the partition.
 """
 
 from __future__ import annotations

@@ -3,19 +3,14 @@
 Each estimator of the registry that can be exported has one line in ``_READERS``. Pipelines and
 searches are resolved to the estimators that they contain.
 
-Models of other libraries as models of this library.
-
-Readers of models that weight columns: features, hidden nodes, kernel values, products.
-
-Convert trees, stumps and boosted perceptrons, of this library and others, to chains of maps.
-
-Class of a row from the result of its chain.
+Models of other libraries are read as models of this library first.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -29,13 +24,13 @@ from rankwise.export.maps import (
     Filled,
     HiddenNodes,
     KernelValues,
-    Map,
     RunningSums,
     Scaled,
     Sum,
     Terms,
     Trees,
     VoteMean,
+    feature_names,
     linear,
     merge_maps,
 )
@@ -53,6 +48,7 @@ from rankwise.ordinal.proportional_odds import ProportionalOdds
 from rankwise.ordinal.ranking_tree import RankingTree, TreeRanker
 from rankwise.ordinal.voted_prank import AggregatePRank, Votes
 from rankwise.rankers.adapters.read_booster import library_of, read_booster
+from rankwise.runtime.files import check_folder
 from rankwise.solvers.boosting.stump_search import StumpEnsemble
 from rankwise.trees.column_table import ColumnTable
 from rankwise.trees.stored_boosters import StoredTrees
@@ -125,17 +121,12 @@ def all_hypotheses(estimator: Any) -> Chain:
 def booster(estimator: Any) -> Chain:
     """Trees of the library's model; CatBoost's are converted to ordinary trees."""
     stored = estimator.stored_trees()
-    return _chain(stored, estimator.columns_)
-
-
-def lightgbm(estimator: Any) -> Chain:
-    """Trees of LightGBM's text model."""
-    if any(tree.zero_missing is not None for tree in estimator.stored_trees().trees):
+    if any(tree.zero_missing is not None for tree in stored.trees):
         raise ExportError(
             "A LightGBM model with zero_as_missing=True treats zeros as missing values, which "
             "no other format supports. Fit without it."
         )
-    return booster(estimator)
+    return _chain(stored, estimator.columns_)
 
 
 def linear_model(estimator: Any) -> Chain:
@@ -206,11 +197,6 @@ def polynomial(estimator: Any) -> Chain:
     return Scaled(np.zeros(d), estimator.scale_), Terms(factors), linear(estimator.coef_)
 
 
-def polynomial_terms(transformer: Any) -> Chain:
-    """Products of features."""
-    return (Terms(transformer.factors_),)
-
-
 def random_fourier(transformer: Any) -> Chain:
     """Cosines, written as sines shifted by a quarter turn, and sines."""
     frequencies = transformer.frequencies_
@@ -218,11 +204,6 @@ def random_fourier(transformer: Any) -> Chain:
     turns = np.repeat([0.5 * np.pi, 0.0], n)
     waves = HiddenNodes(np.concatenate([frequencies, frequencies], axis=1), turns, "sine")
     return waves, Scaled(np.zeros(2 * n), np.full(2 * n, np.sqrt(n)))
-
-
-def random_nodes(transformer: Any) -> Chain:
-    """Node outputs."""
-    return (HiddenNodes(transformer.weights_, transformer.biases_, transformer.activation),)
 
 
 def random_perceptrons(transformer: Any) -> Chain:
@@ -309,7 +290,7 @@ _READERS: dict[str, Reader] = {
     "list_mle": network,
     "lambda_rank": network,
     "lambdamart": tree_ensemble,
-    "lightgbm": lightgbm,
+    "lightgbm": booster,
     "xgboost": booster,
     "catboost": booster,
     "auto": blend,
@@ -325,9 +306,9 @@ _READERS: dict[str, Reader] = {
     "proportional_odds": linear_model,
     "nystroem": nystroem,
     "random_fourier": random_fourier,
-    "polynomial_terms": polynomial_terms,
+    "polynomial_terms": lambda known: (Terms(known.factors_),),
     "random_perceptrons": random_perceptrons,
-    "random_nodes": random_nodes,
+    "random_nodes": lambda known: (HiddenNodes(known.weights_, known.biases_, known.activation),),
 }
 _OF_PATH = {REGISTRY[key].path: reader for key, reader in _READERS.items()}
 _OF_PATH["rankwise.rankers.adapters.read_booster:ImportedBooster"] = tree_ensemble
@@ -398,14 +379,6 @@ def _standard(scaler: Any) -> Chain:
     return _scale_columns(center, scaler.scale_, n)
 
 
-def _robust(scaler: Any) -> Chain:
-    return _scale_columns(scaler.center_, scaler.scale_, scaler.n_features_in_)
-
-
-def _largest(scaler: Any) -> Chain:
-    return _scale_columns(None, scaler.scale_, scaler.n_features_in_)
-
-
 def _smallest_and_largest(scaler: Any) -> Chain:
     if scaler.clip:
         raise ExportError("MinMaxScaler(clip=True) is not an affine map. Fit with clip=False.")
@@ -423,9 +396,19 @@ def _scale_columns(center: Any, spread: Any, n: int) -> Chain:
 _SCALERS: dict[str, Reader] = {
     "StandardScaler": _standard,
     "MinMaxScaler": _smallest_and_largest,
-    "MaxAbsScaler": _largest,
-    "RobustScaler": _robust,
+    "MaxAbsScaler": lambda known: _scale_columns(None, known.scale_, known.n_features_in_),
+    "RobustScaler": lambda known: _scale_columns(known.center_, known.scale_, known.n_features_in_),
 }
+
+
+def prepare_export(
+    estimator: Any, path: str | Path | None, features: Sequence[str] | None
+) -> tuple[Any, list[str]]:
+    """The model as one of this library, and the names of its columns; checks ``path`` first."""
+    if path is not None:
+        check_folder(path)
+    estimator = own_model(estimator)
+    return estimator, feature_names(estimator, features)
 
 
 def own_model(estimator: Any) -> Any:
@@ -439,17 +422,13 @@ def _explicit(estimator: Any) -> Chain | None:
         return None
     d, n_columns = estimator.n_features_in_, len(estimator.hypotheses_.weights)
     if estimator.degree == 1:  # least mean squares has a constant
-        return _append_ones(d) if n_columns > d else ()
+        return (Affine(np.eye(d, d + 1), np.eye(d + 1)[d]),) if n_columns > d else ()
     pairs = _pairs(d, alone_first=False)
     root = np.sqrt(2.0)
     sizes = np.where((pairs[:, 1] == -1) | (pairs[:, 0] != pairs[:, 1]), root, 1.0)
     n = len(pairs)
     ones = Affine(np.eye(n, n + 1) * np.append(sizes, 0.0), np.eye(n + 1)[n])
     return Terms(pairs), ones
-
-
-def _append_ones(d: int) -> Chain:
-    return (Affine(np.eye(d, d + 1), np.eye(d + 1)[d]),)
 
 
 def _pairs(d: int, *, alone_first: bool) -> Int64Array:
@@ -468,21 +447,10 @@ def _values(kernel: Kernel, rows: Matrix | None, then: Affine) -> Chain:
             "a file. Use a named kernel: linear, polynomial, sigmoid, rbf, laplacian, perceptron "
             "or stump."
         )
-    known = _dense(rows)
+    known = np.asarray(densify(rows), dtype=np.float64)
     if kernel.name == "linear" or not len(known):  # without mistakes there are no rows
         return (Affine(known.T @ then.weights, then.offset),)
-    steps: list[Map] = [KernelValues(kernel, known), then]
-    return tuple(steps)
-
-
-def _dense(rows: Matrix) -> Float64Array:
-    return np.asarray(densify(rows), dtype=np.float64)
-
-
-def node_classes(estimator: Any) -> Chain:
-    """Class numbers of the leaves of one tree."""
-    values = estimator.node_classes_.astype(np.float64)
-    return _chain_of_ensemble(estimator, TreeEnsemble.of_grown([(estimator.tree_, values)]))
+    return KernelValues(kernel, known), then
 
 
 def _chain_of_ensemble(estimator: Any, ensemble: TreeEnsemble) -> Chain:
@@ -506,20 +474,19 @@ def _chain(stored: StoredTrees, table: ColumnTable) -> Chain:
     }
     named = {**table.nominal, **table.ordered}
     categories = {column: named[column] for column in named if column not in numbers}
-    of_numbers = tuple(_replace_codes(tree, numbers) for tree in stored.trees)
+    trees = []
+    for tree in stored.trees:
+        members = {}
+        for node, sides in tree.members.items():
+            known = numbers.get(int(tree.feature[node]))
+            left, right = (
+                side if known is None else known[side.astype(np.int64)] for side in sides
+            )
+            members[node] = (left, right)
+        trees.append(replace(tree, members=members))
     return (
-        Trees(of_numbers, stored.constant, stored.has_missing, categories, stored.tells_missing),
+        Trees(tuple(trees), stored.constant, stored.has_missing, categories, stored.tells_missing),
     )
-
-
-def _replace_codes(tree: ScoreTree, numbers: dict[int, Float64Array]) -> ScoreTree:
-    """Replace codes of unordered columns in a tree by the numbers of their categories."""
-    members = {}
-    for node, sides in tree.members.items():
-        known = numbers.get(int(tree.feature[node]))
-        left, right = (side if known is None else known[side.astype(np.int64)] for side in sides)
-        members[node] = (left, right)
-    return replace(tree, members=members)
 
 
 def _step_function(
@@ -580,7 +547,8 @@ def class_chain(estimator: Any) -> Chain | None:
         case AggregatePRank(combine="bpm") | Votes(votes="mean") | TreeRanker(leaf="mean"):
             return None
         case RankingTree():
-            return node_classes(estimator)
+            values = estimator.node_classes_.astype(np.float64)
+            return _chain_of_ensemble(estimator, TreeEnsemble.of_grown([(estimator.tree_, values)]))
         case Votes() | TreeRanker():
             raise ExportError(
                 f"{name} chooses classes by votes, which its score does not determine. "

@@ -1,9 +1,8 @@
-"""Export of models to Elasticsearch: its own ensembles, and the Learning to Rank plugins.
+"""Export of models to Elasticsearch: its own ensembles, its Learning to Rank plugin, and RankLib.
 
-Export of models to RankLib's text format, which Elasticsearch and OpenSearch also read.
-
-RankLib numbers features from 1 and stores thresholds and leaf values in float32. A value goes left
-if it is at most the threshold. Missing values are read as 0.
+The plugins of Elasticsearch and OpenSearch read RankLib's text format, which numbers features from
+1 and stores thresholds and leaf values in float32. A value goes left if it is at most the
+threshold. Missing values are read as 0.
 """
 
 from __future__ import annotations
@@ -15,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from rankwise.export.chains import own_model
-from rankwise.export.maps import ExportError, Trees, feature_names
+from rankwise.export.chains import own_model, prepare_export
+from rankwise.export.maps import ExportError, Trees
 from rankwise.export.parts import (
     LinearPart,
     ModelPart,
@@ -103,39 +102,33 @@ def to_elasticsearch(
     >>> model["type"], model["definition"]
     ('model/linear', '{"title_query": 0.5}')
     """
-    estimator = own_model(estimator)
-    names = feature_names(estimator, features)
+    estimator, names = prepare_export(estimator, path, features)
     if native:
-        ensemble = native_body(trees_of(estimator, "to_elasticsearch(native=True)"), names)
-        if path is not None:
-            write_file(path, json.dumps(ensemble, indent=1).encode())
-        return ensemble
-    part = part_of(estimator, "to_elasticsearch")
-    model: dict[str, Any]
-    if isinstance(part, LinearPart):
-        weights = dict(zip(names, part.sum.weights[:, 0].tolist(), strict=True))
-        model = {"type": "model/linear", "definition": json.dumps(weights)}
-        if part.scaled:
-            scaled = compose_scalers(part.scaled)
-            pairs = zip(scaled.center.tolist(), scaled.spread.tolist(), strict=True)
-            model["feature_normalizers"] = {
-                feature: _normalizer(center, spread, scaled.to_unit)
-                for feature, (center, spread) in zip(names, pairs, strict=True)
-            }
+        body = native_body(trees_of(estimator, "to_elasticsearch(native=True)"), names)
     else:
-        text = ranklib_text(part, "Elasticsearch")
-        model = {"type": "model/ranklib", "definition": text}
-    body = {"model": {"name": name, "model": model}}
+        model = _plugin_model(part_of(estimator, "to_elasticsearch"), names)
+        body = {"model": {"name": name, "model": model}}
     if path is not None:
         write_file(path, json.dumps(body, indent=1).encode())
     return body
 
 
-def _normalizer(center: float, spread: float, to_unit: bool) -> dict[str, Any]:
-    """Normalizer of the plugins, which accept no minimum below 0."""
-    if to_unit and center >= 0:
-        return {"min_max": {"minimum": center, "maximum": center + spread}}
-    return {"standard": {"mean": center, "standard_deviation": spread}}
+def _plugin_model(part: ModelPart, names: list[str]) -> dict[str, Any]:
+    if not isinstance(part, LinearPart):
+        return {"type": "model/ranklib", "definition": ranklib_text(part, "Elasticsearch")}
+    weights = dict(zip(names, part.sum.weights[:, 0].tolist(), strict=True))
+    model: dict[str, Any] = {"type": "model/linear", "definition": json.dumps(weights)}
+    if part.scaled:
+        scaled = compose_scalers(part.scaled)
+        columns = zip(names, scaled.center.tolist(), scaled.spread.tolist(), strict=True)
+        model["feature_normalizers"] = {
+            # The plugins accept no minimum below 0.
+            name: {"min_max": {"minimum": center, "maximum": center + spread}}
+            if scaled.to_unit and center >= 0
+            else {"standard": {"mean": center, "standard_deviation": spread}}
+            for name, center, spread in columns
+        }
+    return model
 
 
 def native_body(trees: Trees, names: list[str]) -> dict[str, Any]:
@@ -180,30 +173,28 @@ def _nodes(tree: ScoreTree) -> list[dict[str, Any]]:
     inner, leaves = level_order(tree)
     place = {node: number for number, node in enumerate([*inner, *leaves])}
     weights = node_weights(tree)
-    nodes: list[dict[str, Any]] = []
-    for node in inner:
-        nodes.append(
-            {
-                "node_index": place[node],
-                "split_feature": int(tree.feature[node]),
-                "threshold": min(max(float(tree.threshold[node]), -_LARGEST), _LARGEST),
-                "decision_type": "lte",
-                "default_left": bool(tree.missing_left[node]),
-                "left_child": place[int(tree.left[node])],
-                "right_child": place[int(tree.right[node])],
-                "number_samples": round(float(weights[node])),
-                "split_gain": 0.0 if tree.gain is None else float(tree.gain[node]),
-            }
-        )
-    for node in leaves:
-        nodes.append(
-            {
-                "node_index": place[node],
-                "leaf_value": float(tree.values[node]),
-                "number_samples": round(float(weights[node])),
-            }
-        )
-    return nodes
+    splits: list[dict[str, Any]] = [
+        {
+            "node_index": place[node],
+            "split_feature": int(tree.feature[node]),
+            "threshold": min(max(float(tree.threshold[node]), -_LARGEST), _LARGEST),
+            "decision_type": "lte",
+            "default_left": bool(tree.missing_left[node]),
+            "left_child": place[int(tree.left[node])],
+            "right_child": place[int(tree.right[node])],
+            "number_samples": round(float(weights[node])),
+            "split_gain": 0.0 if tree.gain is None else float(tree.gain[node]),
+        }
+        for node in inner
+    ]
+    return splits + [
+        {
+            "node_index": place[node],
+            "leaf_value": float(tree.values[node]),
+            "number_samples": round(float(weights[node])),
+        }
+        for node in leaves
+    ]
 
 
 def to_ranklib(estimator: Any, path: str | Path | None = None) -> str:

@@ -1,37 +1,41 @@
-"""Export of sums of trees to LightGBM's text format.
+"""Export of sums of trees to LightGBM's text format, and to Vespa as LightGBM's dump.
 
 LightGBM computes in float64. A number goes left if it is at most the threshold; a category goes
 left if it is in the node's set, and missing and unknown categories go right. Values of at most
 1e-35 count as 0.
+
+Vespa reads a dump and a rank profile. It computes in float64 and sends a value left if it is below
+the threshold, although LightGBM means at most; the next float64 number above each threshold is
+therefore written.
 """
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from rankwise.export.chains import own_model
+from rankwise.export.chains import prepare_export
 from rankwise.export.maps import (
     LIGHTGBM_FORBIDDEN,
     ExportError,
     Trees,
-    feature_names,
     replace_forbidden,
 )
 from rankwise.export.parts import (
     category_numbers,
+    constant_tree,
     level_order,
     mean_values,
     node_weights,
     separate_float32,
     trees_of,
 )
-from rankwise.runtime.files import check_folder, write_file
+from rankwise.runtime.files import write_file
 from rankwise.trees.tree_ensemble import ScoreTree
 from rankwise.typing import Float64Array, Int64Array
 
@@ -101,10 +105,8 @@ def to_lightgbm(
     >>> [line for line in text.split("\\n") if line.startswith(("feature_names", "threshold"))]
     ['feature_names=bm25', 'threshold=2.2500000000000004']
     """
-    if path is not None:
-        check_folder(path)
-    estimator = own_model(estimator)
-    names = replace_forbidden(feature_names(estimator, features), LIGHTGBM_FORBIDDEN, "LightGBM")
+    estimator, names = prepare_export(estimator, path, features)
+    names = replace_forbidden(names, LIGHTGBM_FORBIDDEN, "LightGBM")
     text = lightgbm_text(trees_of(estimator, "to_lightgbm"), names)
     if path is not None:
         write_file(path, text.encode())
@@ -116,12 +118,21 @@ def lightgbm_text(trees: Trees, names: list[str]) -> str:
     grown = list(trees.trees)
     if trees.constant or not grown:
         # The first tree, as the sum of the model starts from its constant.
-        grown.insert(0, _leaf(trees.constant))
-    seen = _SeenValues(len(names))
-    blocks = [f"Tree={number}\n{_tree(tree, seen)}\n\n" for number, tree in enumerate(grown)]
+        grown.insert(0, constant_tree(trees.constant))
+    # Range of the thresholds, or the categories, of each column that a tree tests.
+    ranges: dict[int, tuple[float, float]] = {}
+    listed: dict[int, set[int]] = {}
+    blocks = [
+        f"Tree={number}\n{_tree(tree, ranges, listed)}\n\n" for number, tree in enumerate(grown)
+    ]
     # Ordered columns are numbers from 0 on; read_booster finds their lists by this range.
-    for column in seen.ranges.keys() & trees.categories.keys():
-        seen.ranges[column] = (0, len(trees.categories[column]) - 1)
+    for column in ranges.keys() & trees.categories.keys():
+        ranges[column] = (0, len(trees.categories[column]) - 1)
+    infos = ["none"] * len(names)
+    for column, (low, high) in ranges.items():
+        infos[column] = f"[{low!r}:{high!r}]"
+    for column, known in listed.items():
+        infos[column] = ":".join(str(value) for value in sorted(known))
     header = {
         "version": "v4",
         "num_class": 1,
@@ -130,45 +141,18 @@ def lightgbm_text(trees: Trees, names: list[str]) -> str:
         "max_feature_idx": len(names) - 1,
         "objective": "lambdarank",
         "feature_names": " ".join(names),
-        "feature_infos": " ".join(seen.describe()),
+        "feature_infos": " ".join(infos),
         "tree_sizes": " ".join(str(len(block.encode())) for block in blocks),
     }
     lines = ["tree", *(f"{key}={value}" for key, value in header.items()), "", ""]
-    listed = f"pandas_categorical:{_pandas_categories(trees)}\n"
-    return "\n".join(lines) + "".join(blocks) + f"end of trees\n\n{listed}"
+    named = f"pandas_categorical:{_pandas_categories(trees)}\n"
+    return "\n".join(lines) + "".join(blocks) + f"end of trees\n\n{named}"
 
 
-def _leaf(value: float) -> ScoreTree:
-    none = np.array([-1])
-    return ScoreTree(none, np.array([np.nan]), none, none, np.array([False]), np.array([value]))
-
-
-@dataclass
-class _SeenValues:
-    """Range of the thresholds, or the categories, of each column."""
-
-    n_features: int
-    ranges: dict[int, tuple[float, float]] = field(default_factory=dict)
-    categories: dict[int, set[int]] = field(default_factory=dict)
-
-    def add_thresholds(self, columns: Int64Array, thresholds: Float64Array) -> None:
-        """Widen the ranges of the columns."""
-        for column, value in zip(columns.tolist(), thresholds.tolist(), strict=True):
-            low, high = self.ranges.get(column, (value, value))
-            self.ranges[column] = min(low, value), max(high, value)
-
-    def describe(self) -> list[str]:
-        """Entries of ``feature_infos``; "none" for columns that no tree tests."""
-        infos = ["none"] * self.n_features
-        for column, (low, high) in self.ranges.items():
-            infos[column] = f"[{low!r}:{high!r}]"
-        for column, known in self.categories.items():
-            infos[column] = ":".join(str(value) for value in sorted(known))
-        return infos
-
-
-def _tree(tree: ScoreTree, seen: _SeenValues) -> str:
-    """Lines of a tree, without its number."""
+def _tree(
+    tree: ScoreTree, ranges: dict[int, tuple[float, float]], listed: dict[int, set[int]]
+) -> str:
+    """Lines of a tree, without its number; adds its thresholds and categories to both tables."""
     inner, leaves = level_order(tree)
     nodes, ends = np.array(inner, dtype=np.int64), np.array(leaves, dtype=np.int64)
     place = np.zeros(len(tree.feature), dtype=np.int64)
@@ -188,12 +172,19 @@ def _tree(tree: ScoreTree, seen: _SeenValues) -> str:
         to_left, to_right = (
             category_numbers(side, feature[number], "LightGBM") for side in tree.members[node]
         )
-        seen.categories.setdefault(int(feature[number]), set()).update(to_left + to_right)
-        words += _bit_set(to_right if tree.missing_left[node] else to_left)
+        listed.setdefault(int(feature[number]), set()).update(to_left + to_right)
+        members = to_right if tree.missing_left[node] else to_left
+        # Words of 32 bits, the lowest bit first; an empty set is one word of 0.
+        bits = [0] * (max(members, default=0) // 32 + 1)
+        for member in members:
+            bits[member // 32] |= 1 << member % 32
+        words += bits
         threshold[number], kinds[number] = len(boundaries) - 1, _CATEGORICAL | _NAN_MISSING
         boundaries.append(len(words))
     numeric = (kinds & _CATEGORICAL) == 0
-    seen.add_thresholds(feature[numeric], threshold[numeric])
+    for column, value in zip(feature[numeric].tolist(), threshold[numeric].tolist(), strict=True):
+        low, high = ranges.get(column, (value, value))
+        ranges[column] = min(low, value), max(high, value)
     entries: dict[str, Any] = {
         "num_leaves": [len(ends)],
         "num_cat": [len(boundaries) - 1],
@@ -254,14 +245,6 @@ def _thresholds(thresholds: Float64Array) -> Float64Array:
     return separate_float32(away)
 
 
-def _bit_set(numbers: list[int]) -> list[int]:
-    """Words of 32 bits, the lowest bit first; an empty set is one word of 0."""
-    words = [0] * (max(numbers, default=0) // 32 + 1)
-    for number in numbers:
-        words[number // 32] |= 1 << number % 32
-    return words
-
-
 def _pandas_categories(trees: Trees) -> str:
     """Categories of the named columns, in the order of the columns, as JSON."""
     listed = [trees.categories[column].tolist() for column in sorted(trees.categories)]
@@ -272,3 +255,155 @@ def _pandas_categories(trees: Trees) -> str:
             f"categories must be text or numbers for LightGBM: {error}. Convert them to text "
             "before training."
         ) from error
+
+
+_IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+# A rank feature, such as bm25(title) or fieldMatch(title,0.5).completeness, or a function.
+_FEATURE = re.compile(r"[A-Za-z_][\w.]*(\([^(){}\"\\\s]*\))?(\.\w+)*", re.ASCII)
+_BELOW_LARGEST = float(np.nextafter(_LARGEST, 0.0))
+
+
+def to_vespa(
+    estimator: Any,
+    path: str | Path | None = None,
+    *,
+    features: Sequence[str] | None = None,
+    name: str = "rankwise",
+) -> dict[str, Any]:
+    """Write a sum of trees as a model file and a rank profile of Vespa.
+
+    Parameters
+    ----------
+    estimator : fitted estimator, or model of LightGBM, XGBoost or CatBoost
+        LambdaMART, ranking tree or forest, boosted stumps, an adapter of a boosting library, or a
+        blend of trees; or a pipeline of scalers and such a model.
+    path : path-like, optional
+        Model file to write in addition, to be stored as ``models/NAME.json`` in the application
+        package. The profile is written beside it, with the suffix ``.profile``.
+    features : sequence of str, optional
+        Rank features or functions in the order of the columns, such as "bm25(title)" (default:
+        names from the fit, or f1, f2, ...).
+    name : str, default="rankwise"
+        Name of the profile and of the model file, without ".json".
+
+    Returns
+    -------
+    dict
+        "model": content of the model file, as LightGBM dumps it. "profile": text of the profile,
+        which ranks by the model in the first phase.
+
+    Raises
+    ------
+    ExportError
+        If the model is no sum of trees, or splits unordered categories.
+    ValueError
+        If the names do not match the columns, or cannot be rank features or names of Vespa.
+
+    Notes
+    -----
+    Scores are sums of float64 leaves on the branches of the model, of all float64 rows. Thresholds
+    are moved to the next float64 number, because Vespa tests ``<``. Vespa's missing values are NaN,
+    which not all rank features return: give attributes a default of NaN where training had one.
+
+    Composition: sum of trees x LightGBM's dump x a rank profile.
+
+    Examples
+    --------
+    >>> from rankwise import RankingTree
+    >>> from rankwise.export import to_vespa
+    >>> tree = RankingTree(max_depth=1).fit([[0.0], [1.0], [3.5]], [0, 0, 1])
+    >>> written = to_vespa(tree, features=["bm25(title)"], name="tree")
+    >>> print(written["profile"])
+    rank-profile tree inherits default {
+        first-phase {
+            expression: lightgbm("tree.json")
+        }
+        match-features {
+            bm25(title)
+        }
+    }
+    <BLANKLINE>
+    """
+    if not _IDENTIFIER.fullmatch(name):
+        raise ValueError(f"name must be letters, digits and _ for Vespa, got {name!r}.")
+    estimator, names = prepare_export(estimator, path, features)
+    odd = [feature for feature in names if not _FEATURE.fullmatch(feature)]
+    if odd:
+        raise ValueError(
+            f"features must be rank features or functions of Vespa, such as bm25(title), got "
+            f"{odd[0]!r}. Pass features=[...]."
+        )
+    trees = trees_of(estimator, "to_vespa")
+    model = _vespa_model(trees, names)
+    used = sorted({int(column) for tree in trees.trees for column in tree.feature if column >= 0})
+    listed = "".join(f"        {names[column]}\n" for column in used)
+    shown = f"    match-features {{\n{listed}    }}\n" if used else ""
+    profile = (
+        f"rank-profile {name} inherits default {{\n    first-phase {{\n"
+        f'        expression: lightgbm("{name}.json")\n    }}\n{shown}}}\n'
+    )
+    if path is not None:
+        write_file(path, json.dumps(model, indent=1).encode())
+        write_file(Path(path).with_suffix(".profile"), profile.encode())
+    return {"model": model, "profile": profile}
+
+
+def _vespa_model(trees: Trees, names: list[str]) -> dict[str, Any]:
+    """Model in the shape of LightGBM's ``dump_model``."""
+    roots = [_vespa_root(tree) for tree in trees.trees]
+    if trees.constant or not roots:
+        roots.insert(0, {"leaf_value": float(trees.constant)})
+    infos = [
+        {"tree_index": number, "num_cat": 0, "shrinkage": 1, "tree_structure": root}
+        for number, root in enumerate(roots)
+    ]
+    return {
+        "name": "tree",
+        "version": "v4",
+        "num_class": 1,
+        "num_tree_per_iteration": 1,
+        "label_index": 0,
+        "max_feature_idx": len(names) - 1,
+        "objective": "lambdarank",
+        "average_output": False,
+        "feature_names": names,
+        "tree_info": infos,
+        "pandas_categorical": [],
+    }
+
+
+def _vespa_root(tree: ScoreTree) -> dict[str, Any]:
+    for node in tree.members:
+        raise ExportError(
+            f"column {tree.feature[node]} has unordered categories, which to_vespa does not write. "
+            "Encode them as columns of 0 and 1, or use to_onnx, which Vespa reads too."
+        )
+    inner, leaves = level_order(tree)
+    weights = node_weights(tree)
+    means = mean_values(tree, weights)
+    # x < nextafter(T) holds for the same float64 numbers x as x <= T.
+    thresholds = np.nextafter(np.clip(tree.threshold, -_LARGEST, _BELOW_LARGEST), np.inf)
+    nodes: dict[int, dict[str, Any]] = {node: {} for node in (*inner, *leaves)}
+    for number, node in enumerate(inner):
+        nodes[node] |= {
+            "split_index": number,
+            "split_feature": int(tree.feature[node]),
+            "split_gain": 0.0 if tree.gain is None else float(tree.gain[node]),
+            "threshold": float(thresholds[node]),
+            "decision_type": "<=",
+            "default_left": bool(tree.missing_left[node]),
+            "missing_type": "NaN",
+            "internal_value": float(means[node]),
+            "internal_weight": float(weights[node]),
+            "internal_count": round(float(weights[node])),
+            "left_child": nodes[int(tree.left[node])],
+            "right_child": nodes[int(tree.right[node])],
+        }
+    for number, node in enumerate(leaves):
+        nodes[node] |= {
+            "leaf_index": number,
+            "leaf_value": float(tree.values[node]),
+            "leaf_weight": float(weights[node]),
+            "leaf_count": round(float(weights[node])),
+        }
+    return nodes[0]

@@ -1,9 +1,7 @@
 """Building blocks of fitted models: maps of rows, chained from the features to the score.
 
 A ranker becomes a tuple of these maps (:mod:`rankwise.export.chains`). Every format writes the maps
-that it can express.
-
-Names of the features that a model reads.
+that it can express, under the names of the features that the model reads.
 """
 
 from __future__ import annotations

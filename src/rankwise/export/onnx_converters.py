@@ -1,10 +1,6 @@
 """Converters for skl2onnx, which then converts pipelines with our estimators.
 
-Named nodes of an ONNX graph, for converters of skl2onnx.
-
-Write sums of trees as one TreeEnsembleRegressor.
-
-Write every map as ONNX nodes, in float64.
+Every map becomes nodes of an ONNX graph in float64; a sum of trees is one TreeEnsembleRegressor.
 """
 
 from __future__ import annotations
@@ -41,7 +37,7 @@ from rankwise.export.maps import (
     VoteMean,
     first_step,
 )
-from rankwise.export.parts import floor_float32
+from rankwise.export.parts import constant_tree, floor_float32
 from rankwise.rankers.adapters.read_booster import ImportedBooster
 from rankwise.trees.tree_ensemble import ScoreTree
 
@@ -138,7 +134,7 @@ def write_trees(step: Trees, graph: Graph, x: str, *, in_float64: bool) -> str:
     equally. The scores have the type of ``x``.
     """
     # An ensemble needs a tree.
-    trees = step.trees or (_constant_tree(),)
+    trees = step.trees or (constant_tree(0.0),)
     tables = [_table(tree) for tree in trees]
     sizes = [len(table["modes"]) for table in tables]
     joined = {key: np.concatenate([table[key] for table in tables]) for key in tables[0]}
@@ -215,11 +211,6 @@ def _table(tree: ScoreTree) -> dict[str, Any]:
         )
         n_nodes += n_more
     return {key: np.concatenate([chain[key] for chain in chains]) for key in table}
-
-
-def _constant_tree() -> ScoreTree:
-    none = np.array([-1])
-    return ScoreTree(none, np.array([np.nan]), none, none, np.array([False]), np.zeros(1))
 
 
 _ACTIVATIONS = {"sigmoid": "Sigmoid", "tanh": "Tanh", "relu": "Relu", "sine": "Sin"}
@@ -422,7 +413,8 @@ def _parse_scores(scope: Any, model: Any, inputs: Any, custom_parsers: Any = Non
     operator = scope.declare_local_operator(get_model_alias(type(model)), model)
     operator.inputs = inputs
     operator.outputs.append(scope.declare_local_variable(SCORE, FloatTensorType()))
-    if _wants_label(scope, model):
+    # A new dict: skl2onnx writes into it.
+    if hasattr(model, "classes_") and scope.get_options(model, {LABEL: False}, fail=False)[LABEL]:
         is_text = label_values(model.classes_).dtype == object
         kind = StringTensorType() if is_text else Int64TensorType()
         operator.outputs.append(scope.declare_local_variable(LABEL, kind))
@@ -436,13 +428,6 @@ def _parse_features(scope: Any, model: Any, inputs: Any, custom_parsers: Any = N
     kind = DoubleTensorType() if is_double else FloatTensorType()
     operator.outputs.append(scope.declare_local_variable("features", kind))
     return operator.outputs
-
-
-def _wants_label(scope: Any, model: Any) -> bool:
-    if not hasattr(model, "classes_"):
-        return False
-    # A new dict: skl2onnx writes into it.
-    return bool(scope.get_options(model, {LABEL: False}, fail=False)[LABEL])
 
 
 def _set_shapes(operator: Any) -> None:
@@ -484,7 +469,6 @@ def _class_numbers(model: Any, graph: Graph, x: str, scores: str) -> str:
     chain = class_chain(model)
     if chain is None:
         reached = graph.node("GreaterOrEqual", scores, graph.constant(model.thresholds_))
-        counted = graph.sum(graph.cast(reached, INT64), 1, keep=False)
-        return counted
+        return graph.sum(graph.cast(reached, INT64), 1, keep=False)
     numbers = graph.cast(_write(chain, graph, x, False), INT64)
     return graph.node("Squeeze", numbers, graph.constant([1], np.int64))

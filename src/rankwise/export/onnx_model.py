@@ -125,18 +125,11 @@ def _describe(model: Any, estimator: Any, last: Any, chain: Chain) -> None:
         "rankwise": __version__,
         "features": json.dumps(names),
     }
-    categories = _categories(chain)
-    if categories:
-        named = {names[column]: values for column, values in categories.items()}
+    if isinstance(chain[-1], Trees) and len(chain) == 1 and chain[-1].categories:
+        named = {
+            names[column]: list(map(str, known)) for column, known in chain[-1].categories.items()
+        }
         facts["categories"] = json.dumps(named)
     for key, value in facts.items():
         entry = model.metadata_props.add()
         entry.key, entry.value = key, value
-
-
-def _categories(chain: Chain) -> dict[int, list[Any]]:
-    match chain:
-        case (Trees() as trees,):
-            return {column: list(map(str, known)) for column, known in trees.categories.items()}
-        case _:
-            return {}

@@ -1,12 +1,9 @@
 """Model types that search engines support, extracted from a chain: linear, trees, network.
 
-Sums of trees for formats that keep categories and compare in float64.
-
-Thresholds for engines that compare in float32, such that rows take the same branches.
-
-A tree tests ``x <= T`` in float64. Let t be the largest float32 number that is not above T. For
-every float32 number x, ``x <= t`` holds if and only if ``x <= T``. If a scaler g precedes the tree,
-t is the largest float32 number with ``g(t) <= T``.
+Some formats keep categories and compare in float64. For engines that compare in float32, thresholds
+are such that rows take the same branches: a tree tests ``x <= T`` in float64. Let t be the largest
+float32 number that is not above T. For every float32 number x, ``x <= t`` holds if and only if
+``x <= T``. If a scaler g precedes the tree, t is the largest float32 number with ``g(t) <= T``.
 """
 
 from __future__ import annotations
@@ -63,15 +60,16 @@ def part_of(estimator: Any, format: str, activations: Sequence[str] = ()) -> Mod
     supports; empty if it supports no networks.
     """
     chain = chain_of(estimator)
-    n_scaled = 0
-    while n_scaled < len(chain) and type(chain[n_scaled]) is Scaled:
-        n_scaled += 1
-    scaled: Any = chain[:n_scaled]
-    match chain[n_scaled:]:
+    scaled, rest = _split_scalers(chain)
+    match rest:
         case (Affine() as weighted,) if weighted.weights.shape[1] == 1:
             return LinearPart(scaled, weighted)
         case (Trees() as trees,):
-            return TreePart(_unscale_thresholds(trees, scaled))
+            fix = (
+                ", which trees of search engines cannot split. Encode them as columns of 0 and 1, "
+                "or use to_onnx."
+            )
+            return TreePart(_unscale_thresholds(trees, scaled, fix))
         case (*layers,) if layers and activations and _is_network(layers, activations):
             return NetworkPart(scaled, tuple(layers))  # type: ignore[arg-type]
         case _:
@@ -80,6 +78,15 @@ def part_of(estimator: Any, format: str, activations: Sequence[str] = ()) -> Mod
                 f"{format} takes linear models, sums of trees{networks}, with scalers before them; "
                 f"{describe_model(estimator, chain)} Use to_onnx."
             )
+
+
+def _split_scalers(chain: Chain) -> tuple[tuple[Scaled, ...], Chain]:
+    """The scalers that a chain begins with, and the other maps."""
+    n_scaled = 0
+    while n_scaled < len(chain) and type(chain[n_scaled]) is Scaled:
+        n_scaled += 1
+    scaled: Any = chain[:n_scaled]
+    return scaled, chain[n_scaled:]
 
 
 def warn_of_missing(trees: Trees, format: str) -> None:
@@ -144,17 +151,20 @@ def compose_scalers(scaled: tuple[Scaled, ...]) -> Scaled:
     return Scaled(center, spread, first.to_unit and not others)
 
 
-def _unscale_thresholds(trees: Trees, scaled: tuple[Scaled, ...]) -> Trees:
-    """Trees with thresholds for the features before scaling, in float32."""
+def _unscale_thresholds(trees: Trees, scaled: tuple[Scaled, ...], fix: str) -> Trees:
+    """Trees with thresholds for the features before scaling, in float32.
+
+    ``fix`` ends the message for a tree that splits categories.
+    """
     out = []
     for tree in trees.trees:
         if tree.members:
             column = int(tree.feature[next(iter(tree.members))])
-            raise ExportError(
-                f"column {column} has unordered categories, which trees of search engines cannot "
-                "split. Encode them as columns of 0 and 1, or use to_onnx."
-            )
-        out.append(move_before(scaled, tree))
+            raise ExportError(f"column {column} has unordered categories{fix}")
+        inner = np.flatnonzero(tree.feature >= 0)
+        threshold = tree.threshold.copy()
+        threshold[inner] = floor_before(scaled, threshold[inner], tree.feature[inner])
+        out.append(replace(tree, threshold=threshold))
     return replace(trees, trees=tuple(out))
 
 
@@ -204,16 +214,13 @@ def trees_of(estimator: Any, format: str) -> Trees:
     model is not a sum of trees, or scales a column of categories.
     """
     chain = chain_of(estimator)
-    n_scaled = 0
-    while n_scaled < len(chain) and type(chain[n_scaled]) is Scaled:
-        n_scaled += 1
-    scaled: Any = chain[:n_scaled]
-    match chain[n_scaled:]:
+    scaled, rest = _split_scalers(chain)
+    match rest:
         case (Trees() as trees,):
             if not scaled:
                 return trees
-            grown = tuple(_unscale_tree(tree, scaled) for tree in trees.trees)
-            return replace(trees, trees=grown)
+            fix = " behind a scaler. Fit without the scaler, which trees do not need."
+            return _unscale_thresholds(trees, scaled, fix)
         case _:
             raise ExportError(
                 f"{format} takes sums of trees, with scalers before them; "
@@ -233,16 +240,6 @@ def _members(estimator: Any) -> str:
     return f" No trees: {', '.join(sorted(others))}." if others else ""
 
 
-def _unscale_tree(tree: ScoreTree, scaled: tuple[Scaled, ...]) -> ScoreTree:
-    if tree.members:
-        column = int(tree.feature[next(iter(tree.members))])
-        raise ExportError(
-            f"column {column} has unordered categories behind a scaler. Fit without the scaler, "
-            "which trees do not need."
-        )
-    return move_before(scaled, tree)
-
-
 def separate_float32(thresholds: Float64Array) -> Float64Array:
     """Thresholds (n,) that no finite float32 number equals, with the same float32 numbers below.
 
@@ -256,6 +253,12 @@ def separate_float32(thresholds: Float64Array) -> Float64Array:
     separate = thresholds.copy()
     separate[moved] = np.nextafter(thresholds[moved], np.inf)
     return separate
+
+
+def constant_tree(value: float) -> ScoreTree:
+    """A tree of one leaf."""
+    none = np.array([-1])
+    return ScoreTree(none, np.array([np.nan]), none, none, np.array([False]), np.array([value]))
 
 
 def level_order(tree: ScoreTree) -> tuple[list[int], list[int]]:
@@ -327,14 +330,6 @@ DOWN, UP = np.float32(-np.inf), np.float32(np.inf)
 SOLR_SLACK = np.float32(1e-6)
 _NEIGHBOURS = 3
 _INFINITE = np.int64(0x7F800000)  # number of inf if float32 numbers are counted from 0.0
-
-
-def move_before(scaled: tuple[Scaled, ...], tree: ScoreTree) -> ScoreTree:
-    """The tree with thresholds for the features before scaling, in float32."""
-    inner = np.flatnonzero(tree.feature >= 0)
-    threshold = tree.threshold.copy()
-    threshold[inner] = floor_before(scaled, threshold[inner], tree.feature[inner])
-    return replace(tree, threshold=threshold)
 
 
 def floor_float32(values: Any) -> Float32Array:

@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 
 from rankwise._version import __version__
-from rankwise.export.chains import chain_of, own_model
+from rankwise.export.chains import chain_of, prepare_export
 from rankwise.export.elasticsearch import unscale_weights
-from rankwise.export.maps import Affine, ExportError, Scaled, Trees, feature_names
+from rankwise.export.maps import Affine, ExportError, Scaled, Trees
 from rankwise.export.parts import LinearPart, describe_model, trees_of
 from rankwise.prediction import innermost
-from rankwise.runtime.files import check_folder, write_file
+from rankwise.runtime.files import write_file
 from rankwise.trees.tree_ensemble import TreeEnsemble, parents_first
 
 
@@ -68,10 +68,7 @@ def to_python(
     >>> module["score"]([[0.5], [9.0]])
     array([0., 1.])
     """
-    if path is not None:
-        check_folder(path)
-    estimator = own_model(estimator)
-    names = feature_names(estimator, features)
+    estimator, names = prepare_export(estimator, path, features)
     head = (
         f'"""Scores of {type(innermost(estimator)).__name__}, written by rankwise {__version__}; '
         f'needs NumPy only."""\n\nimport base64\n\nimport numpy as np\n\nFEATURES = {names!r}\n'

@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from rankwise.export.chains import own_model
-from rankwise.export.maps import Affine, HiddenNodes, Scaled, feature_names
+from rankwise.export.chains import prepare_export
+from rankwise.export.maps import Affine, HiddenNodes, Scaled
 from rankwise.export.parts import (
     LinearPart,
     NetworkPart,
@@ -115,8 +115,7 @@ def to_solr(
     >>> {feature: round(weight, 3) for feature, weight in model["params"]["weights"].items()}
     {'bm25': 0.5, 'isBook': -1.0}
     """
-    estimator = own_model(estimator)
-    names = feature_names(estimator, features)
+    estimator, names = prepare_export(estimator, path, features)
     part = part_of(estimator, "to_solr", tuple(ACTIVATIONS))
     match part:
         case LinearPart():
@@ -124,13 +123,14 @@ def to_solr(
         case TreePart():
             kind, used, params = _trees(part, names, nulls)
         case NetworkPart():
-            kind, used, params = _network(part, names)
+            kind, used = "NeuralNetworkModel", np.arange(len(names))
+            params = {"layers": [_layer(layer) for layer in part.layers]}
     scalers = () if isinstance(part, TreePart) else part.scaled
     scaled = compose_scalers(scalers) if scalers else None
     model: dict[str, Any] = {"class": f"{_PACKAGE}.model.{kind}", "name": name}
     if store is not None:
         model["store"] = store
-    model["features"] = [{"name": names[j], **_norm(scaled, j)} for j in used]
+    model["features"] = [{"name": names[j], **_norm(scaled, j)} for j in used.tolist()]
     model["params"] = params
     size = len(json.dumps(model))
     if size > LARGEST_NODE and resource is None:
@@ -168,11 +168,6 @@ def _linear(part: LinearPart, names: list[str]) -> tuple[str, Int64Array, dict[s
     if not len(used):  # Solr requires a weight
         used = np.arange(len(weights))
     return "LinearModel", used, {"weights": {names[j]: float(weights[j]) for j in used}}
-
-
-def _network(part: NetworkPart, names: list[str]) -> tuple[str, Int64Array, dict[str, Any]]:
-    layers = [_layer(layer) for layer in part.layers]
-    return "NeuralNetworkModel", np.arange(len(names)), {"layers": layers}
 
 
 def _layer(layer: Affine | HiddenNodes) -> dict[str, Any]:

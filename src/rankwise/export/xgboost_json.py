@@ -1,13 +1,8 @@
-"""Export of sums of trees to XGBoost's JSON.
+"""Export of sums of trees to XGBoost's JSON, and to OpenSearch as dumps of XGBoost.
 
-XGBoost computes in float32. A value goes left if it is below the condition, and NaN goes to the
-side of ``default_left``. A category of a node's set goes right, and any other one left.
-
-Trees in XGBoost's arrays, with finite float32 conditions.
-
-Export of sums of trees to OpenSearch's Learning to Rank plugin, as dumps of XGBoost.
-
-The plugin computes in float32. A value goes left if it is below the condition.
+Both compute in float32, with finite conditions. A value goes left if it is below the condition, and
+NaN goes to the side of ``default_left``. A category of a node's set goes right, and any other one
+left.
 """
 
 from __future__ import annotations
@@ -21,12 +16,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rankwise.export.chains import own_model
+from rankwise.export.chains import prepare_export
 from rankwise.export.maps import (
     XGBOOST_FORBIDDEN,
     ExportError,
-    Trees,
-    feature_names,
     first_step,
     replace_forbidden,
 )
@@ -39,7 +32,7 @@ from rankwise.export.parts import (
     trees_of,
     warn_of_missing,
 )
-from rankwise.runtime.files import check_folder, write_file
+from rankwise.runtime.files import write_file
 from rankwise.trees.tree_ensemble import ScoreTree
 from rankwise.typing import Float64Array
 
@@ -99,10 +92,7 @@ def to_xgboost(
     >>> model["learner"]["gradient_booster"]["model"]["trees"][0]["split_conditions"]
     [2.250000238418579, 0.0, 1.0]
     """
-    if path is not None:
-        check_folder(path)
-    estimator = own_model(estimator)
-    names = feature_names(estimator, features)
+    estimator, names = prepare_export(estimator, path, features)
     trees = trees_of(estimator, "to_xgboost")
     is_named = features is not None or hasattr(first_step(estimator), "feature_names_in_")
     listed = replace_forbidden(names, XGBOOST_FORBIDDEN, "XGBoost") if is_named else []
@@ -116,8 +106,9 @@ def to_xgboost(
         "tree_info": [0] * n_trees,
         "trees": grown,
     }
+    named = {names[column]: values.tolist() for column, values in trees.categories.items()}
     learner = {
-        "attributes": _attributes(trees, names),
+        "attributes": {"categories": json.dumps(named, default=str)} if named else {},
         "feature_names": listed,
         "feature_types": kinds if listed or nominal else [],
         "gradient_booster": {"model": forest, "name": "gbtree"},
@@ -134,14 +125,6 @@ def to_xgboost(
     if path is not None:
         write_file(path, json.dumps(model, ensure_ascii=False).encode())
     return model
-
-
-def _attributes(trees: Trees, names: list[str]) -> dict[str, str]:
-    """Lists of the named categories, as JSON."""
-    if not trees.categories:
-        return {}
-    listed = {names[column]: values.tolist() for column, values in trees.categories.items()}
-    return {"categories": json.dumps(listed, default=str)}
 
 
 _NO_PARENT = 2**31 - 1
@@ -311,10 +294,7 @@ def to_opensearch(
     >>> model["type"], json.loads(model["definition"])["splits"][0]["split"]
     ('model/xgboost+json', 'bm25')
     """
-    if path is not None:
-        check_folder(path)
-    estimator = own_model(estimator)
-    names = feature_names(estimator, features)
+    estimator, names = prepare_export(estimator, path, features)
     trees = trees_of(estimator, "to_opensearch")
     warn_of_missing(trees, "OpenSearch before August 2026")
     splits = [_dump(tree, names) for tree in trees.trees] or [{"nodeid": 0, "leaf": 0.0}]

@@ -1,12 +1,8 @@
 """Binning of columns into at most 255 bins, and columns 0 or 1 in place of categories.
 
-Binning of columns into at most 255 bins, the basis of row histograms.
-
 A column with no more distinct values than bins is cut at every midpoint between neighbours, so that
 no information is lost. Any other column is cut into bins of about equal weight; a value heavier
 than a bin's share gets a bin of its own and does not reduce the share of the others.
-
-Columns 0 or 1 in place of categories, for models that read numbers only.
 
 Categories arrive as codes, as :class:`rankwise.trees.column_table.ColumnTable` makes them.
 """
@@ -114,6 +110,7 @@ def find_bins(
     n_categories: Any = None,
     n_threads: int | None = None,
     rows: Int64Array | None = None,
+    names: Sequence[str] | NDArray[Any] | None = None,
 ) -> Binning:
     """Cut every column of ``X`` into at most ``max_bins`` bins of about equal weight.
 
@@ -122,7 +119,7 @@ def find_bins(
     all of them. ``rows`` are the rows to read; None: all. ``weight`` >= 0 has one entry for each of
     these and counts as a number of repetitions; rows of weight 0 are ignored. ``n_categories``
     (n_features,) is at most 255 for nominal columns, which hold codes ``0 ... n_categories - 1``,
-    and each code is a bin; 0 for ordered columns.
+    and each code is a bin; 0 for ordered columns. ``names`` of columns are for messages.
 
     Threads (None: all) sort the columns, each in O(n log n) for n rows, or stored values of a
     sparse column. The result does not depend on the order of the rows, and repeating a row is
@@ -144,7 +141,7 @@ def find_bins(
     assert 2 <= max_bins <= MAX_BINS
     n_features = X.shape[1]
     nominal = np.zeros(n_features, dtype=np.int64) if n_categories is None else n_categories
-    check_category_numbers(nominal)
+    check_category_numbers(nominal, names)
     if weight is not None and not weight.all():
         kept = np.flatnonzero(weight)
         rows, weight = kept if rows is None else rows[kept], weight[kept]

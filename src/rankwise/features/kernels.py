@@ -1,7 +1,5 @@
 """Kernel functions: their values, names, parameters and widths, and distances of rows.
 
-Kernels by name: parameters, data-dependent defaults and grids of widths.
-
 With ``x`` a new row and ``z`` a row of the fit,
 
 - linear ``x.z``, polynomial (or poly) ``(gamma x.z + coef0)^degree``, sigmoid
@@ -11,20 +9,14 @@ With ``x`` a new row and ``z`` a row of the fit,
 - any callable ``K(X, Z)`` with one row per row of X and one column per row of Z, symmetric or not,
 - precomputed: X itself holds the values.
 
-One kernel function, evaluated between two blocks of rows.
-
 Linear, polynomial (``coef0 >= 0``), rbf and laplacian kernels are positive definite; perceptron and
 stump kernels are conditionally positive definite (for coefficients that sum to 0, so that ``delta``
-cancels); the sigmoid is indefinite in general. The formulas are above.
-
-Squared Euclidean and L1 distances from blocks of rows to fixed rows, exact for near rows.
+cancels); the sigmoid is indefinite in general.
 
 Distances between dense rows are sums over feature differences
 (:mod:`rankwise.kernels.row_products`). If both sides are CSR, squared distances come from norms and
 products, are recomputed from the differences for near rows, and L1 distances are scikit-learn's. If
 only one side is CSR, it is made dense.
-
-Kernel values with landmarks as columns, for kernels that need not be definite or symmetric.
 
 References
 ----------
@@ -118,7 +110,7 @@ class Kernel:
         O(n_x n_z n_features). Distances are sums over feature differences, so equal rows have
         distance 0 and the values of X with itself are symmetric.
         """
-        dtype = block_dtype(X, Z)
+        dtype = np.float32 if X.dtype == Z.dtype == np.float32 else np.float64
         if self.function is not None:
             return _check_values(self.function(X, Z, **self.keywords), X, Z, dtype)
         if self.name == "precomputed":
@@ -132,6 +124,15 @@ class Kernel:
         n_threads = None if float(out.size) * X.shape[1] > _SMALL_WORK else 1
         thread_map(lambda rows: evaluate(X[rows], out[rows]), slices, n_threads)
         return out
+
+    def products(self, X: Matrix, Z: Matrix, coef: Float64Array) -> Float64Array:
+        """``K(X, Z) @ coef`` by slices of X; a kernel of the user is called once.
+
+        It may be slow, or depend on all rows.
+        """
+        size = SLICE_ROWS if self.function is None else max(1, X.shape[0])
+        starts = range(0, X.shape[0], size)
+        return np.concatenate([np.asarray(self(X[lo : lo + size], Z)) @ coef for lo in starts])
 
     def against(self, Z: Matrix, dtype: Any, *, sparse_rows: bool) -> Evaluate:
         """Return a function that writes the kernel values of a block of rows with Z into an array.
@@ -206,11 +207,6 @@ def check_symmetric(K: FloatArray, kernel: Any) -> None:
         )
 
 
-def block_dtype(X: Matrix, Z: Matrix) -> Any:
-    """float32 if both are, else float64."""
-    return np.float32 if X.dtype == Z.dtype == np.float32 else np.float64
-
-
 # Values from products and distances, in place -----------------------------------------------------
 
 
@@ -221,10 +217,6 @@ def _products(X: Matrix, Z: Matrix, out: FloatArray) -> FloatArray:
     product = X @ Z.T
     out[:] = densify(product)
     return out
-
-
-def _to_linear_inplace(kernel: Kernel, out: FloatArray) -> None:
-    """Do nothing: ``X Z'`` is the linear kernel."""
 
 
 def _to_polynomial_inplace(kernel: Kernel, out: FloatArray) -> None:
@@ -254,12 +246,8 @@ def _to_perceptron_inplace(kernel: Kernel, out: FloatArray) -> None:
     np.subtract(kernel.delta, out, out=out)
 
 
-def _to_stump_inplace(kernel: Kernel, out: FloatArray) -> None:
-    np.subtract(kernel.delta, out, out=out)
-
-
 _FROM_PRODUCTS = {
-    "linear": _to_linear_inplace,
+    "linear": lambda kernel, out: None,
     "polynomial": _to_polynomial_inplace,
     "sigmoid": _to_sigmoid_inplace,
 }
@@ -286,16 +274,28 @@ def build_squared_distances(Z: Matrix, dtype: Any, *, sparse_rows: bool) -> Dist
     use float64. ``sparse_rows`` says whether the blocks are CSR. O(n_x n_z n_features) for a block
     of n_x rows.
     """
-    if sparse_rows and is_sparse(Z):
-        return _sparse_squares(Z)
-    return _dense(Z, dtype, fill_squared_block)
+    if not (sparse_rows and is_sparse(Z)):
+        return _dense(Z, dtype, fill_squared_block)
+    known = _canonical(Z)
+    norms, transposed = _squared_norms(known), known.T.tocsr()
+
+    def write(X: Matrix, out: FloatArray) -> None:
+        X = _canonical(X)
+        x_norms = _squared_norms(X)
+        squares = (X @ transposed).toarray()
+        squares *= -2
+        squares += x_norms[:, None] + norms
+        refine_near(squares, _arrays(X), x_norms, _arrays(known), norms, _NEAR)
+        out[:] = squares
+
+    return write
 
 
 _FROM_DISTANCES = {
     "rbf": (build_squared_distances, _to_exponential_inplace),
     "laplacian": (absolute_distances_to, _to_exponential_inplace),
     "perceptron": (build_squared_distances, _to_perceptron_inplace),
-    "stump": (absolute_distances_to, _to_stump_inplace),
+    "stump": (absolute_distances_to, lambda kernel, out: np.subtract(kernel.delta, out, out=out)),
 }
 _DEFINITE = {
     "linear": "positive",
@@ -444,8 +444,16 @@ def resolve_kernel(
         gamma = None
     values = {name: params.get(name, default) for name, default in _PARAMS[kernel].items()}
     if "delta" in values and values["delta"] is None:
-        values["delta"] = _box_diameter(X, 2 if kernel == "perceptron" else 1)
-    _check_numbers(kernel, values)
+        ends = [X.max(axis=0), X.min(axis=0)]
+        high, low = (np.asarray(densify(end)).ravel().astype(np.float64) for end in ends)
+        values["delta"] = float(np.linalg.norm(high - low, 2 if kernel == "perceptron" else 1))
+    for name, value in values.items():
+        if name == "degree":
+            allowed, rule = isinstance(value, Integral) and int(value) >= 1, "an integer >= 1"
+        else:
+            allowed, rule = isinstance(value, Real) and np.isfinite(float(value)), "a finite number"
+        if not allowed:
+            raise ValueError(f"{name} of the {kernel} kernel must be {rule}, got {value!r}.")
     return Kernel(kernel, gamma=gamma, **values)
 
 
@@ -602,23 +610,6 @@ def _width(X: Matrix, kernel: str, gamma: Any, weight: Float64Array | None) -> f
     raise ValueError(f'gamma must be a finite number > 0, "scale", "auto" or None, got {gamma!r}.')
 
 
-def _check_numbers(kernel: str, values: dict[str, Any]) -> None:
-    for name, value in values.items():
-        if name == "degree":
-            allowed, rule = isinstance(value, Integral) and int(value) >= 1, "an integer >= 1"
-        else:
-            allowed, rule = isinstance(value, Real) and np.isfinite(float(value)), "a finite number"
-        if not allowed:
-            raise ValueError(f"{name} of the {kernel} kernel must be {rule}, got {value!r}.")
-
-
-def _box_diameter(X: Matrix, norm: int) -> float:
-    """Diameter of the rows' bounding box in the L1 or L2 norm."""
-    ends = [X.max(axis=0), X.min(axis=0)]
-    high, low = (np.asarray(densify(end)).ravel().astype(np.float64) for end in ends)
-    return float(np.linalg.norm(high - low, norm))
-
-
 # Writes the distances of the rows into the array.
 Distances = Callable[[Matrix, FloatArray], None]
 
@@ -654,22 +645,6 @@ def _align_rows(X: Matrix, dtype: Any) -> FloatArray:
     rows = np.zeros((n, -(-d // 4) * 4), dtype=dtype)
     rows[:, :d] = densify(X)
     return rows
-
-
-def _sparse_squares(Z: Matrix) -> Distances:
-    known = _canonical(Z)
-    norms, transposed = _squared_norms(known), known.T.tocsr()
-
-    def write(X: Matrix, out: FloatArray) -> None:
-        X = _canonical(X)
-        x_norms = _squared_norms(X)
-        squares = (X @ transposed).toarray()
-        squares *= -2
-        squares += x_norms[:, None] + norms
-        refine_near(squares, _arrays(X), x_norms, _arrays(known), norms, _NEAR)
-        out[:] = squares
-
-    return write
 
 
 def _canonical(X: Matrix) -> Any:

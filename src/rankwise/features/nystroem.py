@@ -1,10 +1,6 @@
-"""Nyström features: landmarks, whitened kernel values with them, and the transformer.
+"""Nyström features: whitened kernel values with landmarks; inner products approximate a kernel.
 
-Nyström features as a transformer.
-
-Composition: kernel x landmarks x triangular whitening.
-
-Landmarks: a small subset of rows that represents all rows.
+Landmarks are a small subset of rows that represents all rows:
 
 - uniform: distinct rows, each with the same probability;
 - k-means++ [1]_: each row with a probability proportional to its squared Euclidean distance from
@@ -16,8 +12,6 @@ Landmarks: a small subset of rows that represents all rows.
 Rows are drawn in the order of a salted hash of their content, and repeated rows count once. The
 draw therefore does not depend on row order or repetition, and rows that arrive in parts give the
 same landmarks (:class:`rankwise.row_order.LeastRows`).
-
-Nyström features: whitened kernel values with landmarks; inner products approximate a kernel.
 
 For landmarks Z with ``K_zz = R'R``, the rows ``k(x, Z) R^-1`` have the inner products
 ``k(x, Z) K_zz^-1 k(Z, x')``. These equal the kernel between landmarks and are its best
@@ -130,10 +124,17 @@ class NystroemMap:
         Everything but BLAS runs on the calling thread. A callable kernel is called once per slice
         of rows.
         """
-        out = np.empty((X.shape[0], self.n_features_out), dtype=self.whitening.dtype)
+        n_values, n_out = self.whitening.shape
+        whole = np.empty((X.shape[0], n_out), dtype=self.whitening.dtype)
         for rows, values in self._values(X):
-            self._whiten(values, out[rows])
-        return out
+            out = whole[rows]
+            for first in range(0, n_out, _BLOCK_COLUMNS):
+                last = min(first + _BLOCK_COLUMNS, n_out)
+                used = n_values - n_out + last  # these columns are zero below
+                block = self.whitening[:used, first:last]
+                np.matmul(values[:, :used], block, out=out[:, first:last])
+            out += self.offset
+        return whole
 
     def rows(self, X: Matrix) -> Float64Array:
         """All features in float64, for systems with one equation per row."""
@@ -174,14 +175,6 @@ class NystroemMap:
             block = values[: rows.stop - lo]
             evaluate(X[rows], block)
             yield rows, block
-
-    def _whiten(self, values: FloatArray, out: FloatArray) -> None:
-        n_values, n_out = self.whitening.shape
-        for first in range(0, n_out, _BLOCK_COLUMNS):
-            last = min(first + _BLOCK_COLUMNS, n_out)
-            used = n_values - n_out + last  # these columns are zero below
-            np.matmul(values[:, :used], self.whitening[:used, first:last], out=out[:, first:last])
-        out += self.offset
 
 
 class Nystroem(ClassNamePrefixFeaturesOutMixin, FeatureTransformer):

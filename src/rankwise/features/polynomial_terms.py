@@ -1,13 +1,4 @@
-"""Powers and products of features: all or some, and those of the kernel ``(x.z + 1)^2``.
-
-Powers and products of features: all or some of the terms of a polynomial.
-
-Composition: features x powers, random products or all products.
-
-Explicit features of the kernels ``x.z``, ``x.z + 1`` and ``(x.z + 1)^2``, block by block.
-
-Composition: feature map of the online ordinal learners.
-"""
+"""Powers and products of features: all or some, and those of the kernel ``(x.z + 1)^2``."""
 
 from __future__ import annotations
 
@@ -66,7 +57,9 @@ class TermMap:
     def __call__(self, X: Matrix) -> Matrix:
         """Terms of shape (n_rows, n_terms), in the dtype of ``X``; CSR if ``X`` is."""
         check_columns_read(self.factors, X.shape[1])
-        blocks = self._group_by_size()
+        # Terms of one factor, of two factors, and so on.
+        sizes = (self.factors >= 0).sum(axis=1)
+        blocks = [self.factors[sizes == size, :size] for size in np.unique(sizes)]
         if is_sparse(X):
             columns = sparse.csc_array(X)
             parts = []
@@ -89,11 +82,6 @@ class TermMap:
 
     def _check_structure(self) -> None:
         _check_factors(self.factors, "factors")
-
-    def _group_by_size(self) -> list[Int64Array]:
-        """Factors of the terms, grouped by their number of factors: one, two, and so on."""
-        sizes = (self.factors >= 0).sum(axis=1)
-        return [self.factors[sizes == size, :size] for size in np.unique(sizes)]
 
 
 def _check_factors(factors: Int64Array, name: str) -> None:

@@ -1,14 +1,9 @@
 """Scaling of the features within each query, and ranks of values.
 
-Scaling of the features within each query.
-
 Rankers compare documents of the same query, so a query's mean of a feature carries no information,
-and the spread of a feature varies between queries.
-
-Ranks of values within their query or among stored values; equal values share a rank.
-
-Values that differ by at most 1e-13 of the largest count as equal, so that the order of summation
-does not matter.
+and the spread of a feature varies between queries [1]_. Equal values share a rank. Values that
+differ by at most 1e-13 of the largest count as equal, so that the order of summation does not
+matter.
 
 References
 ----------
@@ -145,7 +140,11 @@ class QueryScaler(FiniteResults, OneToOneFeatureMixin, TransformerMixin, BaseEst
         X = check_rows(self, X, accept_sparse=False)
         rows = X.astype(np.float64)
         if qid is None:
-            return self._scale_as_fitted(rows).astype(X.dtype, copy=False)
+            if self.method == "rank":
+                scaled = ranks_among(self.sorted_, rows)
+            else:
+                scaled = _divide_rows(rows - self.shift_, self.scale_)
+            return scaled.astype(X.dtype, copy=False)
         groups = QueryGroups.from_qid(qid, X.shape[0])
         rows = groups.sort(rows)
         if self.method == "rank":
@@ -160,11 +159,6 @@ class QueryScaler(FiniteResults, OneToOneFeatureMixin, TransformerMixin, BaseEst
         require_attributes(self, *names)
         if self.method == "rank":
             require(len(self.sorted_), "sorted_", "hold a row", self.sorted_.shape)
-
-    def _scale_as_fitted(self, rows: FloatArray) -> FloatArray:
-        if self.method == "rank":
-            return ranks_among(self.sorted_, rows)
-        return _divide_rows(rows - self.shift_, self.scale_)
 
 
 def _minmax(rows: FloatArray, indptr: Any) -> tuple[FloatArray, FloatArray]:

@@ -1,50 +1,37 @@
-"""Base class of the feature transformers for dense and CSR rows.
+"""Features drawn at random, independently of the labels: nodes, Fourier features, perceptrons.
 
-Random hidden nodes: features drawn independently of the labels.
-
-With random weights ``a_k`` and biases ``b_k``, the output of node ``k`` for row ``x`` is
+Random hidden nodes have random weights ``a_k`` and biases ``b_k`` [1]_. The output of node ``k``
+for row ``x`` is
 
 - sigmoid ``1 / (1 + exp(-(a.x + b)))``, tanh, relu, sine and hardlimit of ``a.x + b``,
 - linear ``a.x + b`` itself,
 - gaussian ``exp(-b |x - a|^2)`` with ``b > 0``.
 
+Random Fourier features are cosines and sines whose inner products approximate a shift-invariant
+kernel, the mean of ``cos(w.(x - z))`` over random frequencies ``w`` [2]_. They are normal with
+variance ``2 gamma`` for ``exp(-gamma |x - z|_2^2)``, and Cauchy with scale ``gamma`` in each
+coordinate for ``exp(-gamma |x - z|_1)``. With D frequencies, the columns are divided by
+``sqrt(D)``, so that their inner product is the mean over the D draws. Its error is of order
+``1 / sqrt(D)``.
+
+Random perceptrons and stumps are signs whose inner products estimate a distance. For a direction u,
+the signs of ``u.x - b`` and ``u.z - b`` differ if b lies between the two projections. If b is drawn
+from a density q that covers them, the indicator of that event times ``1 / q(b)`` has the mean
+``|u.x - u.z|``. Averaged over directions on the sphere, this is ``kappa |x - z|_2`` with
+``kappa = Gamma(d/2) / (sqrt(pi) Gamma((d + 1)/2))``. Averaged over coordinates drawn with
+probabilities pi and divided by pi, it is ``|x - z|_1``. Therefore the inner products of n
+perceptrons of size ``(2 kappa n q(b))^(-1/2)`` have the mean ``delta - |x - z|_2``, the perceptron
+kernel, and those of n stumps of size ``(2 pi n q(b))^(-1/2)`` have the mean ``delta - |x - z|_1``,
+the stump kernel [3]_. The error is of order ``1 / sqrt(n)``, and smallest if the thresholds are
+dense among the rows. Half of q is therefore uniform over the range of the training rows, and half
+follows their quantiles.
+
 References
 ----------
 .. [1] Zong & Huang, "Learning to rank with extreme learning machine", Neural Processing Letters
    39 (2014), section 3: weights uniform on [-1, 1], biases uniform on [0, 1].
-
-Random Fourier features: cosines and sines whose inner products approximate a kernel.
-
-A shift-invariant kernel is the mean of ``cos(w.(x - z))`` over random frequencies ``w`` [1]_. They
-are normal with variance ``2 gamma`` for ``exp(-gamma |x - z|_2^2)``, and Cauchy with scale
-``gamma`` in each coordinate for ``exp(-gamma |x - z|_1)``. With D frequencies, the columns
-``cos(w.x)`` and ``sin(w.x)`` are divided by ``sqrt(D)``, so that their inner product is the mean
-over the D draws. Its error is of order ``1 / sqrt(D)``.
-
-Composition: random frequencies x cosine and sine.
-
-References
-----------
-.. [1] Rahimi & Recht, "Random features for large-scale kernel machines", NIPS 20 (2007).
-
-Random perceptrons and stumps: sign features whose inner products estimate a distance.
-
-For a direction u, the signs of ``u.x - b`` and ``u.z - b`` differ if b lies between the two
-projections. If b is drawn from a density q that covers them, the indicator of that event times
-``1 / q(b)`` has the mean ``|u.x - u.z|``. Averaged over directions on the sphere, this is
-``kappa |x - z|_2`` with ``kappa = Gamma(d/2) / (sqrt(pi) Gamma((d + 1)/2))``. Averaged over
-coordinates drawn with probabilities pi and divided by pi, it is ``|x - z|_1``. Therefore the inner
-products of n perceptrons of size ``(2 kappa n q(b))^(-1/2)`` have the mean ``delta - |x - z|_2``,
-the perceptron kernel, and those of n stumps of size ``(2 pi n q(b))^(-1/2)`` have the mean
-``delta - |x - z|_1``, the stump kernel [1]_. The error is of order ``1 / sqrt(n)``, and smallest if
-the thresholds are dense among the rows. Half of q is therefore uniform over the range of the
-training rows, and half follows their quantiles.
-
-Composition: random directions or features x random thresholds x signs.
-
-References
-----------
-.. [1] Lin & Li, "Support vector machinery for infinite ensemble learning", JMLR 9 (2008).
+.. [2] Rahimi & Recht, "Random features for large-scale kernel machines", NIPS 20 (2007).
+.. [3] Lin & Li, "Support vector machinery for infinite ensemble learning", JMLR 9 (2008).
 """
 
 from __future__ import annotations
@@ -176,17 +163,13 @@ def _sigmoid_inplace(z: FloatArray) -> None:
         np.reciprocal(z, out=z)
 
 
-def _hardlimit_inplace(z: FloatArray) -> None:
-    np.greater_equal(z, 0, out=z, casting="unsafe")
-
-
 _ACTIVATE = {
     "sigmoid": _sigmoid_inplace,
     "linear": lambda z: None,
     "tanh": lambda z: np.tanh(z, out=z),
     "relu": lambda z: np.maximum(z, 0, out=z),
     "sine": lambda z: np.sin(z, out=z),
-    "hardlimit": _hardlimit_inplace,
+    "hardlimit": lambda z: np.greater_equal(z, 0, out=z, casting="unsafe"),
 }
 
 
@@ -350,20 +333,6 @@ class FourierMap:
         return self(X).astype(np.float64, copy=False)
 
 
-def draw_frequencies(
-    n_features: int,
-    n_frequencies: int,
-    kernel: str,
-    gamma: float,
-    random_state: np.random.RandomState,
-) -> FourierMap:
-    """Draw the frequencies of the "rbf" or "laplacian" kernel of width ``gamma``."""
-    shape = (n_features, n_frequencies)
-    if kernel == "rbf":
-        return FourierMap(np.sqrt(2 * gamma) * random_state.standard_normal(shape))
-    return FourierMap(gamma * random_state.standard_cauchy(shape))
-
-
 class RandomFourier(ClassNamePrefixFeaturesOutMixin, FeatureTransformer):
     """Random Fourier features that approximate the rbf or the laplacian kernel.
 
@@ -440,15 +409,12 @@ class RandomFourier(ClassNamePrefixFeaturesOutMixin, FeatureTransformer):
         kernel = resolve_kernel(self.kernel, X, self.gamma)
         assert kernel.gamma is not None
         self.gamma_ = kernel.gamma
-        drawn = draw_frequencies(
-            X.shape[1],
-            self.n_frequencies,
-            self.kernel,
-            self.gamma_,
-            check_random_state(self.random_state),
-        )
-        self.frequencies_ = drawn.frequencies
-        self._n_features_out = drawn.n_features_out
+        random, shape = check_random_state(self.random_state), (X.shape[1], self.n_frequencies)
+        if self.kernel == "rbf":
+            self.frequencies_ = np.sqrt(2 * self.gamma_) * random.standard_normal(shape)
+        else:
+            self.frequencies_ = self.gamma_ * random.standard_cauchy(shape)
+        self._n_features_out = FourierMap(self.frequencies_).n_features_out
         return self
 
     def transform(self, X: FrameLike) -> FloatArray:
@@ -461,26 +427,6 @@ class RandomFourier(ClassNamePrefixFeaturesOutMixin, FeatureTransformer):
 SIGN_KERNELS = ("perceptron", "stump")
 # Number of distinct rows for the quantiles, and number of intervals of equal mass.
 QUANTILE_ROWS, N_PARTS = 1000, 32
-
-
-@dataclass(frozen=True, eq=False)
-class SignMap:
-    """Signs of projections minus thresholds, callable on blocks of rows."""
-
-    # Directions of perceptrons (n_features, n_nodes), or feature numbers of stumps (n_nodes,),
-    # int64.
-    weights: FloatArray
-    biases: FloatArray  # (n_nodes,)
-    sizes: FloatArray  # (n_nodes,): magnitude of each output
-
-    def __call__(self, X: Matrix) -> FloatArray:
-        """Outputs of shape (n_rows, n_nodes), in the precision of ``X``; 0 counts as positive."""
-        out = np.empty((X.shape[0], len(self.biases)), dtype=X.dtype)
-        # Thresholds are float64, so that float32 rows are compared by their exact values.
-        for lo in range(0, X.shape[0], SLICE_ROWS):
-            part = project(X[lo : lo + SLICE_ROWS], self.weights) >= self.biases
-            np.multiply(np.where(part, 1.0, -1.0), self.sizes, out=out[lo : lo + SLICE_ROWS])
-        return out
 
 
 def project(X: Matrix, weights: FloatArray) -> Float64Array:
@@ -605,7 +551,13 @@ class RandomPerceptrons(ClassNamePrefixFeaturesOutMixin, FeatureTransformer):
         """Outputs of shape (n_samples, n_nodes), in the precision of ``X``."""
         check_is_fitted(self)
         X = check_rows(self, X)
-        return SignMap(self.weights_, self.biases_, self.sizes_)(X)
+        out = np.empty((X.shape[0], len(self.biases_)), dtype=X.dtype)
+        # Thresholds are float64, so that float32 rows are compared by their exact values. A row on
+        # a threshold counts as positive.
+        for lo in range(0, X.shape[0], SLICE_ROWS):
+            part = project(X[lo : lo + SLICE_ROWS], self.weights_) >= self.biases_
+            np.multiply(np.where(part, 1.0, -1.0), self.sizes_, out=out[lo : lo + SLICE_ROWS])
+        return out
 
 
 def _parts(X: Matrix, sample: Matrix, weights: FloatArray) -> Float64Array:

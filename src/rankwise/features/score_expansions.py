@@ -2,8 +2,6 @@
 
 The basis consists of the columns of X, their products, random hidden nodes, Nystroem features, or
 kernels at training rows.
-
-Degree-2 columns: the features, their squares and their pairwise products.
 """
 
 from __future__ import annotations
@@ -13,7 +11,7 @@ from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 import numpy as np
 
-from rankwise.features.kernels import SLICE_ROWS, Kernel
+from rankwise.features.kernels import Kernel
 from rankwise.features.nystroem import NystroemMap
 from rankwise.features.random_features import ACTIVATIONS, NodeMap, sum_outputs
 from rankwise.structure.state_rules import Instance, MatrixRows, Number, Rule, Word, floats, require
@@ -195,12 +193,7 @@ class SupportExpansion(PrecomputedExpansion):
     def scores(self, X: Matrix) -> Float64Array:
         """Score of every row; a kernel of the user is called once."""
         X = X.astype(np.float64, copy=False)
-        size = SLICE_ROWS if self.kernel.function is None else max(1, X.shape[0])
-        parts = [
-            np.asarray(self.kernel(X[lo : lo + size], self.X_fit)) @ self.dual_coef
-            for lo in range(0, X.shape[0], size)
-        ]
-        return np.concatenate(parts) + self.intercept
+        return self.kernel.products(X, self.X_fit, self.dual_coef) + self.intercept
 
 
 EXPANSIONS = (

@@ -1,9 +1,9 @@
 from .features import fusion_table as fusion_table
-from .judgement_curve import JudgementCurve as JudgementCurve
-from .judgement_curve import learning_curve as learning_curve
+from .learned_fusion import JudgementCurve as JudgementCurve
 from .learned_fusion import LearnedFusion as LearnedFusion
 from .learned_fusion import NonNegativeRanker as NonNegativeRanker
 from .learned_fusion import hybrid_query as hybrid_query
+from .learned_fusion import learning_curve as learning_curve
 from .probabilistic_fusion import ProbabilisticFusion as ProbabilisticFusion
 from .rules import fuse as fuse
 from .run_pool import RunPool as RunPool

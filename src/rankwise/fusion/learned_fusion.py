@@ -1,4 +1,6 @@
-"""LearnedFusion: weights of systems, learnt from judged queries, and exported to search engines.
+"""LearnedFusion: weights of systems, learnt from judged queries; export to search engines.
+
+Also its learning curve: effectiveness by the number of judged queries, compared with a rule.
 
 Composition of NonNegativeRanker: columns of X x squared loss over all pairs x active sets.
 
@@ -12,34 +14,41 @@ References
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from numbers import Real
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.base import clone
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from rankwise.checks.parameter_constraints import HasMethods, Interval, StrOptions
 from rankwise.datasets.data import RankingData
-from rankwise.datasets.readers.trec import Qrels
+from rankwise.datasets.readers.judged_run import judge
+from rankwise.datasets.readers.trec import Qrels, Run
 from rankwise.equation import Equation
 from rankwise.fusion.features import check_features, feature_matrix, fusion_table
 from rankwise.fusion.judged_fusion import JudgedFusion
-from rankwise.fusion.rules import RANK_CONSTANT
+from rankwise.fusion.rules import RANK_CONSTANT, fuse
 from rankwise.fusion.run_pool import RunPool, convert_to_pool
+from rankwise.groups import QueryGroups
 from rankwise.losses.score_loss import QUERY_WEIGHTS, QueryWeight
 from rankwise.losses.squared_loss import SquaredLoss
-from rankwise.rankers.basis_expansion import LINEAR_STRUCTURE, BasisExpansionRanker
-from rankwise.rankers.closed_form import (
+from rankwise.metrics import evaluate, parse
+from rankwise.rankers.basis_expansion import (
+    LINEAR_STRUCTURE,
     MEAN_GRID,
     SELECTION_CONSTRAINTS,
+    BasisExpansionRanker,
     ColumnFeatures,
     build_closed_form,
 )
-from rankwise.rankers.kernel.rankrls import LSRRank
+from rankwise.rankers.rankrls import LSRRank
 from rankwise.runtime.finite import restore_on_error
-from rankwise.runtime.messages import check_choice, check_whole
+from rankwise.runtime.messages import check_choice, check_whole, join_lines
 from rankwise.solvers.least_squares.path_selection import NonNegativePath
 from rankwise.structure.state_rules import Fitted, Names, Rule, require
 from rankwise.tuning import DEFAULT_FOLDS, Penalty
@@ -411,3 +420,166 @@ def _opensearch(weights: Mapping[str, float], by_rank: bool, k: int) -> dict[str
         "description": f"Weights of {', '.join(weights)}",
         "phase_results_processors": [processor],
     }
+
+
+@dataclass(frozen=True, eq=False)
+class JudgementCurve:
+    """Effectiveness by the number of judged queries.
+
+    Attributes
+    ----------
+    n_judged : ndarray of shape (n_sizes,), int64
+    learned, baseline : ndarray of shape (n_sizes, n_draws)
+        Mean of the measure on the queries that were not drawn.
+    measure, rule : str
+    """
+
+    n_judged: NDArray[np.int64]
+    learned: Float64Array
+    baseline: Float64Array
+    measure: str
+    rule: str
+
+    @property
+    def gain(self) -> Float64Array:
+        """Mean difference between learnt fusion and the rule, shape (n_sizes,)."""
+        return (self.learned - self.baseline).mean(axis=1)
+
+    def interval(self, level: float = 0.95) -> Float64Array:
+        """Interval of the gain for one set of judged queries, shape (n_sizes, 2).
+
+        The interval contains the middle ``level`` of the draws, so it shows the gain to expect from
+        one set of judged queries. It is not a confidence interval of the mean.
+        """
+        tail = (1.0 - level) / 2
+        return np.quantile(self.learned - self.baseline, [tail, 1.0 - tail], axis=1).T
+
+    def __str__(self) -> str:
+        lines = [f"judged  {self.measure}  {self.rule}  gain  95 % of the draws"]
+        for place, (low, high) in enumerate(self.interval()):
+            learned, baseline = self.learned[place].mean(), self.baseline[place].mean()
+            lines.append(
+                f"{self.n_judged[place]:6d}  {learned:.4f}  {baseline:.4f}  "
+                f"{self.gain[place]:+.4f}  {low:+.4f} to {high:+.4f}"
+            )
+        return join_lines(lines)
+
+
+def learning_curve(
+    fusion: LearnedFusion,
+    runs: RunPool | Sequence[Any] | Mapping[str, Any],
+    qrels: Qrels,
+    *,
+    systems: Sequence[str] | None = None,
+    n_judged: Sequence[int] = (5, 10, 20, 40, 80),
+    n_draws: int = 20,
+    rule: str = "rrf",
+    measure: str = "AP",
+    random_state: Any = 0,
+) -> JudgementCurve:
+    """Measure learnt fusion as a function of the number of judged queries.
+
+    Each draw fits the fusion on n random queries and measures it on the others.
+
+    Parameters
+    ----------
+    fusion : LearnedFusion
+        Cloned for each fit.
+    runs : RunPool, sequence, or mapping from system name to result lists
+        See :func:`rankwise.fusion.pool_runs`.
+    qrels : Qrels
+    systems : sequence of str, optional
+        Names of the systems, see :func:`rankwise.fusion.pool_runs`.
+    n_judged : sequence of int >= 1, default=(5, 10, 20, 40, 80)
+        Numbers of judged queries. Each leaves at least one query to measure.
+    n_draws : int >= 1, default=20
+        Sets of queries drawn for each number.
+    rule : str, default="rrf"
+        Rule to compare with, see :func:`rankwise.fusion.fuse`.
+    measure : str, default="AP"
+        Measured as trec_eval does.
+    random_state : int, RandomState or None, default=0
+        Draws the queries.
+
+    Returns
+    -------
+    LearningCurve
+
+    Raises
+    ------
+    ValueError
+        If a number is not below the number of judged queries.
+
+    Notes
+    -----
+    ``len(n_judged) * n_draws`` fits. The first draws of a larger number contain those of a smaller
+    one.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rankwise.datasets import Qrels
+    >>> from rankwise.fusion import LearnedFusion, learning_curve
+    >>> queries = [f"q{i}" for i in range(8)]
+    >>> good = {q: {"a": 3.0, "b": 2.0, "c": 1.0} for q in queries}
+    >>> poor = {q: {"c": 3.0, "b": 2.0, "a": 1.0} for q in queries}
+    >>> qrels = Qrels(np.array(queries), np.array(["a"] * 8), np.ones(8, dtype=int))
+    >>> curve = learning_curve(
+    ...     LearnedFusion(), {"good": good, "poor": poor}, qrels, n_judged=[2, 4], n_draws=3
+    ... )
+    >>> curve.learned.mean(axis=1).tolist()
+    [1.0, 1.0]
+    """
+    pool, table = fusion._select_judged(runs, qrels, systems)
+    groups, n_queries = table.groups, table.n_queries
+    sizes = np.array(n_judged, dtype=np.int64)
+    if len(sizes) == 0 or sizes.min() < 1 or sizes.max() >= n_queries:
+        raise ValueError(
+            f"n_judged must lie in [1, {n_queries - 1}], one less than the judged queries, got "
+            f"{list(n_judged)}."
+        )
+    kept = np.flatnonzero(np.isin(pool.qid, groups.ids))
+    X = feature_matrix(pool, fusion._features, fusion.k)[kept]
+    measured, ids = _prepare_measure(pool.take(kept), qrels, measure)
+    baseline = measured(fuse(pool, rule).scores[kept])
+    rng = check_random_state(random_state)
+    orders = [rng.permutation(n_queries) for _ in range(n_draws)]
+    learned, compared = (np.empty((len(sizes), n_draws)) for _ in range(2))
+    for draw, order in enumerate(orders):
+        for place, size in enumerate(sizes):
+            model: Any = clone(fusion)
+            model._learn(pool.systems, table.queries(order[:size]), qrels)
+            values = measured(model.estimator_.predict(X))
+            rest = np.isin(ids, groups.ids[order[size:]])
+            learned[place, draw] = np.nanmean(values[rest])
+            compared[place, draw] = np.nanmean(baseline[rest])
+    return JudgementCurve(sizes, learned, compared, measure, rule)
+
+
+def _prepare_measure(
+    pool: RunPool, qrels: Qrels, measure: str
+) -> tuple[Callable[[Float64Array], Float64Array], NDArray[Any]]:
+    """Function from scores of a pool's rows to values per query, and the ids of the queries.
+
+    It follows trec_eval's conventions without sorting ids again.
+    """
+    # With equal scores, documents come by descending id: the reverse of the pool's order.
+    judged = judge(Run(pool.qid, pool.doc_ids, np.zeros(len(pool))), qrels)
+    groups = QueryGroups.from_qid(judged.qid, len(judged))
+    number = {query: place for place, query in enumerate(pool.groups.ids.tolist())}
+    source = np.full(len(judged), -1, dtype=np.int64)  # -1: no system returned the document
+    for place, query in enumerate(groups.ids.tolist()):
+        rows = np.arange(groups.indptr[place], groups.indptr[place + 1])
+        source[rows[judged.retrieved[rows]]] = pool.groups.rows([number[query]])[::-1]
+    found = parse(measure, "trec_eval")
+    if getattr(found, "ties", None) == "docid":
+        found = replace(found, **{"ties": "stable"})
+    retrieved = source >= 0
+
+    def values(scores: Float64Array) -> Float64Array:
+        single = np.where(retrieved, scores[source], 0.0).astype(np.float32)
+        words = {"retrieved": retrieved, "judged": judged.judged, "measures": [found]}
+        result = evaluate(judged.y, single.astype(np.float64), groups, **words)
+        return result.per_query[str(found)]
+
+    return values, groups.ids

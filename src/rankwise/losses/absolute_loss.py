@@ -1,11 +1,7 @@
-"""Absolute residuals of rows and of pairs, epsilon-insensitive, by their dual polytopes.
+"""Absolute residuals of pairs and of rows, epsilon-insensitive, by their dual polytopes.
 
-Losses that are support functions of polytopes, for solvers of the dual problem.
-
-Absolute differences of residuals over the pairs of a query, epsilon-insensitive.
-
-With residuals ``r = y - f``, row weights w, ``W_q`` the total row weight of query q and ``c_q`` the
-query weight, the loss is
+The loss of pairs [1]_ is, with residuals ``r = y - f``, row weights w, ``W_q`` the total row weight
+of query q and ``c_q`` the query weight,
 
     g(r) = (1/S) sum_q c_q sum_ij w_i w_j max(0, |r_i - r_j| - epsilon),    S = sum_q c_q W_q^2,
 
@@ -17,7 +13,7 @@ g is the support function of a polytope in dual values ``u_i = rho_q w_i nu_i``,
 ``r_i`` and ``r_i + epsilon`` if epsilon > 0, whose ``nu`` are added (see
 :mod:`rankwise.kernels.pairwise_absolute`).
 
-Absolute residuals with a free intercept, epsilon-insensitive: support vector regression.
+The loss of rows has a free intercept, as support vector regression [2]_ does:
 
     g(r) = min_b sum_i w_i max(0, |r_i - b| - epsilon),    r = y - f
 
@@ -36,7 +32,7 @@ References
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -51,37 +47,6 @@ class DualPoint(NamedTuple):
     # Nodes whose value changes with z, block by block; ``nu - z`` is constant within a block.
     active: Int64Array
     block_ptr: Int64Array  # (n_blocks + 1,), into ``active``
-
-
-class SupportLoss(Protocol):
-    """``g(r) = max sum dual_weight nu nodes(r)`` over a polytope of nu.
-
-    Adding a constant to the residuals of a query does not change the loss. Every row has one node,
-    or two nodes whose positions differ by n_samples.
-    """
-
-    @property
-    def indptr(self) -> Int64Array: ...
-
-    @property
-    def weight(self) -> Float64Array: ...
-
-    @property
-    def dual_weight(self) -> Float64Array: ...
-
-    def value(self, r: Float64Array) -> float: ...
-
-    def nodes(self, r: Float64Array) -> Float64Array:
-        """Values of the nodes, shape (n_nodes,)."""
-        ...
-
-    def rows(self, per_node: Float64Array) -> Float64Array:
-        """Sums over the nodes of each row, shape (n_samples,)."""
-        ...
-
-    def project(self, z: Float64Array) -> DualPoint:
-        """The point of the polytope with the least ``sum dual_weight (nu - z)^2``."""
-        ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,7 +71,7 @@ class PairwiseAbsolute:
         sums = np.empty(len(self.pair_scale))
         gradient = np.empty(len(r))
         sum_exceedances(r, self.weight, self.indptr, self.epsilon, sums, gradient)
-        gradient *= self._repeat_by_query(self.pair_scale)
+        gradient *= np.repeat(self.pair_scale, np.diff(self.indptr))
         return float(self.pair_scale @ sums), gradient
 
     def nodes(self, r: Float64Array) -> Float64Array:
@@ -129,9 +94,6 @@ class PairwiseAbsolute:
         project = project_sorted if self.epsilon == 0 else project_split
         n_blocks = project(z, self.weight, self.indptr, nu, active, block_ptr)
         return DualPoint(nu, active[: block_ptr[n_blocks]], block_ptr[: n_blocks + 1])
-
-    def _repeat_by_query(self, per_query: Float64Array) -> Float64Array:
-        return np.repeat(per_query, np.diff(self.indptr))
 
 
 def pairwise_absolute(
@@ -242,3 +204,9 @@ class PointwiseAbsolute:
         if len(free) < 2:  # a single one cannot move
             return DualPoint(nu, free[:0], np.zeros(1, dtype=np.int64))
         return DualPoint(nu, free, np.array([0, len(free)]))
+
+
+# ``g(r) = max sum dual_weight nu nodes(r)`` over a polytope of nu. Adding a constant to the
+# residuals of a query does not change the loss. Every row has one node, or two nodes whose
+# positions differ by n_samples.
+SupportLoss: TypeAlias = PairwiseAbsolute | PointwiseAbsolute

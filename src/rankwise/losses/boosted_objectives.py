@@ -1,23 +1,16 @@
 """Losses that boosted trees minimise, by name: of pairs, of lists, of users.
 
-Losses that boosted trees minimise, by name.
-
-Losses of the pairs of a query, for gradient boosting.
-
 With row weights w and query weights c_q, see :class:`rankwise.losses.gradient_loss.JudgedRows`, the
-losses are
+losses of pairs are
 
     logistic: ``sum_q c_q sum_{y_i > y_j} w_i w_j log(1 + exp(f_j - f_i))`` [1]_;
     squared: ``sum_q c_q sum_{i < j} w_i w_j ((y_i - y_j) - (f_i - f_j))^2 / 2``, the loss of
     LSRRank and of PairwiseELM: the quadratic form of the Laplacian of the query's graph [2]_.
 
-Cross entropy that bounds nDCG (XE-nDCG) [3]_, for gradient boosting.
-
-``sum_q c_q sum_i -t_i log p_i`` with ``p_i = w_i exp(f_i) / sum_j w_j exp(f_j)`` and
+The cross entropy that bounds nDCG (XE-nDCG) [3]_ is ``sum_q c_q sum_i -t_i log p_i`` with
+``p_i = w_i exp(f_i) / sum_j w_j exp(f_j)`` and
 ``t_i = w_i (g_i + 1 - u_i) / sum_j w_j (g_j + 1 - u_j)`` over the rows of a query. Here g is the
 gain of nDCG, 2**y - 1, and u is drawn from [0, 1) for every row and tree.
-
-Gradients that a function of the user computes, for gradient boosting.
 
 References
 ----------

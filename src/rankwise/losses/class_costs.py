@@ -1,37 +1,26 @@
-"""Builders of costs of classes and of pairs of classes.
-
-Builders of class costs; ordinal: :func:`rankwise.losses.class_costs.cost_matrix`.
-
-Transformed class costs for weighted all-pairs; their differences are weights of class pairs.
-
-The transformation ``v_k = integral_0^{c_k} dt / #{j : c_j <= t}`` (with costs shifted so that the
-smallest is 0) turns the costs of K classes into weights of the K (K - 1) / 2 questions "a or b?".
-The right answer for a row is the class with the smaller v, and the question has the weight
-``|v_a - v_b|`` [1]_. The weights of the questions that class a should lose sum to its excess cost:
-``sum_{b : v_b < v_a} (v_a - v_b) = c_a - min c``. Hence the class with most votes costs at most
-twice the weight of the questions answered wrongly.
-
-References
-----------
-.. [1] Beygelzimer, Dani, Hayes, Langford & Zadrozny, "Error limiting reductions between
-   classification tasks", ICML 22 (2005).
-
-Costs of predicting one class for another, and the threshold weights that follow from them.
+"""Costs of predicting one class for another, and the weights of questions that follow from them.
 
 The reduction of ordinal ranking to binary questions "is the class above k?" [1]_ weighs question k
 of a row with costs c by ``|c_k - c_{k+1}|``. If costs are V-shaped, that is, if they do not fall
 with the distance from the true class on either side, the weights of the questions that a prediction
-answers wrongly sum to its cost.
-
-ERR-oriented costs [2]_ are
+answers wrongly sum to its cost. ERR-oriented costs [2]_ are
 ``c_k = ERR of the query's best order - ERR if only this row is taken for class k``. Class numbers
 serve as grades, and the highest is the top of the scale.
+
+For classes without an order, the transformation ``v_k = integral_0^{c_k} dt / #{j : c_j <= t}``
+(with costs shifted so that the smallest is 0) turns the costs of K classes into weights of the
+K (K - 1) / 2 questions "a or b?". The right answer for a row is the class with the smaller v, and
+the question has the weight ``|v_a - v_b|`` [3]_. The weights of the questions that class a should
+lose sum to its excess cost: ``sum_{b : v_b < v_a} (v_a - v_b) = c_a - min c``. Hence the class with
+most votes costs at most twice the weight of the questions answered wrongly.
 
 References
 ----------
 .. [1] Li & Lin, "Ordinal regression by extended binary classification", NIPS 19 (2007).
 .. [2] Tsai, Chen, Chen, Ferng, Wang, Wen & Lin, "An ensemble ranking solution to the Yahoo!
    Learning to Rank Challenge", technical report, National Taiwan University (2010), section 2.
+.. [3] Beygelzimer, Dani, Hayes, Langford & Zadrozny, "Error limiting reductions between
+   classification tasks", ICML 22 (2005).
 """
 
 from __future__ import annotations
@@ -46,6 +35,7 @@ from rankwise.checks.cost_tables import ClassCosts, cost_numbers
 from rankwise.groups import FitData, QueryGroups
 from rankwise.kernels.topk import err_costs
 from rankwise.metrics.measures.confusion_matrix import Confusion
+from rankwise.runtime.messages import check_choice
 from rankwise.typing import ArrayLike, Float64Array, Int64Array
 
 BY_CLASS = ("absolute", "squared", "zero_one")
@@ -67,8 +57,7 @@ def cost_matrix(kind: str, n_classes: int) -> Float64Array:
            [1., 0., 1.],
            [4., 1., 0.]])
     """
-    if kind not in BY_CLASS:
-        raise ValueError(f"kind must be one of {', '.join(BY_CLASS)}, got {kind!r}.")
+    check_choice("kind", kind, BY_CLASS)
     distance = np.abs(np.subtract.outer(np.arange(n_classes), np.arange(n_classes))).astype(float)
     if kind == "squared":
         return distance**2
@@ -115,7 +104,12 @@ def row_costs(
                 f"costs must be one of {', '.join(COSTS)}, or an array, got {costs!r}."
             )
         return cost_matrix(costs, n_classes)[codes]
-    array = _check_costs(costs, n_classes, len(codes) if kept is None else len(kept))
+    array, n_rows = cost_numbers(costs), len(codes) if kept is None else len(kept)
+    if array.shape not in ((n_classes, n_classes), (n_rows, n_classes)):
+        raise ValueError(
+            f"costs must have shape (n_classes, n_classes)=({n_classes}, {n_classes}) or "
+            f"(n_samples, n_classes)=({n_rows}, {n_classes}), got {array.shape}."
+        )
     if array.shape == (n_classes, n_classes):
         table = array[codes]
     else:
@@ -219,16 +213,6 @@ def _err(
     table = np.empty((groups.n_queries, n_classes, n_classes))
     err_costs(counts, stop, table)
     return table[query, codes]
-
-
-def _check_costs(costs: ArrayLike, n_classes: int, n_rows: int) -> Float64Array:
-    array = cost_numbers(costs)
-    if array.shape not in ((n_classes, n_classes), (n_rows, n_classes)):
-        raise ValueError(
-            f"costs must have shape (n_classes, n_classes)=({n_classes}, {n_classes}) or "
-            f"(n_samples, n_classes)=({n_rows}, {n_classes}), got {array.shape}."
-        )
-    return array
 
 
 def _check_v_shape(table: Float64Array, codes: Int64Array) -> None:

@@ -1,8 +1,6 @@
-"""Losses for gradient boosting, given by their derivatives; additive position bias.
+"""Losses for gradient boosting, given by their derivatives for each row; additive position bias.
 
-Losses for gradient boosting, given by their derivatives for each row.
-
-Additive position bias: clicks depend on a score plus a bias for the row's position [1]_.
+Clicks depend on a score plus a bias for the row's position [1]_.
 
 The loss is evaluated at ``f_i + b_p``, where p is the position at which row i was shown, and the
 trees learn only f. After every tree, each b takes a Newton step of the loss,
@@ -20,7 +18,7 @@ References
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import TypeAlias
 
 import numpy as np
 
@@ -62,26 +60,6 @@ class JudgedRows:
     def query_codes(self) -> Int64Array:
         """Query number of every row."""
         return np.repeat(np.arange(self.n_queries), np.diff(self.indptr))
-
-
-class BoostedLoss(Protocol):
-    """Interface of losses for gradient boosting."""
-
-    @property
-    def draws(self) -> bool:
-        """Whether the loss draws random numbers for every tree."""
-        ...
-
-    @property
-    def indptr(self) -> Int64Array:
-        """First row of every query, and the number of rows."""
-        ...
-
-    def write(
-        self, scores: Float64Array, gradients: Float64Array, hessians: Float64Array, tree: int = 0
-    ) -> None:
-        """Write first and second derivatives at the scores, see :class:`GradientLoss`."""
-        ...
 
 
 class GradientLoss:
@@ -214,3 +192,6 @@ class PositionBias:
         penalty = self._penalty * sums(self._loss.rows.weights())
         step = -sums(gradients) - penalty * self.biases
         self.biases = self.biases + self._rate * step / (sums(hessians) + penalty + RIDGE)
+
+
+BoostedLoss: TypeAlias = GradientLoss | PositionBias

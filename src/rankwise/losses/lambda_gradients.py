@@ -1,19 +1,12 @@
-"""Gradients of pairs, weighted by the change of a measure if the two rows swap ranks.
-
-Gradients of pairs, weighted by the change of a measure if the two rows swap ranks [1]_.
+"""Gradients of pairs, weighted by the change of a measure if the two rows swap ranks [1]_.
 
 For a row i with a higher label than row j, scores f and ``p = 1 / (1 + exp(f_i - f_j))``:
 
     gradient of i -p D_ij, of j p D_ij; second derivative of both p (1 - p) D_ij,
 
-where D_ij is the absolute change of the measure caused by the swap as above.
-
-Changes of the measures that LambdaMART optimises, if two rows of a query swap ranks.
-
-The formulas are in :mod:`rankwise.kernels.lambda_gradients`. Conventions of a measure that do not
-depend on the order of the rows (``empty``, ``short``, ``ties``) have no effect.
-
-Row values stored between trees, in one byte each if there are few distinct values.
+where D_ij is the absolute change of the measure caused by the swap. The formulas are in
+:mod:`rankwise.kernels.lambda_gradients`. Conventions of a measure that do not depend on the order
+of the rows (``empty``, ``short``, ``ties``) have no effect.
 
 References
 ----------
@@ -55,7 +48,19 @@ from rankwise.typing import Float64Array, Int64Array
 N_DRAWS = 10
 
 
-class LambdaGradients(GradientLoss):
+class MeasureGradients(GradientLoss):
+    """Base of the losses that follow the changes of a measure; labels are stored as coded gains."""
+
+    def __init__(self, rows: JudgedRows, changes: MeasureChanges, n_threads: int) -> None:
+        super().__init__(rows, n_threads)
+        self.rows, self._gains = rows.without_labels(), CodedValues.of(changes.gains)
+        self._changes = replace(changes, gains=np.empty(0))
+
+    def _targets(self) -> Float64Array:
+        return self._gains[:]
+
+
+class LambdaGradients(MeasureGradients):
     """Gradients at the scores of whole queries; stores the order of the rows between calls.
 
     For ``measure``, see :func:`rankwise.losses.lambda_gradients.changes_of`, for ``normalised``
@@ -66,18 +71,13 @@ class LambdaGradients(GradientLoss):
     def __init__(
         self, rows: JudgedRows, measure: Measure, normalised: bool, n_threads: int
     ) -> None:
-        super().__init__(rows, n_threads)
+        changes = changes_of(measure, rows.y, rows.indptr, rows.weights())
+        super().__init__(rows, changes, n_threads)
         self._normalised = normalised
-        self._changes = changes_of(measure, rows.y, rows.indptr, rows.weights())
-        self.rows, self._gains = rows.without_labels(), CodedValues.of(self._changes.gains)
-        self._changes = replace(self._changes, gains=np.empty(0))
         starts = np.repeat(rows.indptr[:-1], np.diff(rows.indptr))
         order = np.arange(len(rows.y)) - starts
         # Places within a query, in the fewest bytes.
         self._order = order.astype(np.min_scalar_type(order.max(initial=0)))
-
-    def _targets(self) -> Float64Array:
-        return self._gains[:]
 
     def _write(
         self,
@@ -98,7 +98,7 @@ class LambdaGradients(GradientLoss):
         )  # fmt: skip
 
 
-class NeighbourGradients(GradientLoss):
+class NeighbourGradients(MeasureGradients):
     """Gradients of neighbours in noisy rankings (YetiRank [2]_, for any measure [3]_).
 
     For every tree, T = 10 rankings are drawn by sorting ``f_i + log(u_i / (1 - u_i))`` with random
@@ -118,22 +118,17 @@ class NeighbourGradients(GradientLoss):
     def __init__(
         self, rows: JudgedRows, measure: Measure, decay: float | None, seed: int, n_threads: int
     ) -> None:
-        super().__init__(rows, n_threads)
         judged = rows.y, rows.indptr, rows.weights()
-        self._changes = (
+        changes = (
             changes_of(measure, *judged) if decay is None else weigh_neighbours(decay, *judged)
         )
-        self.rows, self._gains = rows.without_labels(), CodedValues.of(self._changes.gains)
-        self._changes = replace(self._changes, gains=np.empty(0))
+        super().__init__(rows, changes, n_threads)
         self._seed, self._noise = seed, np.zeros((N_DRAWS, 0))
 
     def _begin(self, tree: int) -> None:
         # The 1 keeps these numbers apart from those that boosting draws from the seed and the tree.
         rng = np.random.default_rng([self._seed, tree, 1])
         self._noise = rng.logistic(size=(N_DRAWS, len(self._gains)))
-
-    def _targets(self) -> Float64Array:
-        return self._gains[:]
 
     def _write(
         self,
@@ -202,8 +197,14 @@ def changes_of(
     scale of ERR, or if weights cannot be numbers of ranks.
     """
     assert isinstance(measure, TopMeasure)
+    if isinstance(measure, WHOLE) and (weight % 1).any():
+        raise ValueError(
+            f"sample_weight must hold whole numbers for {measure}, got "
+            f"{weight[np.argmax(weight % 1 > 0)]:g}: a row of weight w takes w ranks. Round the "
+            "weights, or optimise nDCG."
+        )
     sizes = _sums(weight, indptr)
-    _check_ranks(measure, weight, sizes)
+    _check_total(weight, sizes)
     longest = int(np.ceil(sizes.max(initial=1)))
     depth = longest if measure.cutoff is None else min(measure.cutoff, longest)
     ones = np.ones(len(sizes))
@@ -280,17 +281,6 @@ def _sums(values: Float64Array, indptr: Int64Array) -> Float64Array:
     return np.bincount(codes, values, len(indptr) - 1)
 
 
-def _check_ranks(measure: Measure, weight: Float64Array, sizes: Float64Array) -> None:
-    """Raise ValueError if weights cannot be numbers of ranks."""
-    if isinstance(measure, WHOLE) and (weight % 1).any():
-        raise ValueError(
-            f"sample_weight must hold whole numbers for {measure}, got "
-            f"{weight[np.argmax(weight % 1 > 0)]:g}: a row of weight w takes w ranks. Round the "
-            "weights, or optimise nDCG."
-        )
-    _check_total(weight, sizes)
-
-
 def _check_total(weight: Float64Array, sizes: Float64Array) -> None:
     """Raise ValueError if the weights of a query cannot be numbers of ranks."""
     if (weight != 1).any() and not 1 < sizes.max() <= MOST_RANKS:
@@ -337,7 +327,7 @@ MOST = 256  # number of distinct values that fit in a byte
 
 @dataclass(frozen=True, eq=False)
 class CodedValues:
-    """An array whose slices are decoded on access."""
+    """An array whose slices are decoded on access: one byte a value if few are distinct."""
 
     # indices into ``levels``, or the values themselves if ``levels`` is None
     codes: NDArray[np.uint8] | Float64Array

@@ -1,14 +1,7 @@
 """Smooth losses of score differences: those that users define, and the logistic one.
 
-Losses of score differences that users define, over all pairs of distinct grades of a query.
-
-``sum_q c_q sum_{i,j: y_i > y_j} w_i w_j T[y_i, y_j] h(f_i - f_j)`` for any convex function h.
-
-Logistic loss over the pairs of a query.
-
-``sum_q c_q sum_{i,j: y_i > y_j} w_i w_j T[y_i, y_j] log(1 + exp(-(f_i - f_j)))``.
-
-Composition: pairs of distinct grades x logistic loss.
+``sum_q c_q sum_{i,j: y_i > y_j} w_i w_j T[y_i, y_j] h(f_i - f_j)`` for any convex function h of a
+user over listed pairs, or for ``h(d) = log(1 + exp(-d))``.
 """
 
 from __future__ import annotations

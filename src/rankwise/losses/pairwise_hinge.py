@@ -1,17 +1,9 @@
-"""Hinge losses over the pairs of a query: all of them, or a list.
-
-Hinge loss over the pairs of a query, evaluated from order statistics.
+"""Hinge losses over the pairs of a query: all of them, by order statistics, or a list.
 
 ``sum_q c_q sum_{i,j: y_i > y_j} w_i w_j T[y_i, y_j] h(delta_ij - (f_i - f_j))`` with the squared
 hinge ``h(s) = max(0, s)^2``, or the hinge ``max(0, s)``, bent by a parabola up to ``bend``:
 ``s^2 / (2 bend)``, then ``s - bend / 2``. The margin ``delta`` is 1 or ``y_i - y_j``; the latter is
-a margin of 0 for the keys ``f - y``.
-
-Composition: pairs of distinct grades x hinge; :mod:`rankwise.kernels.pair_losses` does the sums.
-
-Hinge loss over an explicit list of pairs.
-
-Composition: chosen pairs x hinge.
+a margin of 0 for the keys ``f - y``. :mod:`rankwise.kernels.pair_losses` does the sums.
 """
 
 from __future__ import annotations
@@ -93,21 +85,18 @@ class PairwiseHinge:
         widest = float(np.ptp(self.offset)) if len(self.offset) else 0.0
         return self.margin or widest or 1.0
 
-    def part(self, first: int, last: int) -> HingeState | ManyLabelsState:
+    def part(self, first: int, last: int) -> HingeState:
         """A state for the queries from ``first`` to before ``last``."""
         rows = slice(int(self.indptr[first]), int(self.indptr[last]))
         state = HingeState if self.table is not None else ManyLabelsState
         return state(
-            PairwiseHinge(
-                self.indptr[first : last + 1] - rows.start,
-                self.grades[rows],
-                self.weight[rows],
-                self.scale[first:last],
-                self.table,
-                self.offset[rows],
-                self.margin,
-                self.bend,
-                self.curvature,
+            replace(
+                self,
+                indptr=self.indptr[first : last + 1] - rows.start,
+                grades=self.grades[rows],
+                weight=self.weight[rows],
+                scale=self.scale[first:last],
+                offset=self.offset[rows],
             )
         )
 
@@ -118,6 +107,7 @@ class HingeState:
     def __init__(self, loss: PairwiseHinge) -> None:
         n = len(loss.grades)
         self._loss = loss
+        self._pairs = (loss.grades, loss.weight, loss.scale, loss.indptr)
         self._shape = np.array([loss.margin, loss.bend, loss.curvature])
         self._order = np.arange(n, dtype=np.int64)
         self._placed = np.zeros((3, n))
@@ -128,46 +118,22 @@ class HingeState:
         """Value at the scores; the gradient is written to ``out``. O(m log m + m K) a query."""
         loss = self._loss
         return hinge_point(
-            scores - loss.offset,
-            loss.grades,
-            loss.weight,
-            loss.scale,
-            loss.indptr,
-            loss.table,
-            self._shape,
-            self._order,
-            self._placed,
-            self._ranges,
-            out,
-        )
+            scores - loss.offset, *self._pairs, loss.table,
+            self._shape, self._order, self._placed, self._ranges, out,
+        )  # fmt: skip
 
     def curvature(self, step: Float64Array, out: Float64Array) -> None:
         """Second derivative at the point last visited, times ``step``. O(m K) a query."""
         loss = self._loss
         hinge_curvature(
-            step,
-            loss.scale,
-            loss.indptr,
-            loss.table,
-            loss.curvature,
-            self._order,
-            self._placed,
-            self._ranges,
-            out,
-        )
+            step, loss.scale, loss.indptr, loss.table, loss.curvature,
+            self._order, self._placed, self._ranges, out,
+        )  # fmt: skip
 
     def hinge(self, scores: Float64Array) -> float:
         """Value of the hinge itself, without a bend."""
         loss = self._loss
-        return hinge_sum(
-            scores - loss.offset,
-            loss.grades,
-            loss.weight,
-            loss.scale,
-            loss.indptr,
-            loss.table,
-            loss.margin,
-        )
+        return hinge_sum(scores - loss.offset, *self._pairs, loss.table, loss.margin)
 
     def total_curvature(self) -> float:
         """Trace of the second derivative at the point last visited."""
@@ -175,59 +141,31 @@ class HingeState:
         return float(weighted @ self._row_scale)
 
 
-class ManyLabelsState:
+class ManyLabelsState(HingeState):
     """The same for many labels and equal pair weights; O(m log m) per query."""
 
     def __init__(self, loss: PairwiseHinge) -> None:
-        n = len(loss.grades)
-        self._loss = loss
-        self._shape = np.array([loss.margin, loss.bend, loss.curvature])
+        super().__init__(loss)
         self._query = np.repeat(np.arange(len(loss.scale)), np.diff(loss.indptr))
-        self._order = np.arange(n, dtype=np.int64)
-        self._placed = np.zeros((3, n))
 
     def value_grad(self, scores: Float64Array, out: Float64Array) -> float:
         """Value at the scores; the gradient is written to ``out``."""
-        loss, keys = self._loss, scores - self._loss.offset
+        keys = scores - self._loss.offset
         self._order = np.lexsort((keys, self._query))
-        return hinge_point_many(
-            keys,
-            loss.grades,
-            loss.weight,
-            loss.scale,
-            loss.indptr,
-            self._shape,
-            self._order,
-            self._placed,
-            out,
-        )
+        return hinge_point_many(keys, *self._pairs, self._shape, self._order, self._placed, out)
 
     def curvature(self, step: Float64Array, out: Float64Array) -> None:
         """Second derivative at the point last visited, times ``step``."""
         loss = self._loss
         hinge_curvature_many(
-            step,
-            loss.grades,
-            loss.scale,
-            loss.indptr,
-            self._shape,
-            self._order,
-            self._placed,
-            out,
+            step, loss.grades, loss.scale, loss.indptr, self._shape, self._order, self._placed, out
         )
 
     def hinge(self, scores: Float64Array) -> float:
         """Value of the hinge itself, without a bend."""
         loss, keys = self._loss, scores - self._loss.offset
         order = np.lexsort((keys, self._query))
-        return hinge_sum_many(
-            keys, loss.grades, loss.weight, loss.scale, loss.indptr, loss.margin, order
-        )
-
-    def total_curvature(self) -> float:
-        """Trace of the second derivative at the point last visited."""
-        weighted = 2.0 * self._loss.curvature * self._placed[1] * self._placed[2]
-        return float(weighted @ self._loss.scale[self._query])
+        return hinge_sum_many(keys, *self._pairs, loss.margin, order)
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,10 +1,4 @@
-"""Squared loss of grades or of their differences over pairs, and its graph Laplacian.
-
-Squared loss of the grades, or of their differences over the pairs of each query, on rows.
-
-The rows come whole or cut into parts.
-
-Squared loss over the pairs of a query, as a factor of its graph Laplacian.
+"""Squared loss of grades or of their differences over pairs, and its graph Laplacian [1]_.
 
 The loss is ``(y - f)' L (y - f)`` with one block ``L_q`` per query. With row weights ``w``,
 ``W = sum(w)`` and ``W_k`` the weight of grade ``k``, and ``c_q`` the query weight,

@@ -19,10 +19,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
 from difflib import get_close_matches
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rankwise.metrics._table import ALIASES, MEASURES
-from rankwise.metrics.measure import Measure, Reversed
+
+if TYPE_CHECKING:
+    from rankwise.metrics.measure import Measure
 
 _REVERSED = re.compile(r"\s*(1\s*)?-\s*(?P<loss>[A-Za-z].*)")
 _SPEC = re.compile(
@@ -70,6 +72,8 @@ def parse(
     >>> str(parse("ndcg@10", preset="letor3"))
     "nDCG(gain='exp2',discount='letor',empty=0,ties='stable',short='zero')@10"
     """
+    from rankwise.metrics.measure import Measure, Reversed  # NumPy: `rankwise list` has names only
+
     if isinstance(spec, Measure):
         return spec
     if not isinstance(spec, str):
@@ -111,6 +115,8 @@ def parse(
 
 def list_specs(measures: str | Measure | Sequence[str | Measure]) -> list[str | Measure]:
     """List what ``measures=`` holds, which may be a single measure."""
+    from rankwise.metrics.measure import Measure
+
     if isinstance(measures, str | Measure):
         return [measures]
     if isinstance(measures, Iterable):

@@ -21,15 +21,10 @@ import numpy as np
 import pyarrow as pa
 
 from rankwise.checks.rows import check_weight
-from rankwise.datasets.readers.delimited import DELIMITERS, DelimitedFile
+from rankwise.datasets.readers.delimited import DelimitedFile
+from rankwise.datasets.readers.file_formats import DELIMITERS, STORED, TABLES
 from rankwise.datasets.readers.results import find_column
-from rankwise.datasets.readers.tables import (
-    TABLES,
-    delimiter_of,
-    is_parquet,
-    read_parquet,
-    suffix_of,
-)
+from rankwise.datasets.readers.tables import delimiter_of, is_stored, open_stored, suffix_of
 from rankwise.datasets.readers.text_columns import TextColumns, read_cells
 from rankwise.datasets.readers.textfiles import (
     MAX_DECOMPRESSED_BYTES,
@@ -432,22 +427,22 @@ class PreferenceTable:
                 )
             return cls(frame.columns, frame, AT_ROW)
         path = Path(source)
-        if is_parquet(path):
-            table = read_parquet(path, max_decompressed_bytes)
+        if is_stored(path):
+            table = open_stored(path, max_decompressed_bytes).read()
             frame = nw.from_native(table, eager_only=True)
             return cls(frame.columns, frame, f"{path}, row {{}}".format)
         if sep is None and suffix_of(path) in _JSON_LINES:
             frame = nw.from_native(_read_json_lines(path, max_decompressed_bytes), eager_only=True)
             return cls(frame.columns, frame, f"{path}, line {{}}".format)
         if sep is None and suffix_of(path) not in DELIMITERS:
-            known = (*DELIMITERS, *_JSON_LINES, ".parquet", ".pq")
+            known = (*DELIMITERS, *_JSON_LINES, *STORED)
             raise ValueError(
                 f"path must end in one of {', '.join(known)}, got "
                 f"{path.name!r}. Pass {setting('sep')} if it is delimited text."
             )
         file = DelimitedFile.of(path, delimiter_of(path, sep), max_decompressed_bytes)
         with file.name_in_errors():
-            names = file.header()
+            names = file.header
         columns = read_cells(file)
         return cls(names, columns, columns.where)
 

@@ -1,19 +1,27 @@
-"""Rankers whose score is an expansion ``f(x) = sum_j w_j phi_j(x) + b`` in basis functions.
+"""Rankers whose score is an expansion ``f(x) = sum_j w_j phi_j(x) + b``, and their closed form.
 
-``expansion_`` holds the basis and the weights, see :mod:`rankwise.features.score_expansions`.
+``expansion_`` holds the basis and the weights, see :mod:`rankwise.features.score_expansions`. With
+a squared loss, the weights come from sums of rows, which a fit may also add batch by batch.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import copy
+import warnings
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Self, overload
 
 import numpy as np
+from scipy import sparse
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from rankwise.base import Ranker
+from rankwise.checks.column_sizes import SQUARES, ColumnLimit, column_means, column_scales
 from rankwise.checks.rows import check_fit, check_rows
-from rankwise.equation import Equation, fit_equation
+from rankwise.equation import Equation, FeatureMap, fit_equation, publish
 from rankwise.features.kernels import Kernel
 from rankwise.features.nystroem import NystroemMap
 from rankwise.features.score_expansions import (
@@ -23,17 +31,38 @@ from rankwise.features.score_expansions import (
     LinearExpansion,
 )
 from rankwise.groups import FitData, QueryGroups, RowStream
-from rankwise.rankers.streamed import check_stream, predict_chunk, read_head, score_stream
-from rankwise.runtime.threads import thread_imap
-from rankwise.solvers.least_squares.gram import CHUNK_ROWS
+from rankwise.losses.squared_loss import SquaredLoss
+from rankwise.metrics.default import TARGETS, is_graded
+from rankwise.rankers.streamed import (
+    StreamedFeatures,
+    StreamPath,
+    check_stream,
+    predict_chunk,
+    read_head,
+    score_stream,
+)
+from rankwise.runtime.finite import guard
+from rankwise.runtime.threads import single_threaded_blas, thread_imap
+from rankwise.solvers.least_squares.design import (
+    AnyDesign,
+    KernelDesign,
+    LinearDesign,
+    NodeDesign,
+    ShiftedColumns,
+)
+from rankwise.solvers.least_squares.expansion import ExpansionPath
+from rankwise.solvers.least_squares.gram import CHUNK_ROWS, Gram, RunningGram
+from rankwise.solvers.least_squares.path_selection import LeastSquaresPath, PathFit, fit_from_grams
 from rankwise.structure.state_rules import (
     Instance,
+    Many,
     Number,
     Plain,
     Rule,
     Sometimes,
+    forget,
 )
-from rankwise.tuning import PenaltySearch
+from rankwise.tuning import Penalties, Penalty, PenaltySearch, SolutionPath, inverse
 from rankwise.typing import ArrayLike, Float64Array, FrameLike, Matrix
 
 LINEAR_STRUCTURE: dict[str, Rule] = {"expansion_": Instance((LinearExpansion,))}
@@ -178,3 +207,178 @@ class BasisExpansionRanker(Ranker):
         if isinstance(X, RowStream):
             return score_stream(self, X)
         return super().score(X, y, sample_weight, qid=qid)
+
+
+# Grid of Zong & Huang: 2^-30, 2^-28, ..., 2^20.
+DEFAULT_GRID = 2.0 ** np.arange(-30, 21, 2)
+# Penalties for a mean over pairs: 10^2, 10^1.5, ..., 10^-8.
+MEAN_GRID = 10.0 ** np.arange(2, -8.5, -0.5)
+WAYS = ("cv", "loqo", "lpo", "val")
+# Allowed penalties of a squared loss.
+C_OF_SUM = Penalty("C", "C", DEFAULT_GRID, WAYS, unpenalised=True)
+ALPHA = Penalty("alpha", "alpha", inverse(DEFAULT_GRID), WAYS, unpenalised=True)
+LAM = Penalty("lam", "lam", MEAN_GRID, WAYS, unpenalised=True)
+C_OF_MEAN = Penalty("C", "mean", inverse(MEAN_GRID), WAYS, unpenalised=True)
+SELECTION_CONSTRAINTS: dict[str, list[Any]] = {
+    "measure": [str],
+    "cv": ["cv_object"],
+}
+
+
+def build_closed_form(
+    features: FeatureMap, loss: SquaredLoss, penalty: Penalty, **options: Any
+) -> Equation:
+    """Equation with a squared loss; ``options`` are fields of :class:`Equation`."""
+    options.setdefault("make_path", least_squares_path)
+    return Equation(features, loss, penalty=penalty, pairs=loss.graph != "pointwise", **options)
+
+
+def least_squares_path(
+    rows: FitData,
+    design: AnyDesign,
+    loss: SquaredLoss,
+    penalties: Penalties,
+    *,
+    max_bytes: int = 2**62,
+) -> SolutionPath[PathFit]:
+    """Path of a squared loss on columns, on the rows of a stream, or on an expansion over rows.
+
+    A stream with fewer rows than columns is read into memory.
+    """
+    if isinstance(design, KernelDesign):
+        return ExpansionPath(rows, design, loss, penalties, max_bytes=max_bytes)
+    if rows.stream is not None:
+        every = rows.stream.all_rows(design.n_columns)
+        if every is None:
+            return StreamPath(rows, design, loss, penalties)
+        rows = every
+    return LeastSquaresPath(rows, design, loss, penalties)
+
+
+@dataclass(frozen=True)
+class ColumnFeatures(StreamedFeatures):
+    """Columns of X, shifted by their means if there is an intercept."""
+
+    intercept: bool
+    # Whether columns are divided by powers of two, which does not change an unpenalised solution.
+    scaled: bool = False
+
+    @property
+    def column_limit(self) -> ColumnLimit | None:
+        """Column limit of squares; None if columns are scaled."""
+        return None if self.scaled else SQUARES
+
+    def designs(self, rows: FitData) -> Iterator[tuple[Mapping[str, Any], LinearDesign]]:
+        """The single design of the columns."""
+        n_samples, n_features = rows.X.shape
+        scale = column_scales(rows.X) if self.scaled else None
+        shift = np.zeros(n_features)
+        # Columns with large means would cancel in the centred Gram matrix, so the means of the
+        # first rows (all that a stream provides) are subtracted. The N x N system of wide rows
+        # is centred directly, which keeps sparse rows sparse.
+        if self.intercept and n_samples >= n_features:
+            head = rows.X[:CHUNK_ROWS]
+            if scale is None:
+                shift = column_means(head)
+            else:  # sums of the original values may overflow
+                shift = column_means(head @ sparse.diags_array(1.0 / scale)) * scale
+        yield {}, LinearDesign(ShiftedColumns(shift, False, scale))
+
+
+class PartialFit:
+    """Mixin that fits a closed form batch by batch, by adding up statistics of the rows."""
+
+    _structure: ClassVar[dict[str, Rule]] = {
+        "_running": Sometimes(Many(Instance((RunningGram,)))),
+        "_stream_design": Sometimes(Instance((LinearDesign, NodeDesign))),
+    }
+
+    __metadata_request__partial_fit: ClassVar[dict[str, bool]] = {
+        "qid": True,
+        "sample_weight": True,
+    }
+
+    def _adds_batches(self: Any) -> bool:
+        if self._equation().features.adds_batches:
+            return True
+        raise AttributeError(
+            f"partial_fit needs a model that does not store the rows, but {type(self).__name__} "
+            f'with kernel={self.kernel!r} stores them. Use RankRLS(kernel="linear") or random '
+            "nodes (PairwiseELM)."
+        )
+
+    @available_if(_adds_batches)
+    @partial(guard, name="partial_fit")
+    def partial_fit(
+        self,
+        X: FrameLike,
+        y: ArrayLike,
+        *,
+        qid: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Self:
+        """Add a batch of rows; the model equals that of one ``fit`` on all batches.
+
+        Memory does not grow with the number of batches. A query may continue from the end of one
+        batch at the start of the next. Without ``qid``, all rows of all batches form one query.
+
+        Parameters
+        ----------
+        X, y, qid, sample_weight
+            As in ``fit``.
+
+        Raises
+        ------
+        ValueError
+            If the penalty is not a number, or if a query returns after other queries. With
+            ``graph="distinct"``, also if a query that may continue has too many grades: each grade
+            needs a matrix with the squared number of columns, and at most 512 MB are used. The
+            model then keeps its state from before the call.
+
+        Warns
+        -----
+        UserWarning
+            If the model was trained by ``fit``, which stores no statistics; a new model is started.
+        """
+        ranker: Any = self
+        ranker._validate_params()
+        equation: Equation = ranker._equation()
+        search = equation.search(ranker)
+        if search.way != "fixed":
+            name = search.penalty.name
+            raise ValueError(
+                f"partial_fit needs a number for {name}, got {getattr(ranker, name)!r}. Choose "
+                "one by a fit on a sample."
+            )
+        running: list[RunningGram] | None = vars(ranker).get("_running")
+        if running is None and "n_features_in_" in vars(ranker):
+            warnings.warn(
+                "partial_fit starts a new model, because fit stores no statistics to continue "
+                "from. Pass all rows to partial_fit.",
+                UserWarning,
+                stacklevel=2,
+            )
+            forget(ranker)
+        limit = equation.features.column_limit
+        rows = check_fit(
+            ranker, X, y, qid, sample_weight, reset=running is None, pairs=False,
+            column_limit=limit,
+        )  # fmt: skip
+        if running is None:
+            ranker._set_score_name(rows.y)
+            design = next(iter(equation.features.designs(rows)))[1]
+            running = [RunningGram(Gram.zeros(phi.n_features_out)) for phi in design.maps]
+        else:
+            if not is_graded(rows.y):
+                ranker._set_score_name(TARGETS)
+            design = ranker._stream_design
+            running = copy.deepcopy(running)  # a failing batch must change nothing
+        loss: SquaredLoss = equation.loss
+        problem, grams = loss.on(rows), []
+        with single_threaded_blas():
+            for state, phi in zip(running, design.maps, strict=True):
+                grams += design.draws(state.update(problem, phi, has_qid=qid is not None))
+            fit = fit_from_grams(grams, design, search.penalties, loss.intercept)
+        ranker._stream_design, ranker._running = design, running
+        publish(ranker, equation, search, search.choose([({}, fit, None)]))
+        return self

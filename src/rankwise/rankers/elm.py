@@ -32,12 +32,13 @@ from rankwise.features.score_expansions import NodeExpansion
 from rankwise.groups import FitData, RowStream
 from rankwise.losses.score_loss import QUERY_WEIGHTS, QueryWeight
 from rankwise.losses.squared_loss import GRAPHS, Problem, SquaredLoss
-from rankwise.rankers.basis_expansion import BasisExpansionRanker
-from rankwise.rankers.closed_form import C_OF_SUM, PartialFit, build_closed_form
-from rankwise.rankers.kernel.kernel_features import (
-    KERNEL_CONSTRAINTS,
-    kernel_least_squares,
+from rankwise.rankers.basis_expansion import (
+    C_OF_SUM,
+    BasisExpansionRanker,
+    PartialFit,
+    build_closed_form,
 )
+from rankwise.rankers.kernel_features import KERNEL_CONSTRAINTS, kernel_least_squares
 from rankwise.rankers.streamed import (
     StreamedFeatures,
     check_folds,

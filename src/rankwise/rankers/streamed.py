@@ -22,7 +22,7 @@ from rankwise.checks.column_sizes import ColumnLimit
 from rankwise.checks.rows import check_names, check_target, check_weight
 from rankwise.equation import Equation
 from rankwise.groups import Chunk, FitData, QueryGroups, RowStream, plain_id
-from rankwise.losses.squared_loss import Problem, SquaredLoss
+from rankwise.losses.squared_loss import Problem
 from rankwise.metrics import EvaluationResult, UndefinedMeasureWarning, evaluate, parse
 from rankwise.metrics.default import (
     aggregate_score,
@@ -37,15 +37,15 @@ from rankwise.solvers.least_squares import gram, path_selection
 from rankwise.solvers.least_squares.design import Design
 from rankwise.solvers.least_squares.gram import BlockMap, Gram, accumulate_chunks, is_precise, total
 from rankwise.solvers.least_squares.path_selection import (
+    ColumnsPath,
     PathFit,
     fit_from_grams,
     mean_measures,
-    measure_validation,
     solve_folds,
 )
 from rankwise.streams.checked_stream import CheckedStream, group_rows
 from rankwise.streams.cutter import Cutter, Folds
-from rankwise.tuning import DEFAULT_FOLDS, Penalties, PenaltySearch, deal_queries
+from rankwise.tuning import DEFAULT_FOLDS, PenaltySearch, deal_queries
 from rankwise.typing import Float64Array, Int64Array
 
 
@@ -130,13 +130,11 @@ def read_head(
 
 
 @dataclass(frozen=True, eq=False)
-class StreamPath:
-    """Path of a squared loss on the rows of a stream, computed from sums over its chunks."""
+class StreamPath(ColumnsPath):
+    """Path of a squared loss on the rows of a stream, computed from sums over its chunks.
 
-    rows: FitData  # the first ones of the stream
-    design: Design
-    loss: SquaredLoss
-    penalties: Penalties
+    ``rows`` are the first ones of the stream.
+    """
 
     def solve(self) -> PathFit:
         """Solutions for every penalty, in one pass."""
@@ -144,11 +142,6 @@ class StreamPath:
         draws = _draw_grams(stream.chunks(), self.design, problem, 1, None, stream.n_known)
         grams = [total(folds) for folds in draws]
         return fit_from_grams(grams, self.design, self.penalties, problem.intercept)
-
-    def validate(self, measure: Measure, rows: FitData) -> tuple[PathFit, Float64Array]:
-        """Solutions on all rows, evaluated on validation rows."""
-        fit = self.solve()
-        return fit, measure_validation(self.design, fit.coefs, measure, rows)
 
     def cross_validate(self, measure: Measure, cv: int | None) -> tuple[PathFit, Float64Array]:
         """Solutions on all rows, evaluated by cross-validation over queries, in three passes."""
@@ -200,7 +193,19 @@ def _draw_grams(
 def stream_folds(stream: CheckedStream, n_folds: int, seed: int | None = None) -> tuple[Folds, int]:
     """Fold of each query by its number, and the number of rows; takes a separate pass."""
     ids, n_samples = stream.queries()
-    return _number_folds(ids, deal_folds(ids, n_folds, seed)), n_samples
+    fold_of = deal_folds(ids, n_folds, seed)
+
+    def folds(some: np.ndarray[Any, Any], first: int) -> Int64Array:
+        expected = ids[first : first + len(some)]
+        if len(expected) < len(some) or (expected != some).any():
+            raise ValueError(
+                "the stream must give the same rows each time it is read, got other queries in "
+                f"the next pass (query number {first} was {expected[:1].tolist()}, and is now "
+                f"{some[:1].tolist()})."
+            )
+        return fold_of[first : first + len(some)]
+
+    return folds, n_samples
 
 
 def deal_folds(ids: np.ndarray[Any, Any], n_folds: int, seed: int | None = None) -> Int64Array:
@@ -227,22 +232,6 @@ def check_rereadable(rows: RowStream, name: str, value: Any) -> None:
             "once. Pass a callable that returns a new iterator each time (stream(make_chunks)), "
             "or pass a number."
         )
-
-
-def _number_folds(ids: np.ndarray[Any, Any], fold_of: Int64Array) -> Folds:
-    """Folds by query number, with a check that the next pass has the same queries."""
-
-    def folds(some: np.ndarray[Any, Any], first: int) -> Int64Array:
-        expected = ids[first : first + len(some)]
-        if len(expected) < len(some) or (expected != some).any():
-            raise ValueError(
-                "the stream must give the same rows each time it is read, got other queries in "
-                f"the next pass (query number {first} was {expected[:1].tolist()}, and is now "
-                f"{some[:1].tolist()})."
-            )
-        return fold_of[first : first + len(some)]
-
-    return folds
 
 
 def score_stream(estimator: Any, rows: RowStream) -> float:

@@ -16,8 +16,6 @@ from rankwise.runtime.files import write_file
 from rankwise.selection.cells.result_store import writing
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
     from rankwise.clicks import ClickLog, Judgements, Propensities
     from rankwise.clicks.log import LogSummary
 
@@ -61,9 +59,16 @@ def write_click_report(
     >>> log = read_clicks("log.csv")  # doctest: +SKIP
     >>> write_click_report(log, "clicks.html", judged=judgements(log))  # doctest: +SKIP
     """
+    from rankwise.clicks import propensities
+    from rankwise.clicks.log import PROBLEMS
+
     path = Path(path)
     summary = log.summary(level=level)
-    examination, refusal = _examine(log, level)
+    examination, refusal = None, ""
+    try:
+        examination = propensities(log, "harvest", level=level)
+    except ValueError as error:  # clicks that say nothing about examination
+        refusal = str(error)
     page = render(
         "clicks.html.j2",
         {
@@ -71,7 +76,7 @@ def write_click_report(
             "level": f"{100 * level:g}\u00a0%",
             "facts": str(summary).partition("\n")[0],
             "verdict": summary.verdict(),
-            "problems": _problems(summary),
+            "problems": [(number, PROBLEMS[name]) for name, number in summary.problems.items()],
             "places": _place_rows(summary, examination),
             "more_places": max(len(summary.place) - MOST_PLACES, 0),
             "figure": _draw_places(summary, examination),
@@ -86,22 +91,6 @@ def write_click_report(
     with writing(path):
         write_file(path, page.encode())
     return path
-
-
-def _examine(log: ClickLog, level: float) -> tuple[Propensities | None, str]:
-    """Examination by harvesting; or why there is none."""
-    from rankwise.clicks import propensities
-
-    try:
-        return propensities(log, "harvest", level=level), ""
-    except ValueError as error:
-        return None, str(error)
-
-
-def _problems(summary: LogSummary) -> list[tuple[int, str]]:
-    from rankwise.clicks.log import PROBLEMS
-
-    return [(number, PROBLEMS[name]) for name, number in summary.problems.items()]
 
 
 def _place_rows(summary: LogSummary, examination: Propensities | None) -> list[dict[str, Any]]:
@@ -133,7 +122,12 @@ def _draw_places(summary: LogSummary, examination: Propensities | None) -> str:
         columns = (examination.examination, examination.low, examination.high)
         _draw_panel(grid[1], examination.place, *columns)
         grid[1].set_ylabel(f"examination, place {examination.unit} = 1")
-    return _inline(figure)
+    return inline(
+        figure,
+        "places",
+        "Click rate and examination by place",
+        "Dots are estimates, vertical lines their intervals; the table below has the numbers.",
+    )
 
 
 def _draw_panel(axes: Any, place: Any, value: Any, low: Any, high: Any) -> None:
@@ -144,15 +138,6 @@ def _draw_panel(axes: Any, place: Any, value: Any, low: Any, high: Any) -> None:
     axes.set_xlabel("place")
     axes.xaxis.set_major_locator(MaxNLocator(10, integer=True))
     style(axes)
-
-
-def _inline(figure: Figure) -> str:
-    return inline(
-        figure,
-        "places",
-        "Click rate and examination by place",
-        "Dots are estimates, vertical lines their intervals; the table below has the numbers.",
-    )
 
 
 def _judgement_section(judged: Judgements) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Self-contained HTML page of a comparison, and its content as plain values."""
+"""Self-contained HTML page of a comparison: its sections as plain values, and its figures."""
 
 from __future__ import annotations
 
@@ -8,9 +8,31 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rankwise.report.figures import Further, figures
-from rankwise.report.page import format_signed, number, render
-from rankwise.report.plots import differences
+import numpy as np
+
+from rankwise import fusion
+from rankwise.report.axes import Look, looks
+from rankwise.report.model_plots import plot_feature_effect
+from rankwise.report.ordinal_plots import (
+    calibrations,
+    confusions,
+    densities,
+    draw_thresholds,
+    plot_calibration,
+    plot_confusion,
+)
+from rankwise.report.page import count, format_signed, inline, number, render
+from rankwise.report.plots import (
+    curves,
+    differences,
+    draw_growth,
+    growth,
+    paths,
+    plot_curves,
+    plot_differences,
+    plot_paths,
+)
+from rankwise.report.rank_diagram import RankDiagram, draw_ranks, plot_rank_intervals, rank_diagram
 from rankwise.runtime.files import write_file
 from rankwise.selection.cells.result_store import writing
 from rankwise.selection.leaderboard import (
@@ -30,10 +52,13 @@ from rankwise.selection.standing import (
     is_fitted,
     joint_interval,
     merge_notes,
+    p_value,
     ranks_text,
 )
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
     from rankwise.datasets.linting import LintReport
     from rankwise.explain import FeatureEffect
     from rankwise.fusion import JudgementCurve as FusionLearningCurve
@@ -89,20 +114,8 @@ def write_report(
         from rankwise.datasets import lint as check
 
         lint = check(data)
-    page = _render(
-        leaderboard,
-        lint,
-        command if isinstance(command, str) else shlex.join(command or ()),
-        Further(boards, learning_curve, feature_effects),
-    )
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with writing(path):
-        write_file(path, page.encode())
-    return path
-
-
-def _render(board: Leaderboard, lint: Any, command: str, further: Further) -> str:
-    return render(
+    board = leaderboard
+    page = render(
         "report.html.j2",
         {
             "title": board.settings.data or "judged data",
@@ -114,11 +127,21 @@ def _render(board: Leaderboard, lint: Any, command: str, further: Further) -> st
             "leaderboard": leaderboard_section(board),
             "baseline": baseline_section(board),
             "folds": folds_section(board),
-            "figures": figures(board, further),
+            "figures": figures(board, boards, learning_curve, feature_effects),
             "lint": None if lint is None else lint_section(lint),
-            "reproduce": reproduce_section(board, command),
+            "reproduce": {
+                "command": command if isinstance(command, str) else shlex.join(command or ()),
+                "settings": board.settings,
+                "specs": board.specs,
+                "descriptions": board.descriptions,
+                "folds": board.fold_infos,
+            },
         },
     )
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with writing(path):
+        write_file(path, page.encode())
+    return path
 
 
 BAR_WIDTH = 180.0
@@ -199,9 +222,11 @@ def folds_section(board: Leaderboard) -> dict[str, Any] | None:
         max((turn * row["folds"][i] for row in rows if row["folds"][i] is not None), default=None)
         for i in range(len(board.folds))
     ]
+    spec = board.settings.select_by
     return {
         "names": board.folds,
-        "select_by": short_name(board, board.settings.select_by),
+        # As it was requested, or the full spec if it was not.
+        "select_by": next((name for name, full in board.specs.items() if full == spec), spec),
         "rows": [
             {
                 "ranker": row["ranker"],
@@ -254,22 +279,6 @@ def _bars(found: dict[str, int], labels: list[str]) -> list[dict[str, Any]]:
     return bars
 
 
-def short_name(board: Leaderboard, spec: str) -> str:
-    """Name under which a measure was requested, or its full spec if it was not."""
-    return next((name for name, full in board.specs.items() if full == spec), spec)
-
-
-def reproduce_section(board: Leaderboard, command: str) -> dict[str, Any]:
-    """Everything that the numbers depend on."""
-    return {
-        "command": command,
-        "settings": board.settings,
-        "specs": board.specs,
-        "descriptions": board.descriptions,
-        "folds": board.fold_infos,
-    }
-
-
 def verdict(board: Leaderboard) -> str:
     """Outcome of the comparison in one or two sentences."""
     finished = [row for row in board.rows() if row["rank"]]
@@ -283,7 +292,10 @@ def verdict(board: Leaderboard) -> str:
         return f"{first}."
     behind = [row["ranker"] for row in finished[1:] if row["separable"]]
     close = [
-        f"{row['ranker']}{_difference(row)}" for row in finished[1:] if row["separable"] is False
+        f"{row['ranker']} ({format_signed(row['diff'])}, "
+        f"{format_signed(row['diff_low'])} to {format_signed(row['diff_high'])})"
+        for row in finished[1:]
+        if row["separable"] is False
     ]
     if not close:
         return f"{first}, significantly ahead of {_join_names(behind)}." if behind else f"{first}."
@@ -303,12 +315,6 @@ def _standing(row: dict[str, Any]) -> str:
     return "behind" if row["separable"] else "not separable"
 
 
-def _difference(row: dict[str, Any]) -> str:
-    """The difference to the best and its interval, in parentheses."""
-    difference, low, high = (format_signed(row[name]) for name in ("diff", "diff_low", "diff_high"))
-    return f" ({difference}, {low} to {high})"
-
-
 def _join_names(names: list[str]) -> str:
     if len(names) > 4:
         names = [*names[:3], f"{len(names) - 3} others"]
@@ -326,3 +332,280 @@ def _places(rows: list[dict[str, Any]]) -> Any:
         return None if value is None else round(_PLOT_MARGIN + inner * (value - low) / reach, 1)
 
     return lambda row: {what: x(row[what]) for what in ("low", "high", "mean")}
+
+
+_FEWEST_RANKED = 3
+PageFigure = dict[str, Any]
+
+
+def figures(
+    board: Leaderboard,
+    boards: Mapping[str, Leaderboard] | None,
+    curve: LearningCurve | fusion.JudgementCurve | None,
+    effects: Sequence[FeatureEffect],
+) -> list[PageFigure]:
+    """Figures of the leaderboard and of further results, as far as there are data for them."""
+    made = [
+        _curves(board),
+        _rank_intervals(board),
+        _differences(board),
+        _ranks(board),
+        _rank_figure("ranks-over-data-sets", "Average ranks over data sets", rank_diagram(boards))
+        if boards
+        else None,
+        None if curve is None else _learning(curve),
+        _effects(effects) if effects else None,
+        _paths(board),
+        _confusion(board),
+        _scores(board),
+        _calibration(board),
+    ]
+    return [figure for figure in made if figure is not None]
+
+
+def _learning(curve: LearningCurve | fusion.JudgementCurve) -> PageFigure:
+    found = growth(curve)
+    first, last = found.sizes[0], found.sizes[-1]
+    said = "; ".join(
+        f"{name} {number(means[0])} with {first} and {number(means[-1])} with {last} queries"
+        for name, means in found.means.items()
+    )
+    of_draws = isinstance(curve, fusion.JudgementCurve)
+    what = "the middle 95\u00a0% of the draws" if of_draws else "intervals over test queries"
+    return _figure(
+        "learning-curve",
+        "Learning curves",
+        draw_growth(found),
+        f"{found.measure}, best first: {said}.",
+        f"{found.measure} by the number of training queries; a larger set contains the smaller "
+        f"ones. The test queries are the same at every size. Vertical lines show {what}.",
+        {
+            "columns": [f"{size}" for size in found.sizes],
+            "rows": {name: means.tolist() for name, means in found.means.items()},
+        },
+        _legend(list(found.means), found.highlighted),
+    )
+
+
+def _effects(effects: Sequence[FeatureEffect]) -> PageFigure:
+    said = "; ".join(
+        f"{effect.name} from {number(effect.mean[0], 2)} to {number(effect.mean[-1], 2)}, "
+        f"at most {number(effect.mean.max(), 2)}"
+        for effect in effects
+    )
+    return _figure(
+        "feature-effects",
+        "Feature effects",
+        plot_feature_effect(effects),
+        f"Share of the other documents of its query that a document outranks: {said}.",
+        "Share of the other documents of its query that a document outranks if only this feature "
+        "is changed. Dots mark the values tried, and the band covers the middle half of the "
+        "queries. A feature that the model ignores stays at 0.5.",
+    )
+
+
+def _curves(board: Leaderboard) -> PageFigure | None:
+    found = curves(board)
+    if found is None:
+        return None
+    ends = ", ".join(f"{name} {number(means[-1])}" for name, means in found.means.items())
+    return _figure(
+        "curves",
+        f"{found.name} by cut-off",
+        plot_curves(board),
+        f"Means at cut-off {found.cutoffs[-1]}, best first: {ends}.",
+        f"Mean of the fold means of {found.spec} at each cut-off.",
+        {"columns": [f"@{k}" for k in found.cutoffs], "rows": found.means},
+        _legend(list(found.means), found.highlighted),
+    )
+
+
+def _legend(names: list[str], highlighted: list[str]) -> list[tuple[str, Look]]:
+    """Names and styles of the lines with a colour of their own."""
+    return [(name, look) for name, look in looks(names, highlighted).items() if look.is_strong]
+
+
+def _differences(board: Leaderboard) -> PageFigure | None:
+    found = differences(board)
+    drawn = plot_differences(board)
+    if drawn is None:
+        return None
+    best, measure = board.best, board.measures[0]
+    said = "; ".join(
+        f"{difference.ranker}: better on {difference.better}, equal on {difference.equal}, "
+        f"worse on {difference.worse} {board.settings.unit}"
+        for difference in found
+    )
+    return _figure(
+        "differences",
+        "Query by query against the best"
+        if board.settings.unit == "queries"
+        else "Unit by unit against the best",
+        drawn,
+        f"{said}.",
+        f"{measure} of each of the {board.settings.unit} minus that of {best}, sorted; up is "
+        f"better. The white gap between the two areas stands for {board.settings.unit} on which "
+        "both are equal.",
+    )
+
+
+def _rank_intervals(board: Leaderboard) -> PageFigure | None:
+    """Rank intervals of three or more rankers; two need no plot."""
+    rows = [row for row in board.rows() if row["rank"]]
+    drawn = plot_rank_intervals(board) if len(rows) >= _FEWEST_RANKED else None
+    if drawn is None:
+        return None
+    said = "; ".join(f"{row['ranker']} {ranks_text(row)}" for row in rows)
+    n_open = sum(row["rank_low"] == 1 for row in rows)
+    level = f"{100 * board.settings.confidence:g}\u00a0%"
+    return _figure(
+        "rank-intervals",
+        "Rank intervals",
+        drawn,
+        f"Ranks by {board.measures[0]}: {said}.",
+        f"Ranks by {board.measures[0]} that the tests of all pairs leave open; the intervals hold "
+        f"jointly at {level}. Dots mark the order of the means. "
+        f"{count(n_open)} of {count(len(rows))} {board.settings.contestant}s, in colour, may be "
+        "the best.",
+    )
+
+
+def _ranks(board: Leaderboard) -> PageFigure | None:
+    """Average ranks of three or more rankers; two need no diagram."""
+    finished = [row["ranker"] for row in board.rows() if row["rank"]]
+    values = [values for name, values in board.per_query().items() if name in finished]
+    n_complete = (~np.isnan(values).any(axis=0)).sum() if values else 0
+    if len(finished) < _FEWEST_RANKED or n_complete < 2:
+        return None
+    found = rank_diagram(board, confidence=board.settings.confidence)
+    words = board.settings.unit, board.settings.contestant
+    return _rank_figure("ranks", f"Average ranks over {words[0]}", found, *words)
+
+
+def _rank_figure(
+    name: str,
+    heading: str,
+    found: RankDiagram,
+    unit: str = "queries",
+    contestant: str = "ranker",
+) -> PageFigure:
+    ranks = found.ranks
+    level = f"{100 * ranks.level:g}\u00a0%"
+    said = ", ".join(f"{n} {r:.2f}" for n, r in zip(ranks.names, ranks.ranks, strict=True))
+    without = f" Left out: {', '.join(found.left_out)}." if found.left_out else ""
+    over_sets = found.blocks == "data sets"
+    blocks = found.blocks if over_sets else unit
+    what = "further data sets" if over_sets else f"further {unit} of these data"
+    return _figure(
+        name,
+        heading,
+        draw_ranks(ranks),
+        f"Average ranks, best first: {said}; critical difference {ranks.critical_difference:.2f}.",
+        f"{contestant.capitalize()}s ranked by {found.measure} in each of "
+        f"{count(ranks.n_blocks)} {blocks}; "
+        f"rank 1 is best. Friedman’s test: F {ranks.f:.2f}, p {p_value(ranks.f_p)}. A bar joins "
+        f"{contestant}s that Nemenyi’s test does not separate at {level}; {contestant}s in grey "
+        f"differ from the best. The tests generalise to {what}.{without}",
+    )
+
+
+def _paths(board: Leaderboard) -> PageFigure | None:
+    found = paths(board)
+    drawn = plot_paths(board)
+    if drawn is None:
+        return None
+    said = "; ".join(
+        f"{path.ranker} chose {path.parameter} "
+        + ", ".join(f"{value:.3g} on {fold}" for fold, value in path.chosen.items())
+        for path in found
+    )
+    return _figure(
+        "paths",
+        "Regularisation paths",
+        drawn,
+        f"{said}.",
+        "Score by which the parameter was chosen, along its grid. Each fold has a thin line with "
+        "a dot at its choice; the mean is in colour. The test parts played no role.",
+    )
+
+
+def _confusion(board: Leaderboard) -> PageFigure | None:
+    found = confusions(board)
+    if not found:
+        return None
+    said = "; ".join(
+        f"{name}: mean absolute rank loss {number(confusion.mae)}, "
+        f"{100 * confusion.accuracy:.0f} % correct, "
+        f"{100 * confusion.within(1):.0f} % at most one rank off"
+        for name, confusion in found.items()
+    )
+    return _figure(
+        "confusion",
+        "Predicted ranks",
+        plot_confusion(found),
+        f"{said}.",
+        "Test rows of all folds by label and predicted rank, in rank order. Darker cells hold "
+        f"more of the label's rows; correct predictions lie on the diagonal. {said}.",
+    )
+
+
+def _scores(board: Leaderboard) -> PageFigure | None:
+    found = densities(board)
+    if not found:
+        return None
+    said = "; ".join(
+        f"{ranker.name} cuts at " + ", ".join(f"{value:.3g}" for value in ranker.thresholds)
+        for ranker in found
+    )
+    return _figure(
+        "thresholds",
+        "Scores and thresholds",
+        draw_thresholds(found),
+        f"{said}.",
+        f"Scores of the test rows of {board.folds[0]}, class by class, and the thresholds of the "
+        "ordinal estimators between ranks. Scores between the thresholds of their own class have "
+        "the colour of correct predictions.",
+    )
+
+
+def _calibration(board: Leaderboard) -> PageFigure | None:
+    found = calibrations(board)
+    if not found:
+        return None
+    said = "; ".join(
+        f"{name}: mean error {number(curve.error, 3)}" for name, curve in found.items()
+    )
+    return _figure(
+        "calibration",
+        "Calibration",
+        plot_calibration(found),
+        f"{said}.",
+        "Share of the test rows of all folds whose label lies above a class, against the "
+        "predicted probability, in bins of about equally many rows with exact "
+        f"95\u00a0% intervals. Calibrated probabilities lie on the diagonal. {said}.",
+    )
+
+
+def _figure(
+    name: str,
+    heading: str,
+    drawing: Figure | None,
+    said: str,
+    caption: str,
+    table: dict[str, Any] | None = None,
+    legend: Sequence[tuple[str, Look]] = (),
+) -> PageFigure:
+    """A figure with its texts; ``said`` is for screen readers.
+
+    ``table`` has the numbers of its lines, ``columns`` and ``rows`` by line, if a table can show
+    them. ``legend``: names and styles of lines, shown below the drawing if the page is narrow.
+    """
+    assert drawing is not None
+    return {
+        "name": name,
+        "heading": heading,
+        "svg": inline(drawing, name, heading, said),
+        "caption": caption,
+        "table": table,
+        "legend": legend,
+    }

@@ -49,7 +49,17 @@ def plot_curves(board: Leaderboard) -> Figure | None:
         ``measures=[f"nDCG@{k}" for k in range(1, 11)]``.
     """
     found = curves(board)
-    return None if found is None else _draw_curves(found)
+    if found is None:
+        return None
+    figure = Figure(figsize=(WIDTH, chart_height(len(found.means))), layout="constrained")
+    axes = figure.subplots()
+    drawn = draw_lines(axes, found.cutoffs, found.means, found.highlighted)
+    axes.set_xticks(found.cutoffs)
+    axes.set_xlabel("cut-off k")
+    axes.set_ylabel(escape_figure(f"{found.name}@k"))
+    style(axes)
+    name_ends(axes, found.cutoffs, found.means, drawn)
+    return figure
 
 
 def plot_differences(board: Leaderboard, measure: str | None = None) -> Figure | None:
@@ -63,28 +73,8 @@ def plot_differences(board: Leaderboard, measure: str | None = None) -> Figure |
     """
     measure = board.measures[0] if measure is None else measure
     found = differences(board, measure)[:_MOST_PANELS]
-    return _draw_differences(found, measure) if found else None
-
-
-def plot_paths(board: Leaderboard) -> Figure | None:
-    """Plot the validation score along the penalty: a thin line per fold, a dot at its choice."""
-    found = paths(board)[:_MOST_PANELS]
-    return _draw_paths(found) if found else None
-
-
-def _draw_curves(found: Curves) -> Figure:
-    figure = Figure(figsize=(WIDTH, chart_height(len(found.means))), layout="constrained")
-    axes = figure.subplots()
-    drawn = draw_lines(axes, found.cutoffs, found.means, found.highlighted)
-    axes.set_xticks(found.cutoffs)
-    axes.set_xlabel("cut-off k")
-    axes.set_ylabel(escape_figure(f"{found.name}@k"))
-    style(axes)
-    name_ends(axes, found.cutoffs, found.means, drawn)
-    return figure
-
-
-def _draw_differences(found: list[Differences], measure: str) -> Figure:
+    if not found:
+        return None
     figure, grid = panels(len(found), height=1.9)
     limit = max(float(np.abs(difference.values).max(initial=0.0)) for difference in found) or 1.0
     for axes, difference in zip(grid, found, strict=False):
@@ -117,14 +107,11 @@ def _draw_differences(found: list[Differences], measure: str) -> Figure:
     return figure
 
 
-def step_line(values: Float64Array) -> tuple[Float64Array, Float64Array]:
-    """Heights and edges of a step line; many queries are reduced to quantiles."""
-    n = len(values)
-    kept = np.arange(n) if n <= _MOST_STEPS else np.linspace(0, n - 1, _MOST_STEPS).astype(int)
-    return values[kept], np.append(kept, n).astype(np.float64)
-
-
-def _draw_paths(found: list[RegularisationPath]) -> Figure:
+def plot_paths(board: Leaderboard) -> Figure | None:
+    """Plot the validation score along the penalty: a thin line per fold, a dot at its choice."""
+    found = paths(board)[:_MOST_PANELS]
+    if not found:
+        return None
     figure, grid = panels(len(found), height=2.1)
     for number, (axes, path) in enumerate(zip(grid, found, strict=False)):
         colour = series(number)
@@ -144,6 +131,13 @@ def _draw_paths(found: list[RegularisationPath]) -> Figure:
         style(axes)
     figure.supylabel("validation score", fontsize=FONT, color=light("ink"))
     return figure
+
+
+def step_line(values: Float64Array) -> tuple[Float64Array, Float64Array]:
+    """Heights and edges of a step line; many queries are reduced to quantiles."""
+    n = len(values)
+    kept = np.arange(n) if n <= _MOST_STEPS else np.linspace(0, n - 1, _MOST_STEPS).astype(int)
+    return values[kept], np.append(kept, n).astype(np.float64)
 
 
 def _mean_over_folds(path: RegularisationPath) -> Float64Array:

@@ -243,10 +243,8 @@ def plot_rank_intervals(board: Leaderboard, measure: str | None = None) -> Figur
     >>> plot_rank_intervals(board).savefig("ranks.svg")  # doctest: +SKIP
     """
     rows = [row for row in board.rows(measure) if row["rank"]]
-    return _draw(rows) if has_rank_intervals(rows) else None
-
-
-def _draw(rows: list[dict[str, Any]]) -> Figure:
+    if not has_rank_intervals(rows):
+        return None
     n = len(rows)
     row_height = float(np.clip(_TALLEST / n, _SMALLEST_ROW, _ROW))
     figure = Figure(figsize=(WIDTH, 0.7 + row_height * n), layout="constrained")

@@ -1,17 +1,14 @@
-"""Atomic writing of files, with compression by suffix.
+"""Atomic writing of files, temporary folders, and folders of data.
 
 A file is written under a temporary name in the same folder, flushed to the disk and renamed; then
 its folder is flushed. After an error, a full disk or a kill, the old file (or none) is unchanged. A
 file survives a power failure once the writing function has returned. Temporary files of killed
 writes are removed by a write into the same folder a day later.
 
-Temporary files and folders, which a later run removes if their process was killed.
-
-The process that uses one holds a lock on a file, which the system releases at the end of the
-process, also after a kill. Process numbers would not do: containers that share a folder count their
-own. Where a file system has no locks, nothing is removed.
-
-Folders of data: the user's own, the bundled sets, the cache.
+A process that uses a temporary file or folder holds a lock on it, which the system releases at the
+end of the process, also after a kill; a later run removes what is not locked. Process numbers would
+not do: containers that share a folder count their own. Where a file system has no locks, nothing is
+removed.
 """
 
 from __future__ import annotations
@@ -35,6 +32,8 @@ from functools import cache
 from pathlib import Path
 from typing import IO, Any, BinaryIO
 
+# Suffixes by which writers compress. Readers go by the first bytes.
+COMPRESSIONS = (".gz", ".bz2", ".xz", ".zst")
 _SHORT_WRITE = re.compile(r"\d+ requested and \d+ written")
 
 
@@ -116,7 +115,7 @@ def replace_files(
             for folder in dict.fromkeys(place.folder for place in places if place.is_replaced):
                 sync_folder(folder)
         except OSError as error:
-            is_other = error.filename is not None and not current.is_part(error.filename)
+            is_other = error.filename is not None and error.filename != str(current.part)
             code = error_code(error)
             if is_other or code is None:
                 raise
@@ -158,7 +157,7 @@ class _Replacement:
         self.path = Path(path)
         self.is_replaced = False
         self._target = Path(os.path.realpath(path))
-        self._part: Path | None = None
+        self.part: Path | None = None  # the temporary file
 
     def create(self) -> None:
         try:
@@ -172,7 +171,7 @@ class _Replacement:
         target = self._target
         # 50 characters have at most 200 bytes; a name may have 255.
         part = target.with_name(f"{target.name[:50]}.{os.getpid()}-{secrets.token_hex(4)}.part")
-        self._part = part
+        self.part = part
         remove_abandoned_parts(target.parent)
         self.file = part.open("xb")
         if sys.platform != "win32":  # there an open file cannot be removed anyway
@@ -189,30 +188,26 @@ class _Replacement:
         """Folder of the file, after following links."""
         return self._target.parent
 
-    def is_part(self, name: str | bytes | int) -> bool:
-        """Whether ``name`` is the temporary file."""
-        return self._part is not None and name == str(self._part)
-
     def finish(self) -> None:
         """Flush to the disk and close; compressing streams may have closed the file already."""
         self.file.close()
-        if self._part is not None:
-            with self._part.open("r+b") as file:
+        if self.part is not None:
+            with self.part.open("r+b") as file:
                 os.fsync(file.fileno())
 
     def replace(self) -> None:
-        if self._part is not None:
-            os.replace(self._part, self._target)
-            self._part, self.is_replaced = None, True
+        if self.part is not None:
+            os.replace(self.part, self._target)
+            self.part, self.is_replaced = None, True
 
     def discard(self) -> None:
         """Delete the temporary file; does nothing after :meth:`replace`."""
         if hasattr(self, "file"):
             with suppress(OSError):  # the rest of the buffer is not needed
                 self.file.close()
-        if self._part is not None:
+        if self.part is not None:
             with suppress(OSError):  # the original error is more informative
-                self._part.unlink(missing_ok=True)
+                self.part.unlink(missing_ok=True)
 
 
 _PREFIX = "rankwise-"
@@ -308,23 +303,18 @@ def remove_abandoned_folders(parent: Path) -> None:
                 continue
             lock = os.open(folder / _LOCK, os.O_RDWR | _NO_LINK)
             try:
-                is_abandoned = try_lock(lock) and _is_of_ended(lock)
+                is_abandoned = try_lock(lock)
+                if is_abandoned:
+                    # Some network file systems keep locks within each machine.
+                    state, is_here = os.fstat(lock), os.read(lock, 1000) == _machine()
+                    is_old = time.time() - state.st_mtime > _SECONDS_OF_DAY
+                    is_abandoned = state.st_nlink > 0 and (is_here or is_old)
                 if is_abandoned:  # under the lock: its process may have created it just now
                     shutil.rmtree(folder, ignore_errors=True)
             finally:
                 os.close(lock)
             if is_abandoned and sys.platform == "win32":  # an open file stays there
                 shutil.rmtree(folder, ignore_errors=True)
-
-
-def _is_of_ended(lock: int) -> bool:
-    """Whether a lock that is free means that its process has ended.
-
-    Some network file systems keep locks within each machine.
-    """
-    state = os.fstat(lock)
-    is_here = os.read(lock, 1000) == _machine()
-    return state.st_nlink > 0 and (is_here or time.time() - state.st_mtime > _SECONDS_OF_DAY)
 
 
 @cache

@@ -13,10 +13,6 @@ If a fit raises for any reason, at any stage, the estimator keeps its state from
 After a fit that is no part of another fit, ``_examine_fit`` may look at the result.
 
 Complexity: one pass over the scores; X and the model are inspected only after a failure.
-
-Attributes of an estimator that a failed fit must not change.
-
-Corrections for calls with an argument that a method does not take.
 """
 
 from __future__ import annotations
@@ -253,39 +249,27 @@ def _is_finite(values: Any) -> bool:
 
 def farthest_values(given: dict[str, Any], model: Any = None) -> str:
     """Column, argument or attribute of a model with the values farthest from 1, and a fix."""
-    found: list[tuple[float, str]] = []
-    for place, low, high in _numbers_of(model):
-        found.append(
-            (
-                _distance(low, high),
-                f"{place} of the model has values from {low:g} to {high:g}, farther from 1 than "
-                "all columns of X: fit the model on scaled X and y. If it was loaded, its file may "
-                "be damaged.",
-            )
-        )
+    fix = (
+        ", farther from 1 than all columns of X: fit the model on scaled X and y. If it was "
+        "loaded, its file may be damaged"
+    )
+    found = [(low, high, f"{place} of the model", fix) for place, low, high in _numbers_of(model)]
     X = given.get("X")
     names = getattr(X, "columns", None)
     for column, (low, high) in enumerate(_ranges(X)):
         label = f" ({str(names[column])!r})" if names is not None else ""
-        found.append(
-            (
-                _distance(low, high),
-                f"Column {column}{label} of X has values from {low:g} to {high:g}, the farthest "
-                "from 1 of all columns: scale it or drop it.",
-            )
-        )
-    for name, fix in (
-        ("y", "divide y by a constant"),
-        ("costs", "divide the costs by a constant"),
-        ("sample_weight", "divide the weights by a constant"),
-    ):
-        for low, high in _ranges(given.get(name)):
-            found.append(
-                (_distance(low, high), f"{name} has values from {low:g} to {high:g}: {fix}.")
-            )
+        fix = ", the farthest from 1 of all columns: scale it or drop it"
+        found.append((low, high, f"Column {column}{label} of X", fix))
+    for name, what in (("y", "y"), ("costs", "the costs"), ("sample_weight", "the weights")):
+        fix = f": divide {what} by a constant"
+        found += [(low, high, name, fix) for low, high in _ranges(given.get(name))]
     if not found:
         return "Scale the columns of X to about [0, 1], and y and the weights to about 1."
-    return max(found, key=lambda item: item[0])[1]
+    # Powers of two between the largest absolute value and 1.
+    low, high, place, fix = max(
+        found, key=lambda entry: abs(float(np.log2(max(abs(entry[0]), abs(entry[1])) or 1.0)))
+    )
+    return f"{place} has values from {low:g} to {high:g}{fix}."
 
 
 def _numbers_of(model: Any) -> Iterator[tuple[str, float, float]]:
@@ -310,11 +294,6 @@ def _numbers_of(model: Any) -> Iterator[tuple[str, float, float]]:
         elif hasattr(value, "__dict__") and not isinstance(value, type):
             prefix = place and f"{place}."
             stack += [(f"{prefix}{name}", item) for name, item in vars(value).items()]
-
-
-def _distance(low: float, high: float) -> float:
-    """Powers of two between the largest absolute value and 1."""
-    return abs(float(np.log2(max(abs(low), abs(high)) or 1.0)))
 
 
 def _ranges(values: Any) -> list[tuple[float, float]]:

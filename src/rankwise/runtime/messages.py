@@ -1,13 +1,8 @@
-"""How messages write a parameter with its value: as an argument, or as an option of a program.
+"""Texts of messages: checks that name their parameter, settings as their user writes them, escapes.
 
-Texts that come from files, such as names of systems, made harmless for where they are shown.
-
-One function per target. JSON, and tables that programs read again (runs, judgements, predictions,
+Texts that come from files, such as names of systems, are made harmless for where they are shown:
+one function per target. JSON, and tables that programs read again (runs, judgements, predictions,
 converted data), keep texts as they are.
-
-Strict JSON of results and facts.
-
-Location of warnings: the line of the user's code that called the library.
 """
 
 from __future__ import annotations
@@ -33,6 +28,16 @@ class ArgumentError(ValueError):
 
     def __str__(self) -> str:
         return f"{self.name} {self.problem}"
+
+
+class SourceError(ArgumentError):
+    """Files, or settings of their columns, do not fit; wrong usage on the command line."""
+
+    def __init__(self, problem: str) -> None:
+        super().__init__("paths", problem)
+
+    def __str__(self) -> str:
+        return self.problem
 
 
 def check_choice(name: str, value: object, known: Collection[Any], fix: str = "") -> None:
@@ -123,14 +128,14 @@ def escape_hidden(text: str, keep: str = "") -> str:
 
     ``keep`` are characters that stay, such as line ends between lines.
     """
-    return _HIDDEN.sub(lambda found: _escape(found[0], keep), text)
 
+    def escape(found: re.Match[str]) -> str:
+        character, code = found[0], ord(found[0])
+        if character in keep:
+            return character
+        return _SHORT.get(character) or (f"\\x{code:02x}" if code < 256 else f"\\u{code:04x}")
 
-def _escape(character: str, keep: str) -> str:
-    if character in keep:
-        return character
-    code = ord(character)
-    return _SHORT.get(character) or (f"\\x{code:02x}" if code < 256 else f"\\u{code:04x}")
+    return _HIDDEN.sub(escape, text)
 
 
 def join_lines(lines: Iterable[str]) -> str:

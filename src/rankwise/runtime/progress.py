@@ -1,19 +1,13 @@
-"""Trials of a running search, told to whoever shows its progress.
+"""Progress and limits of a computation, known to the context that started it.
 
-A search announces every trial before it starts. The command line listens, so that its progress line
-names the trial; without a listener nothing happens.
-
-Whether kernels are being compiled, in this process or in its workers.
-
-A process that shows progress names a folder in an environment variable, which workers inherit.
-While a process compiles a kernel, it keeps an empty file there. A kernel that comes from the cache
-on disk is not compiled.
-
-Time limit of a computation, which solvers ask for between their steps.
-
-A search that has to end in time sets the limit around a fit. Solvers that can stop early call
-:func:`check_time`; without a limit nothing happens. Threads of a solver's kernels do not see the
-limit, so it is asked for where their results are joined.
+- A search announces every trial before it starts. The command line listens, so that its progress
+  line names the trial; without a listener nothing happens.
+- A process that shows progress names a folder in an environment variable, which workers inherit.
+  While a process compiles a kernel, it keeps an empty file there. A kernel that comes from the
+  cache on disk is not compiled.
+- A search that has to end in time sets a limit around a fit. Solvers that can stop early call
+  :func:`check_time`. Threads of a solver's kernels do not see the limit, so it is asked for where
+  their results are joined.
 """
 
 from __future__ import annotations

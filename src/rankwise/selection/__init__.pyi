@@ -1,10 +1,12 @@
+from .cells.fold_tuning import Tuned as Tuned
+from .cells.fold_tuning import tune as tune
 from .cells.result_store import FoldInfo as FoldInfo
 from .cells.result_store import FoldResult as FoldResult
 from .cells.result_store import ResultStore as ResultStore
 from .cells.result_store import Settings as Settings
-from .cells.tuning import Tuned as Tuned
-from .cells.tuning import tune as tune
+from .comparison import LearningCurve as LearningCurve
 from .comparison import compare as compare
+from .comparison import learning_curve as learning_curve
 from .drift import DriftReport as DriftReport
 from .drift import find_drift as find_drift
 from .gate import Regression as Regression
@@ -21,8 +23,6 @@ from .judging.machine_judge import bias_by_length as bias_by_length
 from .judging.machine_judge import bias_by_rank as bias_by_rank
 from .judging.machine_judge import evaluate_with_judge as evaluate_with_judge
 from .leaderboard import Leaderboard as Leaderboard
-from .learning_curve import LearningCurve as LearningCurve
-from .learning_curve import learning_curve as learning_curve
 from .splits import QueryKFold as QueryKFold
 from .splits import letor_folds as letor_folds
 from .splits import query_folds as query_folds

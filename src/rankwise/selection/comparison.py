@@ -1,11 +1,14 @@
-"""Compare rankers on the same folds of queries, tuned on validation parts, query by query."""
+"""Compare rankers on the same folds of queries, tuned on validation parts, query by query.
+
+A learning curve compares them on growing sets of training queries.
+"""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -18,7 +21,7 @@ from rankwise.metrics import Measure, UndefinedMeasureWarning, evaluate, parse
 from rankwise.metrics.default import GRADED, list_constant, refuse_constant, why_constant
 from rankwise.metrics.evaluation import tie_rule
 from rankwise.metrics.spec import list_specs
-from rankwise.runtime.messages import setting
+from rankwise.runtime.messages import ArgumentError, join_lines, setting
 from rankwise.runtime.threads import available_threads
 from rankwise.selection.cells.candidates import (
     Candidate,
@@ -29,10 +32,10 @@ from rankwise.selection.cells.candidates import (
 )
 from rankwise.selection.cells.cell_runner import FoldTask, record_lost_cell, run
 from rankwise.selection.cells.fingerprint import (
+    SOURCE,
     changes,
     fingerprint,
     fold_fingerprint,
-    merge_versions,
 )
 from rankwise.selection.cells.measured import Measurement, recall_of
 from rankwise.selection.cells.result_store import (
@@ -47,6 +50,7 @@ from rankwise.selection.cells.workers import Parcel, Parcels, run_all, uses_clus
 from rankwise.selection.judging.difference_bounds import add_order_notes
 from rankwise.selection.leaderboard import Leaderboard
 from rankwise.selection.splits import convert_to_folds, convert_to_judged
+from rankwise.typing import Float64Array
 
 Progress = Callable[[int, int, FoldResult], None]
 
@@ -238,8 +242,12 @@ def compare(
     for name, fold in zip(folds.fold_names, folds, strict=True):
         _check_measurable(fold, measurement.measures, select)
         if not infos:
-            left_out = fold.train.left_out
-            shared = _find_shared(candidates, fold.train)
+            train = fold.train
+            left_out = train.left_out
+            if not all(isinstance(c.estimator, GivenScores) for c in candidates):
+                # Columns compared as scores that are features of the other rankers.
+                names = train.feature_names or [str(j + 1) for j in range(train.n_features)]
+                shared = [name for name in score_columns(candidates) if name in names]
         has_unjudged |= fold.test.judged is not None and not fold.test.judged.all()
         is_complete &= fold.test.missed is None
         infos.append(_describe(fold, name))
@@ -253,7 +261,9 @@ def compare(
         if not why_constant(parse(GRADED), np.concatenate(tuned)):
             notes.append(f"parameters are chosen by {GRADED}, as {select.name} cannot choose them")
             select = parse(GRADED)
-    versions = library_versions() | merge_versions(c.origin for c in candidates)
+    sources = {name: version for c in candidates for name, version in c.origin.items()}
+    versions = library_versions()
+    versions |= {name: sources[name] for name in sorted(sources) if not name.startswith(SOURCE)}
     common = [str(select), sorted(map(str, measurement.measures)), random_state]
     keys = _keys(candidates, infos, common, named=results is not None)
     origins = {c.name: c.origin for c in candidates}
@@ -273,10 +283,6 @@ def compare(
 
     in_workers = (n_jobs > 1 and not uses_cluster()) or (n_jobs == 1 and isolate)
     sent: dict[str, Parcel] = {}
-    sources: dict[str, str] = {}
-    if in_workers:
-        for candidate in candidates:
-            sources |= candidate.origin
 
     def due(parcels: Parcels) -> Iterator[FoldTask]:
         """Missing cells, fold by fold; a fold is created when its first missing cell is due."""
@@ -311,7 +317,7 @@ def compare(
             record_lost_cell,
             isolate=isolate,
             time_limit=time_limit,
-            sources=sources,
+            sources=sources if in_workers else {},
         )
         with closing(work):
             for cell in work:
@@ -343,14 +349,6 @@ def compare(
             shared=shared,
         ),
     )
-
-
-def _find_shared(candidates: list[Candidate], data: RankingData) -> list[str]:
-    """Columns compared as scores that are features of the other rankers, if one is fitted."""
-    if all(isinstance(candidate.estimator, GivenScores) for candidate in candidates):
-        return []
-    names = data.feature_names or [str(j + 1) for j in range(data.n_features)]
-    return [name for name in score_columns(candidates) if name in names]
 
 
 def _check_limits(time_limit: float | None, isolate: bool, n_jobs: int | None) -> None:
@@ -441,3 +439,184 @@ def _find_finished(
             stacklevel=3,
         )
     return cells
+
+
+_COLUMNS = ("label", "qid", "features", "doc_id", "unjudged", "ignore")
+
+
+@dataclass(frozen=True, eq=False)
+class LearningCurve:
+    """Leaderboards by the number of training queries; ``print`` shows the means.
+
+    Attributes
+    ----------
+    sizes : ndarray of shape (n_sizes,), int64
+        Numbers of training queries in each fold, ascending.
+    boards : list of Leaderboard
+        One leaderboard per size, with the same rankers, measures and test queries.
+    """
+
+    sizes: NDArray[np.int64]
+    boards: list[Leaderboard]
+
+    @property
+    def rankers(self) -> list[str]:
+        """Names of the rankers, best first at the largest size."""
+        return [row["ranker"] for row in self.boards[-1].rows()]
+
+    @property
+    def measure(self) -> str:
+        """Name of the first measure."""
+        return self.boards[-1].measures[0]
+
+    def means(self, measure: str | None = None) -> dict[str, Float64Array]:
+        """Mean of every ranker at every size, arrays of shape (n_sizes,).
+
+        Means are NaN if a ranker did not finish.
+
+        Parameters
+        ----------
+        measure : str, optional
+            Measure of the leaderboards; None: the first.
+        """
+        return {name: rows[:, 0] for name, rows in self._rows(measure).items()}
+
+    def intervals(self, measure: str | None = None) -> dict[str, Float64Array]:
+        """Student's t interval of each mean over test queries, arrays of shape (n_sizes, 2).
+
+        The interval is for the drawn training queries and does not include the variation over other
+        draws. All rankers and sizes share the test queries, so differences are more certain than
+        the intervals suggest; the leaderboards test the differences.
+
+        Parameters
+        ----------
+        measure : str, optional
+            Measure of the leaderboards; None: the first.
+        """
+        return {name: rows[:, 1:] for name, rows in self._rows(measure).items()}
+
+    def _rows(self, measure: str | None) -> dict[str, Float64Array]:
+        """Mean and interval by ranker, arrays of shape (n_sizes, 3)."""
+        tables = [{row["ranker"]: row for row in board.rows(measure)} for board in self.boards]
+        ends = ("mean", "low", "high")
+        return {
+            name: np.array([[table[name][what] for what in ends] for table in tables], dtype=float)
+            for name in self.rankers
+        }
+
+    def __str__(self) -> str:
+        names = ["training queries", *self.rankers]
+        columns = [self.sizes.tolist(), *(np.round(v, 4) for v in self.means().values())]
+        texts = [
+            [name, *(f"{v:.4f}" if isinstance(v, float) else str(v) for v in column)]
+            for name, column in zip(names, columns, strict=True)
+        ]
+        widths = [max(map(len, column)) for column in texts]
+        lines = (
+            "  ".join(f"{text:>{width}}" for text, width in zip(line, widths, strict=True))
+            for line in zip(*texts, strict=True)
+        )
+        return join_lines([self.measure, *lines])
+
+
+def learning_curve(
+    rankers: Any,
+    data: RankingData | Fold | FoldedData | Sequence[Fold] | Any,
+    sizes: Sequence[int],
+    *,
+    cv: Any = None,
+    random_state: int = 0,
+    progress: Progress | None = None,
+    **options: Any,
+) -> LearningCurve:
+    """Compare rankers on growing sets of training queries, with the same test queries.
+
+    Parameters
+    ----------
+    rankers : registry key, estimator or scores, sequence of them, or mapping from name to them
+        As in :func:`compare`.
+    data : frame, RankingData, Fold, FoldedData or sequence of Fold
+        As in :func:`compare`.
+    sizes : sequence of int >= 1
+        Numbers of training queries, at most those of the smallest training part. A larger set
+        contains the smaller ones.
+    cv : int, splitter or iterable of splits, optional
+        As in :func:`compare`.
+    random_state : int, default=0
+        Seed for drawing the queries of each fold, and for :func:`compare`.
+    progress : callable, optional
+        Called as ``progress(done, total, cell)`` after each cell of any size.
+    **options
+        Other options of :func:`compare`, such as ``measures``, ``store`` and ``n_jobs``.
+
+    Returns
+    -------
+    LearningCurve
+
+    Raises
+    ------
+    ValueError, TypeError
+        If a size is below 1 or above the number of training queries of a fold, or as in
+        :func:`compare`.
+
+    Notes
+    -----
+    The validation part stays complete at every size, so its queries must be judged as well. There
+    are ``len(sizes)`` times as many cells as in :func:`compare`. With a ``store``, only missing
+    cells are computed.
+
+    Examples
+    --------
+    >>> from rankwise.datasets import load_dataset
+    >>> from rankwise.selection import learning_curve
+    >>> folds = load_dataset("lambdarank")
+    >>> curve = learning_curve("ridge", folds, [10, 40], measures="AP", isolate=False)
+    >>> curve.sizes.tolist(), bool(curve.means()["ridge"][1] > curve.means()["ridge"][0])
+    ([10, 40], True)
+    """
+    columns = {name: options.pop(name) for name in _COLUMNS if name in options}
+    candidates = convert_to_candidates(rankers, random_state=random_state)
+    data = convert_to_judged(
+        data,
+        score_columns=score_columns(candidates),
+        categories=any(takes_categories(candidate.estimator) for candidate in candidates),
+        **columns,
+    )
+    folds = convert_to_folds(data, cv, random_state=random_state)
+    checked = _check_sizes(sizes, min(fold.train.n_queries for fold in folds))
+    boards: list[Leaderboard] = []
+
+    def note(done: int, total: int, cell: FoldResult) -> None:
+        if progress is not None:
+            progress(done + total * len(boards), total * len(checked), cell)
+
+    for size in checked.tolist():
+        part = _limit_queries(folds, size, random_state)
+        board = compare(rankers, part, random_state=random_state, progress=note, **options)
+        boards.append(board)
+    return LearningCurve(checked, boards)
+
+
+def _check_sizes(sizes: Sequence[int], n_queries: int) -> NDArray[np.int64]:
+    """Check the sizes; return them ascending, without repetitions."""
+    given = np.unique(np.asarray(sizes))
+    is_whole = given.dtype.kind in "iu" and given.size > 0
+    if not is_whole or given[0] < 1 or given[-1] > n_queries:
+        raise ArgumentError(
+            "sizes",
+            f"must be whole numbers from 1 to {n_queries}, the training queries of the smallest "
+            f"fold, got {list(sizes)}.",
+        )
+    return given.astype(np.int64)
+
+
+def _limit_queries(folds: FoldedData, size: int, random_state: int) -> FoldedData:
+    """The same folds with ``size`` training queries each."""
+
+    def make(i: int) -> Fold:
+        fold = folds[i]
+        order = np.random.default_rng([random_state, i]).permutation(fold.train.n_queries)
+        train = fold.train.queries(np.sort(order[:size]))
+        return Fold(train, fold.vali, fold.test, fold.name)
+
+    return FoldedData(folds.name, folds.fold_names, make)

@@ -7,6 +7,7 @@ import io
 import json
 import math
 from collections.abc import Mapping
+from copy import deepcopy
 from dataclasses import asdict, fields
 from functools import cached_property
 from pathlib import Path
@@ -43,7 +44,6 @@ from rankwise.selection.cells.result_store import (
 from rankwise.selection.standing import (
     NO_VALUE,
     OF_DIFFERENCE,
-    Standing,
     describe_columns,
     fit_width,
     format_or_dash,
@@ -286,23 +286,43 @@ class Leaderboard:
         Returns
         -------
         list of dict
-            ``rank`` (1-based; None if a fold is missing), ``ranker``, ``status``, ``message``;
-            ``measures``: by name a dict of ``counted`` (queries that count), ``undefined`` (why
-            none counts), ``unjudged`` (see :meth:`unjudged`), ``rank`` by this measure, ``mean``,
-            ``adjusted_mean`` (orders the rows if values are missing), ``low``, ``high``,
-            ``folds`` (mean of every fold), ``diff`` (to this measure's best), ``diff_low``,
-            ``diff_high``, ``p``, ``p_corrected``, ``separable``, ``effect``, ``wins``, ``ties``,
-            ``losses``, ``skewness``, ``rank_low``, ``rank_high``, ``letters``, all as in
-            ``rankwise.selection.standing.Standing``; the same at the top level for ``measure``;
-            ``against_baseline``: by measure the dict of ``diff`` ... ``losses`` to the baseline,
-            empty if no baseline finished; ``fit_seconds``, ``predict_seconds``, ``memory_bytes``
-            (medians over folds), ``n_settings`` (settings tried in a fold), ``chosen`` (by fold),
-            ``notes``. Missing values are None.
+            ``rank`` (from 1; None if a fold is missing), ``ranker``, ``status``, ``message``;
+            ``measures``: by name a dict of the statistics below; the same at the top level for
+            ``measure``; ``against_baseline``: by measure the dict of ``diff`` ... ``losses`` to the
+            baseline, empty if no baseline finished; ``fit_seconds``, ``predict_seconds``,
+            ``memory_bytes`` (medians over folds), ``n_settings`` (settings tried in a fold),
+            ``chosen`` (by fold), ``notes``. Missing values are None.
+
+        Notes
+        -----
+        The statistics of a measure:
+
+        - ``counted``: number of queries that count; ``undefined``: why none does; ``unjudged``:
+          see :meth:`unjudged`;
+        - ``rank`` by this measure; ``mean`` of the fold means, with its t interval ``low`` to
+          ``high``; ``folds``: mean of every fold;
+        - ``adjusted_mean``: the mean over the queries of all rankers that a fit of value = query +
+          ranker expects; it orders the table, and equals ``mean`` unless some ranker lacks values;
+        - ``diff``: mean difference to the best by this measure, with its joint interval
+          ``diff_low`` to ``diff_high`` over all pairs of rankers; the best itself has the
+          difference 0, no interval, and None below;
+        - ``p``, ``p_corrected``: p-values of the paired test against the best, uncorrected and
+          corrected for all pairs; ``separable``: whether ``p_corrected`` is below 1 - confidence;
+        - ``effect``: Cohen's d of the paired differences to the best; ``wins``, ``ties``,
+          ``losses``: numbers of queries on which the ranker is better than, equal to and worse than
+          the best;
+        - ``skewness``: largest skewness of the ranker's mean and of its mean differences to others,
+          beyond its standard error: from 0.3 on, tests and intervals err too often;
+        - ``rank_low``, ``rank_high``: joint interval of the rank, see
+          :func:`rankwise.metrics.significance.rank_intervals`; None with the correction
+          "benjamini-hochberg", which leaves it open;
+        - ``letters``: rankers that share a letter are not separable from each other; all other
+          pairs are.
         """
         name = self._name(measure)
 
         def place(ranker: str) -> tuple[float, str]:
-            return self._standings[name][ranker].rank or math.inf, ranker
+            return self._standings[name][ranker]["rank"] or math.inf, ranker
 
         return [self._row(ranker, name) for ranker in sorted(self.rankers, key=place)]
 
@@ -425,11 +445,11 @@ class Leaderboard:
         return {name: int((unknown | ~np.isnan(v).all(axis=0)).sum()) for name, v in values.items()}
 
     @cached_property
-    def _standings(self) -> dict[str, dict[str, Standing]]:
+    def _standings(self) -> dict[str, dict[str, dict[str, Any]]]:
         return self._standings_against(None)
 
     @cached_property
-    def _against_baseline(self) -> dict[str, dict[str, Standing]]:
+    def _against_baseline(self) -> dict[str, dict[str, dict[str, Any]]]:
         """Standings against the baseline by measure; empty without a finished baseline."""
         baseline = self.settings.baseline
         return self._standings_against(baseline) if self._complete.get(baseline or "") else {}
@@ -441,7 +461,7 @@ class Leaderboard:
             for ranker in self.rankers
         }
 
-    def _standings_against(self, baseline: str | None) -> dict[str, dict[str, Standing]]:
+    def _standings_against(self, baseline: str | None) -> dict[str, dict[str, dict[str, Any]]]:
         return {
             name: standings(
                 self.per_query(name),
@@ -469,11 +489,11 @@ class Leaderboard:
                 "counted": self.n_counted(name),
                 "undefined": self.why_undefined(name),
                 "unjudged": self.unjudged(ranker, name),
-                **asdict(self._standings[name][ranker]),
+                **deepcopy(self._standings[name][ranker]),
             }
             for name in self.measures
         }
-        doubts = self._doubts if self._standings[measure][ranker].rank else []
+        doubts = self._doubts if by_measure[measure]["rank"] else []
         return {
             "ranker": ranker,
             "status": worst.status,
@@ -481,7 +501,7 @@ class Leaderboard:
             **by_measure[measure],
             "measures": by_measure,
             "against_baseline": {
-                name: {what: getattr(by_ranker[ranker], what) for what in OF_DIFFERENCE}
+                name: {what: by_ranker[ranker][what] for what in OF_DIFFERENCE}
                 for name, by_ranker in self._against_baseline.items()
             },
             "fit_seconds": _median([c.fit_seconds for c in cells]),
@@ -497,7 +517,7 @@ class Leaderboard:
         """Notes on measures whose values are too skewed for the tests."""
         method, found = self.settings.test, []
         for name in self.measures:
-            known = [row.skewness for row in self._standings[name].values()]
+            known = [row["skewness"] for row in self._standings[name].values()]
             largest = max((value for value in known if value is not None), default=0.0)
             if largest > most_skewed(method, self.n_counted(name)):
                 found.append(_DOUBTS.get(method, _DOUBT).format(name, self.settings.unit, largest))

@@ -13,8 +13,8 @@ import numpy as np
 
 from rankwise.checks.exact_values import id_texts, warn_of_missing_words
 from rankwise.datasets.readers.delimited import DelimitedFile
-from rankwise.datasets.readers.file_formats import is_json
-from rankwise.datasets.readers.tables import PARQUET, read_parquet
+from rankwise.datasets.readers.file_formats import is_binary_table, is_json
+from rankwise.datasets.readers.tables import is_stored, open_stored
 from rankwise.datasets.readers.text_columns import read_cells
 from rankwise.datasets.readers.textfiles import check_line_ends, open_text
 from rankwise.datasets.table_columns import ALL_DOCUMENT_NAMES, ALL_QUERY_NAMES
@@ -56,10 +56,13 @@ class CellTable:
         for row, cell in enumerate(self.columns[name]):
             value = math.nan if _is_empty(cell) else self._number(cell)
             if value is None or math.isinf(value):
+                commas = ""
+                if self.decimal == "." and _has_comma(cell):
+                    commas = f" If commas are decimal marks, pass {setting('decimal', ',')}."
                 raise ValueError(
                     f"{self.where(row)}: {str(cell)!r} in column {name!r} is not a finite number "
                     f"(such as 0{self.decimal}5, without marks for thousands or percent)."
-                    f"{self._describe_commas(cell)} Leave cells without a value empty, or leave "
+                    f"{commas} Leave cells without a value empty, or leave "
                     f"out columns that hold no scores with {setting('ignore', [name])}."
                 )
             found[row] = value
@@ -87,11 +90,6 @@ class CellTable:
         except (TypeError, ValueError):
             return None
 
-    def _describe_commas(self, cell: Any) -> str:
-        if self.decimal == "." and _has_comma(cell):
-            return f" If commas are decimal marks, pass {setting('decimal', ',')}."
-        return ""
-
 
 def is_index_of_names(index: Any) -> bool:
     """Whether an index of pandas says more than the place of a row."""
@@ -100,13 +98,6 @@ def is_index_of_names(index: Any) -> bool:
     if dtype is None or names is None:
         return False
     return any(name is not None for name in names) or dtype.kind not in "iu"
-
-
-def add_index(frame: Any) -> Any:
-    """A frame of pandas with its index as columns, if that names rows."""
-    if hasattr(frame, "reset_index") and is_index_of_names(getattr(frame, "index", None)):
-        return frame.reset_index()
-    return frame
 
 
 def _has_comma(cell: Any) -> bool:
@@ -138,8 +129,8 @@ def read_file_cells(path: Path, sep: str | None, decimal: str | None = None) -> 
     """
     file = open_text(path)
     head = file.read(file.start, file.start + (1 << 16))
-    if head.startswith(b"PAR1") or path.suffix in PARQUET:
-        return read_frame_cells(wrap_frame(read_parquet(path)), decimal)
+    if is_stored(path) or is_binary_table(head):
+        return read_frame_cells(wrap_frame(open_stored(path).read()), decimal)
     check_line_ends(path, head)
     if is_json(head):
         raise ValueError(
@@ -245,7 +236,9 @@ def read_score_table(
         except ValueError as error:
             said = str(error)
             raise ValueError(said if str(path) in said else f"{path}: {said}") from None
-    frame = wrap_frame(add_index(scores))
+    if hasattr(scores, "reset_index") and is_index_of_names(getattr(scores, "index", None)):
+        scores = scores.reset_index()  # of pandas: it names rows
+    frame = wrap_frame(scores)
     if frame is None:
         raise TypeError(
             "scores must be the path of a table, a frame or a mapping from systems to values, "
@@ -304,7 +297,10 @@ def _read_long(
             if seen[place] >= 0:
                 raise ValueError(
                     f"{table.where(row)}: {name!r} has a value for {of_unit[row]!r} already "
-                    f"({table.where(int(seen[place]))}). {_how_to_repeat()}"
+                    f"({table.where(int(seen[place]))}). Name the column of seeds or other runs "
+                    f"with {setting('run')}, or further columns of the unit with "
+                    f"{setting('unit')}; {setting('run', False)} averages repeated values that are "
+                    "independent of each other."
                 )
             seen[place] = row
         for measure in measures:
@@ -328,14 +324,6 @@ def _number_repeats(systems: list[str], units: list[str], names: ScoreColumns) -
         counts[place] = counts.get(place, 0) + 1
         found.append(str(counts[place]))
     return found
-
-
-def _how_to_repeat() -> str:
-    return (
-        f"Name the column of seeds or other runs with {setting('run')}, or further columns of the "
-        f"unit with {setting('unit')}; {setting('run', False)} averages repeated values that are "
-        "independent of each other."
-    )
 
 
 def _read_wide_columns(table: CellTable, names: ScoreColumns) -> ScoreTable:
@@ -400,7 +388,12 @@ def _read_mapping(scores: Mapping[Any, Any]) -> ScoreTable:
         raise ValueError("scores must name at least one system, got none.")
     systems = id_texts(scores, "systems", "system {}".format)
     # A series of pandas pairs values by its index, as everywhere in pandas.
-    scores = {name: row.to_dict() if _has_labels(row) else row for name, row in scores.items()}
+    scores = {
+        name: row.to_dict()
+        if hasattr(row, "to_dict") and is_index_of_names(getattr(row, "index", None))
+        else row
+        for name, row in scores.items()
+    }
     if all(isinstance(row, Mapping) for row in scores.values()):
         units = list(dict.fromkeys(unit for row in scores.values() for unit in row))
         names = id_texts(units, "units", "unit {}".format)
@@ -532,11 +525,6 @@ def _check_hold_scores(table: CellTable, columns: Sequence[str], what: str, argu
             f"scores. Leave out with {setting('ignore', wrong)}, or name the {what} with "
             f"{setting(argument)}."
         )
-
-
-def _has_labels(values: Any) -> bool:
-    """Whether values are a series of pandas with an index that names them."""
-    return hasattr(values, "to_dict") and is_index_of_names(getattr(values, "index", None))
 
 
 def _mean_of_known(values: Float64Array) -> Float64Array:

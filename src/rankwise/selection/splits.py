@@ -13,7 +13,7 @@ from sklearn.model_selection import BaseCrossValidator, check_cv
 from sklearn.utils import check_random_state
 
 from rankwise.checks.rows import routing_hint
-from rankwise.datasets.data import Fold, FoldedData, RankingData
+from rankwise.datasets.data import Fold, FoldedData, RankingData, leave_out
 from rankwise.datasets.table_columns import is_frame
 from rankwise.groups import QueryGroups
 from rankwise.typing import ArrayLike, Int64Array
@@ -253,19 +253,6 @@ def convert_to_judged(
             "parts of folds themselves: RankingData.mark_unjudged."
         )
     return data.mark_unjudged(unjudged)
-
-
-def leave_out(data: Any, names: Sequence[str]) -> Any:
-    """Judged rows or folds without some features, see :meth:`RankingData.without_features`."""
-    if isinstance(data, RankingData):
-        left = names if isinstance(names, str) else [n for n in names if n not in data.left_out]
-        return data.without_features(left) if left else data
-    if isinstance(data, Fold):
-        parts = {what: getattr(data, what) for what in ("train", "vali", "test")}
-        return replace(data, **{w: p and leave_out(p, names) for w, p in parts.items()})
-    if isinstance(data, FoldedData):
-        return replace(data, make=lambda i: leave_out(data.make(i), names))
-    return [leave_out(fold, names) for fold in data] if _are_folds(data) else data
 
 
 def convert_to_folds(

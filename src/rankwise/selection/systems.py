@@ -187,7 +187,12 @@ def evaluate_systems(
         info, cells = _evaluate_rows(known, data, measurement)
     return Leaderboard(
         measures={name: str(measure) for name, measure in measurement.named.items()},
-        rankers={name: _describe_system(system) for name, system in known.items()},
+        rankers={
+            name: system.describe()
+            if isinstance(system, GivenScores)
+            else " ".join(repr(unfreeze(system)).split())
+            for name, system in known.items()
+        },
         fold_infos=[info],
         cells=cells,
         settings=replace(settings, data=getattr(data, "name", "judgements")),
@@ -282,12 +287,6 @@ def _system(name: str, system: Any) -> Any:
     if hasattr(system, "predict"):
         return FrozenEstimator(unfreeze(system))
     return ArrayScores(exact_float64(system, f"scores of {name!r}"))
-
-
-def _describe_system(system: Any) -> str:
-    if isinstance(system, GivenScores):
-        return system.describe()
-    return " ".join(repr(unfreeze(system)).split())
 
 
 def _evaluate_runs(

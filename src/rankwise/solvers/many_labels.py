@@ -1,7 +1,5 @@
 """Least squares for many labels: sums of rows, one factorisation, label axes, sparse codes.
 
-Statistics of rows with many labels for least squares, as sums that add and subtract.
-
 With ``Z = [1 X]`` and row weights W, the statistics are ``Z'WZ``, ``Z'WY`` and, on request,
 ``Y'WY``. The statistics of a training part are those of all rows minus those of the held-out rows.
 Many splits of the same rows thus cost one full pass and one small pass per split.
@@ -9,12 +7,11 @@ Many splits of the same rows thus cost one full pass and one small pass per spli
 Complexity: for N rows with p features and b labels per row, O(N p^2 + N p b) on dense rows. On
 sparse rows with a non-zero features each, O(N (a^2 + a b)).
 
-Ridge regression of many outputs on the same rows: one factorisation for all of them.
-
-Minimises ``sum_i w_i |t_i - [1 x_i] B|^2 + alpha |B|^2``: the constant is penalised like every
-other coefficient, as in [1]_. ``B = (Z'WZ + alpha I)^-1 Z'WT`` for ``Z = [1 X]``; if there are
-fewer rows than columns, the system of the rows is solved, ``B = Z'V (V Z Z' V + alpha I)^-1 V T``
-with ``V = W^(1/2)``.
+Ridge regression of many outputs takes one factorisation. It minimises
+``sum_i w_i |t_i - [1 x_i] B|^2 + alpha |B|^2``: the constant is penalised like every other
+coefficient, as in [1]_. ``B = (Z'WZ + alpha I)^-1 Z'WT`` for ``Z = [1 X]``; if there are fewer rows
+than columns, the system of the rows is solved, ``B = Z'V (V Z Z' V + alpha I)^-1 V T`` with
+``V = W^(1/2)``.
 
 If there are more rows than columns and dense X has a column far from zero, its means mu are
 subtracted. An offset then loses no precision. With ``A = X'WX + alpha I`` of the centred rows, s
@@ -28,18 +25,16 @@ vanishes v becomes the part of mu in the null space of A. Sparse rows are not ce
 Complexity: O(p^3 + p^2 M) beside the statistics, for p columns and M outputs; each further
 penalty O(p^2 M) once :class:`RidgePath` has the eigenvectors.
 
-Principal axes of labels: the leading right singular vectors of ``W^(1/2) (Y - 1 o')``.
+Principal axes of labels are the leading right singular vectors of ``W^(1/2) (Y - 1 o')``. Up to a
+few thousand labels, the axes are computed as eigenvectors of the K x K products, which are cheap
+for sparse rows. For more labels, a random subspace is iterated [2]_. Y then stays sparse and no
+array larger than N x (M + 10) or K x (M + 10) is held.
 
-Up to a few thousand labels, the axes are computed as eigenvectors of the K x K products, which are
-cheap for sparse rows. For more labels, a random subspace is iterated [2]_. Y then stays sparse and
-no array larger than N x (M + 10) or K x (M + 10) is held.
-
-Sparse label vectors from codes, many rows at a time.
-
-In each step of CoSaMP, the 2s labels with the largest ``|P' residual|`` join the support. Least
-squares is solved on the support, and the s largest values stay. Steps end when the residual no
-longer falls. If a support has more labels than there are codes, or linearly dependent labels, the
-minimum-norm solution is taken. Matching pursuit adds one label per step.
+Sparse label vectors are decoded many rows at a time. In each step of CoSaMP, the 2s labels with the
+largest ``|P' residual|`` join the support. Least squares is solved on the support, and the s
+largest values stay. Steps end when the residual no longer falls. If a support has more labels than
+there are codes, or linearly dependent labels, the minimum-norm solution is taken. Matching pursuit
+adds one label per step.
 
 Complexity: O(K M + s^2 M + s^3) per row and step for K labels and M codes.
 

@@ -1,7 +1,4 @@
-"""CheckedStream: a stream whose chunks are validated like the rows of ``fit``.
-
-Columns of chunks, matched by name as concatenating frames would.
-"""
+"""A stream whose chunks are validated like the rows of ``fit``, and matched by column names."""
 
 from __future__ import annotations
 

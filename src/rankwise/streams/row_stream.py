@@ -1,11 +1,7 @@
-"""Streams of judged rows that need not fit in memory, read chunk by chunk.
+"""Streams of judged rows that need not fit in memory: frames, Parquet files, text, chunks.
 
 Closed-form rankers accept a stream instead of ``X``: ``ranker.fit(stream(source))``. Leave out
 ``y``, because the chunks contain labels, query ids and weights.
-
-Sources of streams: rows in memory, Parquet files, iterables of chunks.
-
-Streams of text files: delimited tables, and LETOR lines that need no label.
 """
 
 from __future__ import annotations
@@ -24,14 +20,13 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from rankwise.checks.exact_values import LARGEST_EXACT, RowError
-from rankwise.checks.text_categories import category_frame
+from rankwise.checks.text_categories import SAMPLE_ROWS, category_frame
 from rankwise.datasets.data import RankingData
 from rankwise.datasets.letor_text import doc_ids
 from rankwise.datasets.readers.delimited import (
     SIZES,
     DelimitedFile,
     FileColumns,
-    arrow_kinds,
     arrow_types,
     check_exact_cells,
     common_columns,
@@ -41,6 +36,7 @@ from rankwise.datasets.readers.delimited import (
     side_file,
     warn_of_unread,
 )
+from rankwise.datasets.readers.file_formats import TABLES
 from rankwise.datasets.readers.letor_parse import (
     BLOCK_BYTES,
     LetorOptions,
@@ -49,12 +45,12 @@ from rankwise.datasets.readers.letor_parse import (
     parse_lines,
 )
 from rankwise.datasets.readers.tables import (
-    TABLES,
+    ParquetTable,
     check_row_groups,
     delimiter_of,
-    is_parquet,
+    format_of_name,
+    is_stored,
     open_parquet,
-    sample_column,
     suffix_of,
     table_files,
     valid,
@@ -186,8 +182,10 @@ def stream(
         return InMemory(source, chunk_rows)
     roles = {"label": label, "qid": qid, "doc_id": doc_id, "sample_weight": sample_weight}
     columns = partial(Columns.of, **roles, features=features, ignore=ignore)
-    if _is_path(source):
-        if is_table_path(source, sep):
+    items = source if isinstance(source, list) and source else [source]
+    if all(isinstance(item, str | os.PathLike) for item in items):
+        first = Path(items[0])
+        if sep is not None or first.is_dir() or suffix_of(find_files(first)[0]) in TABLES:
             warn_of_unread(table_files(source, other=sep is not None))
             return table_stream(
                 source, columns, sep, dtype, chunk_rows, max_decompressed_bytes,
@@ -212,12 +210,6 @@ def stream(
     )
 
 
-def is_table_path(source: Any, sep: str | None) -> bool:
-    """Whether a path, pattern, folder or list of these contains tables instead of LETOR text."""
-    first = Path(source[0] if isinstance(source, list) else source)
-    return sep is not None or first.is_dir() or suffix_of(find_files(first)[0]) in TABLES
-
-
 def table_stream(
     source: Any,
     roles: Roles,
@@ -230,7 +222,12 @@ def table_stream(
 ) -> ParquetFiles | DelimitedFiles:
     """A stream of Parquet files, or of text files with columns."""
     paths = table_files(source, other=sep is not None)
-    if is_parquet(paths[0]):
+    if is_stored(paths[0]):
+        if format_of_name(paths[0]) != "parquet":
+            raise ValueError(
+                f"{paths[0]}: of binary tables, only Parquet files are read chunk by chunk. Read "
+                "it whole: stream(read_table(path))."
+            )
         return ParquetFiles.find(paths, roles, dtype, chunk_rows, max_decompressed_bytes)
     return DelimitedFiles.find(
         paths, sep, roles, dtype, max_decompressed_bytes, may_ignore=may_ignore
@@ -253,11 +250,6 @@ def _read_text(
     return read_letor(
         files, dtype=dtype, n_features=n_features, max_decompressed_bytes=max_decompressed_bytes
     )  # fmt: skip
-
-
-def _is_path(source: Any) -> bool:
-    paths = source if isinstance(source, list) and source else [source]
-    return all(isinstance(path, str | os.PathLike) for path in paths)
 
 
 # Role of each column in a table with columns of the given kinds.
@@ -321,12 +313,16 @@ class ParquetFiles(RowStream):
         for path in paths:
             with open_parquet(path) as file:
                 check_row_groups(path, file.metadata, max_decompressed_bytes)
-                with name_file_in_errors(path):
-                    files.append((path, arrow_kinds(file.schema_arrow)))
-                n_samples += file.metadata.num_rows
+            table = ParquetTable(path)
+            with name_file_in_errors(path):
+                files.append((path, table.kinds))
+            n_samples += table.num_rows
         found = FileColumns.join(files)
         with name_file_in_errors(paths[0]), name_sizes_in_errors(paths[0]):
-            columns = roles(found.kinds, sample=partial(sample_column, files=found.first))
+            columns = roles(
+                found.kinds,
+                sample=lambda name: ParquetTable(found.first[name]).head(name, SAMPLE_ROWS),
+            )
         found.check(columns)
         absolute = tuple(path.absolute() for path in paths)  # workers have their own folder
         return cls(absolute, columns, dtype, chunk_rows, n_samples)
@@ -499,22 +495,18 @@ class DelimitedFiles(RowStream):
         for path, flags in zip(self.paths, self.flags, strict=True):
             with name_file_in_errors(path):
                 file = DelimitedFile.of(path, self.delimiter, self.max_decompressed_bytes)
-                names = file.header()
+                names = file.header
             with file.name_in_errors(names):
                 types = arrow_types(replace(columns, flags=flags & {*columns.features}))
                 is_checked = False
                 for chunk in chunks_of(file.batches(types), columns, self.dtype):
-                    if not is_checked and _holds_large(chunk):  # rare, and costs a second reading
+                    known = [c for c in (chunk.y, chunk.sample_weight) if c is not None]
+                    is_large = any((np.abs(column) >= LARGEST_EXACT).any() for column in known)
+                    if is_large and not is_checked:  # rare, and costs a second reading
                         judged = replace(columns, features=[])
                         check_exact_cells(file, file.table(arrow_types(judged)), judged)
                         is_checked = True
                     yield chunk
-
-
-def _holds_large(chunk: Chunk) -> bool:
-    """Whether a chunk has labels or weights beyond the whole numbers of float64."""
-    values = (chunk.y, chunk.sample_weight)
-    return any(part is not None and (np.abs(part) >= LARGEST_EXACT).any() for part in values)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -82,15 +82,21 @@ def _items(where: str, values: Any) -> list[tuple[str, Any]]:
     return [(f"{where}[{number}]", item) for number, item in enumerate(values)]
 
 
-def _check_estimator(where: str, estimator: BaseEstimator) -> list[tuple[str, Any]]:
+def _check_estimator(where: str, estimator: Any) -> list[tuple[str, Any]]:
     rules = structure_of(type(estimator))
-    if rules:
-        _complete_parameters(estimator)
-    state: Any = estimator.__getstate__()
+    for name, parameter in signature(type(estimator)).parameters.items() if rules else ():
+        # A parameter that came after the version of the file has its default.
+        if name not in vars(estimator) and parameter.default is not Parameter.empty:
+            setattr(estimator, name, parameter.default)
+    state = estimator.__getstate__()
     if not rules:
         return _check_foreign(where, estimator, state)
     parameters = estimator._get_param_names()
-    _check_parameters(where, estimator)
+    if hasattr(estimator, "_parameter_constraints"):  # else it is the user's own class
+        try:
+            estimator._validate_params()
+        except (ValueError, TypeError) as error:
+            raise StructureError(f"{where} has a parameter out of range: {error}") from None
     # A user's class may lack some attributes of its base.
     is_own = type(estimator).__module__.partition(".")[0] == __name__.partition(".")[0]
     fitted = rules.keys() & state.keys() - {"n_features_in_", "feature_names_in_"}
@@ -100,22 +106,6 @@ def _check_estimator(where: str, estimator: BaseEstimator) -> list[tuple[str, An
     )
     others = [(f"{where}.{name}", item) for name, item in state.items() if name not in rules]
     return [*found, *others]
-
-
-def _complete_parameters(estimator: BaseEstimator) -> None:
-    """Set parameters that came after the version of the file to their defaults."""
-    for name, parameter in signature(type(estimator)).parameters.items():
-        if name not in vars(estimator) and parameter.default is not Parameter.empty:
-            setattr(estimator, name, parameter.default)
-
-
-def _check_parameters(where: str, estimator: Any) -> None:
-    if not hasattr(estimator, "_parameter_constraints"):  # of the user's own class
-        return
-    try:
-        estimator._validate_params()
-    except (ValueError, TypeError) as error:
-        raise StructureError(f"{where} has a parameter out of range: {error}") from None
 
 
 # Other libraries ----------------------------------------------------------------------------------

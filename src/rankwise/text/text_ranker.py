@@ -17,7 +17,7 @@ from rankwise.datasets.readers.trec import Qrels, Run
 from rankwise.features.query_scaling import QueryScaler
 from rankwise.groups import QueryGroups
 from rankwise.persistence import dump_bytes, load_bytes
-from rankwise.rankers.linear.rank_svm import RankSVM
+from rankwise.rankers.rank_svm import RankSVM
 from rankwise.runtime.array_folder import HEADER
 from rankwise.runtime.finite import restore_on_error
 from rankwise.runtime.messages import callers_level, check_choice

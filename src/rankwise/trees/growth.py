@@ -14,10 +14,17 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from rankwise.features.binning import find_bins
 from rankwise.kernels.tree_splits import UNSEEN
 from rankwise.row_order import scramble
 from rankwise.trees.node_splits import Criterion, Frontier, NodeRows, Splits, make_criterion
-from rankwise.trees.split_search import BinnedColumns, SortedColumns, bin_columns, sort_columns
+from rankwise.trees.split_search import (
+    BinnedColumns,
+    HistogramRows,
+    SortedColumns,
+    SortedRows,
+    sort_columns,
+)
 from rankwise.trees.tree import Tree
 from rankwise.typing import ArrayLike, Float64Array, FloatArray, Int64Array
 
@@ -69,7 +76,8 @@ def prepare(
         sizes = np.asarray(n_categories, dtype=np.int64)
     if method == "exact":
         return sort_columns(columns, sizes)
-    return bin_columns(columns, sizes, max_bins, weight)
+    binning = find_bins(columns, max_bins, weight, sizes)
+    return BinnedColumns(binning, binning.codes(columns), sizes)
 
 
 def grow(
@@ -140,7 +148,11 @@ def grow_from(
     depth = np.inf if limits.max_depth is None else limits.max_depth
     if weight is not None:
         weight = np.ascontiguousarray(weight, dtype=np.float64)
-    rows: NodeRows = prepared.rows(y, weight, rule, least, depth)
+    rows: NodeRows
+    if isinstance(prepared, SortedColumns):
+        rows = SortedRows(prepared, y, weight, rule, least)
+    else:
+        rows = HistogramRows(prepared, y, weight, rule, least, depth)
     grower = _Grower(rows, rule, limits, prepared.n_categories)
     root = grower.root(np.bincount(y, weight, n_classes).astype(np.float64))
     if limits.max_leaf_nodes is None:
@@ -161,7 +173,11 @@ class _Grower:
     counts: list[Float64Array] = field(default_factory=list)
     depths: list[NDArray[np.int32]] = field(default_factory=list)
     n_nodes: int = 0
-    divided: list[_Divided] = field(default_factory=list)
+    # Of nodes that were split together: their numbers, those of their children, the splits, and
+    # whether missing values go left.
+    divided: list[tuple[Int64Array, Int64Array, Splits, NDArray[np.bool_]]] = field(
+        default_factory=list
+    )
 
     def root(self, counts: Float64Array) -> Frontier:
         """Frontier that holds only the root."""
@@ -236,7 +252,7 @@ class _Grower:
         # If no row of a node misses the value, missing values follow the heavier child, left on
         # ties.
         to_left = np.where(splits.side >= 0, splits.side == 1, weights[:, 0] >= weights[:, 1])
-        self.divided.append(_Divided(parents, numbers, splits, to_left))
+        self.divided.append((parents, numbers, splits, to_left))
         impurity = self.criterion.impurity(counts.reshape(-1, counts.shape[2])).reshape(-1, 2)
         is_open = self._is_open(counts, impurity, depth)
         going_on = is_open.any(axis=1)
@@ -272,18 +288,16 @@ class _Grower:
         threshold, gain = np.full(n, np.nan), np.zeros(n)
         missing_left, n_codes = np.zeros(n, dtype=bool), np.zeros(n, dtype=np.int64)
         by_node: list[tuple[int, NDArray[np.int32]]] = []
-        for done in self.divided:
-            feature[done.parents] = done.splits.feature
-            threshold[done.parents] = done.splits.threshold
-            gain[done.parents] = done.splits.gain
-            left[done.parents], right[done.parents] = done.numbers.T
-            missing_left[done.parents] = done.missing_left
-            for i in np.flatnonzero(np.isnan(done.splits.threshold)):
-                marks = done.splits.marks[i, : self.n_categories[done.splits.feature[i]]]
-                goes_left = (marks == 1) | ((marks == UNSEEN) & done.missing_left[i])
+        for parents, numbers, splits, to_left in self.divided:
+            feature[parents], threshold[parents] = splits.feature, splits.threshold
+            gain[parents], missing_left[parents] = splits.gain, to_left
+            left[parents], right[parents] = numbers.T
+            for i in np.flatnonzero(np.isnan(splits.threshold)):
+                marks = splits.marks[i, : self.n_categories[splits.feature[i]]]
+                goes_left = (marks == 1) | ((marks == UNSEEN) & to_left[i])
                 codes = np.flatnonzero(goes_left).astype(np.int32)
-                by_node.append((int(done.parents[i]), codes))
-                n_codes[done.parents[i]] = len(codes)
+                by_node.append((int(parents[i]), codes))
+                n_codes[parents[i]] = len(codes)
         # Splits were recorded in the order of growth; the arrays go by node.
         by_node.sort(key=lambda entry: entry[0])
         return Tree(
@@ -292,16 +306,6 @@ class _Grower:
             np.concatenate([np.empty(0, np.int32), *(codes for _, codes in by_node)]),
             np.concatenate(self.counts), gain, np.concatenate(self.depths),
         )  # fmt: skip
-
-
-@dataclass(frozen=True)
-class _Divided:
-    """Nodes that were split together: node numbers, child numbers and splits."""
-
-    parents: Int64Array
-    numbers: Int64Array
-    splits: Splits
-    missing_left: NDArray[np.bool_]
 
 
 def _draw(keys: NDArray[np.uint64], n_features: int, most: int) -> NDArray[np.bool_]:

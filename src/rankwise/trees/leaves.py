@@ -1,4 +1,4 @@
-"""Predictions of a leaf from its class weights, and distances between ranks.
+"""Predictions of leaves from their class weights, and their sums over many trees.
 
 With class weights ``n_j`` in a leaf, the rules predict
 
@@ -7,10 +7,9 @@ With class weights ``n_j`` in a leaf, the rules predict
 - mean: the number of thresholds 0.5, 1.5, ... that the mean class number reaches;
 - probabilities: the smallest ``k`` that minimises ``sum_j n_j d(k, j)`` for the tree's distance d.
 
-Sums over the leaves that rows reach in many trees, such as the class shares of a forest.
-
-Scoring tree by tree costs a call for each tree; here one call walks through all of them. Leaves are
-added in the order of the trees, so the sums have the bits of a loop over :meth:`Tree.apply`.
+Scoring a forest tree by tree costs a call for each tree; here one call walks through all of them.
+Leaves are added in the order of the trees, so the sums have the bits of a loop over
+:meth:`Tree.apply`.
 """
 
 from __future__ import annotations
@@ -27,6 +26,7 @@ from rankwise.kernels.ensemble_scores import add_leaf_rows
 from rankwise.losses.class_costs import BY_CLASS, cost_matrix
 from rankwise.runtime.jit import numba_is_imported
 from rankwise.runtime.threads import thread_map
+from rankwise.trees.node_splits import check_distances
 from rankwise.trees.tree import Tree
 from rankwise.typing import ArrayLike, Float64Array, FloatArray, Int64Array
 
@@ -64,25 +64,7 @@ def distance_matrix(
     values: Any = rank_distance
     if callable(rank_distance):
         values = [[rank_distance(i, j) for j in range(n_classes)] for i in range(n_classes)]
-    distance = np.array(values, dtype=np.float64)
-    if distance.shape != (n_classes, n_classes):
-        raise ValueError(
-            f"rank_distance must have shape (n_classes, n_classes) = {(n_classes, n_classes)}, got "
-            f"{distance.shape}. Pass one row and column per class, declared ones among them."
-        )
-    steps = np.diff(np.where(np.isfinite(distance), distance, 0.0), axis=1)
-    if (
-        not np.isfinite(distance).all()
-        or (distance != distance.T).any()
-        or np.diagonal(distance).any()
-        or (np.triu(steps) < 0).any()  # away from the diagonal to the right,
-        or (np.tril(steps, -1) > 0).any()  # and to the left
-    ):
-        raise ValueError(
-            "rank_distance must be finite, symmetric, 0 for equal ranks, and must not fall as "
-            f"ranks move apart, got {distance.tolist()}."
-        )
-    return distance
+    return check_distances(values, n_classes, "rank_distance")
 
 
 def mean_ranks(weights: Float64Array) -> Float64Array:

@@ -133,9 +133,10 @@ def grow_models(
     models, weights = _models(X, y, weight, tree.apply(np.asarray(X, np.float32)), (feature, left,
                               right), prune)  # fmt: skip
     coef, intercept = np.zeros((n, X.shape[1])), np.zeros(n)
+    reached = np.zeros(n, dtype=bool)  # nodes that remain after pruning
     for leaf, path in _paths(feature, left, right):
         coef[leaf], intercept[leaf] = _smooth(models, weights, path, smoothing, X.shape[1])
-    reached = _find_reached(feature, left, right)
+        reached[path] = True
     number = np.cumsum(reached) - 1
     inner = feature[reached] != LEAF
     return ModelNodes(
@@ -184,22 +185,17 @@ def _models(
         if inner:
             errors[node] = errors[left[node]] + errors[right[node]]
             parameters[node] = parameters[left[node]] + parameters[right[node]] + 1
-            if not prune or not _is_better(models[node], errors[node], parameters[node],
-                                           weights[node], deviation):  # fmt: skip
+            # A node's model is kept if it is expected to err no more than its subtree.
+            model, total = models[node], weights[node]
+            of_model = np.sqrt(model.sse / total) * penalty(total, model.n_parameters)
+            of_tree = np.sqrt(errors[node] / total) * penalty(total, parameters[node])
+            is_better = of_model <= of_tree or of_model < NEGLIGIBLE * deviation
+            if not prune or not is_better:
                 continue
             feature[node] = LEAF
             below[node] = models[node].features
         errors[node], parameters[node] = models[node].sse, models[node].n_parameters
     return models, weights
-
-
-def _is_better(
-    model: NodeRegression, error: float, parameters: float, n: float, deviation: float
-) -> bool:
-    """Whether a node's model is expected to err no more than its subtree."""
-    of_model = np.sqrt(model.sse / n) * penalty(n, model.n_parameters)
-    of_tree = np.sqrt(error / n) * penalty(n, parameters)
-    return bool(of_model <= of_tree or of_model < NEGLIGIBLE * deviation)
 
 
 def penalty(n: float, parameters: float) -> float:
@@ -279,14 +275,6 @@ def _paths(feature: Int64Array, left: Int64Array, right: Int64Array) -> list[tup
         else:
             todo += [[*path, int(left[node])], [*path, int(right[node])]]
     return paths
-
-
-def _find_reached(feature: Int64Array, left: Int64Array, right: Int64Array) -> Any:
-    """Nodes that remain after pruning."""
-    reached = np.zeros(len(feature), dtype=bool)
-    for _, path in _paths(feature, left, right):
-        reached[path] = True
-    return reached
 
 
 def _smooth(

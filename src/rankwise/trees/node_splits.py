@@ -1,6 +1,7 @@
-"""Impurities of a node: how far its rows are from all having the same class.
+"""Nodes that are candidates for splitting: impurities, best splits, and nominal columns.
 
-With class weights ``N_k`` (k = 0 ... K-1), their sum N and ``C_k`` the weight of classes up to k:
+The impurity of a node says how far its rows are from all having the same class. With class weights
+``N_k`` (k = 0 ... K-1), their sum N and ``C_k`` the weight of classes up to k:
 
 - "rank" [1]_: the sum of rank distances over all pairs of rows,
   ``I = sum_{i<j} (j - i) N_i N_j = sum_{k<K-1} C_k (N - C_k)``;
@@ -17,10 +18,6 @@ separates. It is positive unless all these distances are 0 (Theorem 1 of [1]_).
 References
 ----------
 .. [1] Liu, Pan & Wang, "New rank learning algorithm" (2007).
-
-Nodes that are candidates for splitting, and the splits found for them.
-
-Nominal columns: codes of the rows, and the best subset split of every node.
 """
 
 from __future__ import annotations
@@ -105,33 +102,30 @@ def make_criterion(criterion: str | ArrayLike, n_classes: int) -> Criterion:
             )
         ranks = np.arange(n_classes, dtype=np.float64)
         return Criterion(CRITERIA[criterion], np.abs(np.subtract.outer(ranks, ranks)))
-    distances = np.ascontiguousarray(criterion, dtype=np.float64)
-    _check_distances(distances, n_classes)
-    return Criterion(DISTANCES, distances)
+    return Criterion(DISTANCES, check_distances(criterion, n_classes, "criterion as a matrix"))
 
 
-def _check_distances(D: Float64Array, n_classes: int) -> None:
-    """Raise if D is not a matrix of rank distances."""
-    if D.shape != (n_classes, n_classes):
+def check_distances(values: Any, n_classes: int, name: str) -> Float64Array:
+    """Matrix of rank distances; ValueError, which calls it ``name``, if it breaks their rules."""
+    distances = np.array(values, dtype=np.float64, order="C")
+    if distances.shape != (n_classes, n_classes):
         raise ValueError(
-            f"criterion as a matrix must have a row and a column for each of the {n_classes} "
-            f"classes, got shape {D.shape}."
+            f"{name} must have shape (n_classes, n_classes) = {(n_classes, n_classes)}, got "
+            f"{distances.shape}. Pass one row and column per class, declared ones among them."
         )
-
-    def rule(holds: Any, what: str) -> None:
-        if not np.all(holds):
-            raise ValueError(
-                f"criterion as a matrix of rank distances must be {what}. "
-                "Take np.abs(i - j) of the class numbers, or a power of it."
-            )
-
-    rule(np.isfinite(D), "finite")
-    rule(np.diag(D) == 0, "zero on its diagonal")
-    rule(D == D.T, "symmetric")
-    i, j = np.indices((n_classes, max(0, n_classes - 1)))
-    # Steps to the right of the diagonal must not fall, those to its left must not rise.
-    rises = np.where(j >= i, 1, -1) * np.diff(D, axis=1)
-    rule(rises >= 0, "non-decreasing away from its diagonal")
+    steps = np.diff(np.where(np.isfinite(distances), distances, 0.0), axis=1)
+    if (
+        not np.isfinite(distances).all()
+        or (distances != distances.T).any()
+        or np.diagonal(distances).any()
+        or (np.triu(steps) < 0).any()  # away from the diagonal to the right,
+        or (np.tril(steps, -1) > 0).any()  # and to the left
+    ):
+        raise ValueError(
+            f"{name} must be finite, symmetric, 0 for equal ranks, and must not fall as ranks move "
+            f"apart, got {distances.tolist()}. Take abs(i - j) of the ranks, or a power of it."
+        )
+    return distances
 
 
 CHUNK_ROWS = 32_768  # number of rows, over whole nodes, that a thread processes at a time
@@ -173,13 +167,6 @@ class Frontier:
         places = np.full(self.is_open.shape, -1, dtype=np.int64)
         places[self.is_open] = np.arange(self.n_open)
         return places
-
-    def blocks(self, most: int) -> list[Frontier]:
-        """Yield consecutive parts of at most ``most`` pairs."""
-        if len(self.bounds) <= most:
-            return [self]
-        starts = range(0, len(self.bounds), most)
-        return [self.take(slice(start, start + most)) for start in starts]
 
     def take(self, pairs: Any) -> Frontier:
         """Select pairs."""
@@ -266,13 +253,14 @@ def run_over_nodes(work: Callable[[slice], Any], segments: Int64Array) -> None:
 def find_in_blocks(
     find: Callable[[Frontier, slice], Splits], frontier: Frontier, most: int
 ) -> Splits:
-    """Yield results of ``find`` for at most ``most`` pairs at a time, with node positions."""
+    """Results of ``find``, which takes at most ``most`` pairs and their positions at a time."""
+    if len(frontier.bounds) <= most:
+        return find(frontier, slice(0, frontier.n_open))
     parts, start = [], 0
-    for block in frontier.blocks(most):
+    for first in range(0, len(frontier.bounds), most):
+        block = frontier.take(slice(first, first + most))
         parts.append(find(block, slice(start, start + block.n_open)))
         start += block.n_open
-    if len(parts) == 1:
-        return parts[0]
     every = [_part(part, slice(None)) for part in parts]
     fields = {name: np.concatenate([part[name] for part in every]) for name in every[0]}
     return replace(parts[0], **fields)

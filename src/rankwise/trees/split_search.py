@@ -1,12 +1,11 @@
-"""Exact splits: every column is sorted once, and stays sorted within the nodes.
+"""Search for the best splits of nodes, in sorted columns or between bins.
 
-A level of the tree costs O(n_samples n_features): one scan and one stable partition of each sorted
-column. Four bytes a row and column are kept.
-
-Splits between bins, from the class weights of every bin of every column in each node.
-
-For each column, counting a node of m rows takes O(m), and searching it O(bins). If a node is
-counted together with its sibling, only the smaller of the two is counted.
+- Exact splits: every column is sorted once, and stays sorted within the nodes. A level of the tree
+  costs O(n_samples n_features): one scan and one stable partition of each sorted column. Four bytes
+  a row and column are kept.
+- Splits between bins, from the class weights of every bin of every column in each node. For each
+  column, counting a node of m rows takes O(m), and searching it O(bins). If a node is counted
+  together with its sibling, only the smaller of the two is counted.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rankwise.features.binning import Binning, find_bins, midpoints
+from rankwise.features.binning import Binning, midpoints
 from rankwise.kernels.tree_splits import (
     MISSING,
     NEW,
@@ -58,17 +57,6 @@ class SortedColumns:
     order: NDArray[np.uint32]
     nominal: NominalColumns
     n_categories: Int64Array  # (n_features,); 0 for ordered columns
-
-    def rows(
-        self,
-        y: NDArray[Any],
-        weight: Float64Array | None,
-        criterion: Criterion,
-        least: float,
-        max_depth: float,
-    ) -> SortedRows:
-        """Data that a tree over these rows is grown from."""
-        return SortedRows(self, y, weight, criterion, least)
 
 
 def sort_columns(X: FloatArray, n_categories: Int64Array) -> SortedColumns:
@@ -233,25 +221,6 @@ class BinnedColumns:
     binning: Binning
     codes: NDArray[np.uint8]  # (n_features, n_samples)
     n_categories: Int64Array  # (n_features,); 0 for ordered columns
-
-    def rows(
-        self,
-        y: NDArray[Any],
-        weight: Float64Array | None,
-        criterion: Criterion,
-        least: float,
-        max_depth: float,
-    ) -> HistogramRows:
-        """Training data for growing a tree on these rows."""
-        return HistogramRows(self, y, weight, criterion, least, max_depth)
-
-
-def bin_columns(
-    X: FloatArray, n_categories: Int64Array, max_bins: int, weight: Float64Array | None
-) -> BinnedColumns:
-    """Bin every column; see :func:`rankwise.features.binning.find_bins`."""
-    binning = find_bins(X, max_bins, weight, n_categories)
-    return BinnedColumns(binning, binning.codes(X), n_categories)
 
 
 class HistogramRows:

@@ -7,10 +7,6 @@ method ``encoded_rows(X)``.
 Rows are scored in the fastest of three ways: a walk from the root to a leaf of each tree, masks of
 open leaves, or NumPy for few rows. All add the leaves of a row in the order of the trees, so they
 return the same bits.
-
-Tree with node values, grown by this library or another one.
-
-Rows of a matrix in a given order, read block by block instead of copied.
 """
 
 from __future__ import annotations
@@ -316,7 +312,11 @@ def parents_first(tree: ScoreTree) -> ScoreTree:
         if len(asking) == 0:
             break
         levels.append(np.concatenate([tree.left[asking], tree.right[asking]]))
-    order = np.concatenate(levels)
+    return take_nodes(tree, np.concatenate(levels))
+
+
+def take_nodes(tree: ScoreTree, order: Int64Array) -> ScoreTree:
+    """The tree of some nodes alone, in this order; the children of a node are among them."""
     place = np.full(len(tree.feature), -1, dtype=np.int64)
     place[order] = np.arange(len(order))
     is_inner = tree.feature[order] >= 0
@@ -328,7 +328,7 @@ def parents_first(tree: ScoreTree) -> ScoreTree:
         right=np.where(is_inner, place[tree.right[order]], -1),
         missing_left=tree.missing_left[order],
         values=tree.values[order],
-        members={int(place[node]): sides for node, sides in tree.members.items()},
+        members={int(place[n]): sides for n, sides in tree.members.items() if place[n] >= 0},
         cover=None if tree.cover is None else tree.cover[order],
         gain=None if tree.gain is None else tree.gain[order],
         zero_missing=None if tree.zero_missing is None else tree.zero_missing[order],
@@ -569,8 +569,9 @@ class LeafMasks:
         named, place = np.unique(columns, return_inverse=True)
         threshold = trees.threshold[inner].copy()
         nominal = kind[inner] == 2
-        categories = _CategorySides.of(trees, inner[nominal], place[nominal], len(named))
-        threshold[nominal] = categories.starts
+        listed_indptr, listed, threshold[nominal], goes_left = _category_sides(
+            trees, inner[nominal], place[nominal], len(named)
+        )
 
         dtype = np.uint32 if count[trees.indptr[:-1]].max() <= 32 else np.uint64
         left = trees.indptr[tree[inner]] + trees.left[inner]
@@ -579,9 +580,8 @@ class LeafMasks:
         ends = np.searchsorted(group, np.arange(3 * trees.n_trees + 1))
         bounds = ends[3 * np.arange(trees.n_trees)[:, None] + np.arange(4)]
         return cls(
-            named // 2, categories.indptr, categories.listed, place[split].astype(np.int32),
-            threshold[split], mask, word.astype(np.int32), bounds, categories.goes_left,
-            leaf_indptr, leaf_values,
+            named // 2, listed_indptr, listed, place[split].astype(np.int32), threshold[split],
+            mask, word.astype(np.int32), bounds, goes_left, leaf_indptr, leaf_values,
         )  # fmt: skip
 
     def add(self, X: FloatArray, features: Int64Array, out: Float64Array) -> None:
@@ -602,38 +602,32 @@ class LeafMasks:
         )  # fmt: skip
 
 
-@dataclass(frozen=True, eq=False)
-class _CategorySides:
-    """Categories that the nominal splits of each column name, and their side at each split."""
+def _category_sides(
+    trees: TreeEnsemble, nodes: Int64Array, columns: Int64Array, n_columns: int
+) -> tuple[Int64Array, Float64Array, Int64Array, NDArray[np.bool_]]:
+    """Categories that the nominal splits of each column name, and their side at each split.
 
-    indptr: Int64Array
-    listed: Float64Array
-    starts: Int64Array
-    goes_left: NDArray[np.bool_]
-
-    @classmethod
-    def of(
-        cls, trees: TreeEnsemble, nodes: Int64Array, columns: Int64Array, n_columns: int
-    ) -> _CategorySides:
-        """Lists of the nominal ``nodes``, which read the columns with the given numbers."""
-        lengths = np.diff(trees.category_indptr)[nodes]
-        entry = np.repeat(trees.category_indptr[nodes], lengths) + _counts(lengths)
-        owner, values = np.repeat(np.arange(len(nodes)), lengths), trees.categories[entry]
-        listed, place = [np.zeros(0)], np.zeros(len(values), dtype=np.int64)
-        n_listed = np.zeros(n_columns, dtype=np.int64)
-        for column in np.unique(columns).tolist():
-            chosen = columns[owner] == column
-            found, place[chosen] = np.unique(values[chosen], return_inverse=True)
-            # A column whose splits name no category still needs a list, or it would be numeric.
-            listed.append(found if len(found) else np.zeros(1))
-            n_listed[column] = len(listed[-1])
-        sizes = n_listed[columns] + 2
-        starts = np.cumsum(sizes) - sizes
-        goes_left = np.zeros(int(sizes.sum()), dtype=bool)
-        goes_left[starts[owner] + place] = True
-        goes_left[starts + sizes - 1] = trees.missing_left[nodes]
-        indptr = np.concatenate([[0], np.cumsum(n_listed)])
-        return cls(indptr, np.concatenate(listed), starts, goes_left)
+    The nominal ``nodes`` read the columns with the given numbers. Returns the ends of the lists of
+    the columns, the lists, the first entry of each node among the sides, and the sides.
+    """
+    lengths = np.diff(trees.category_indptr)[nodes]
+    entry = np.repeat(trees.category_indptr[nodes], lengths) + _counts(lengths)
+    owner, values = np.repeat(np.arange(len(nodes)), lengths), trees.categories[entry]
+    listed, place = [np.zeros(0)], np.zeros(len(values), dtype=np.int64)
+    n_listed = np.zeros(n_columns, dtype=np.int64)
+    for column in np.unique(columns).tolist():
+        chosen = columns[owner] == column
+        found, place[chosen] = np.unique(values[chosen], return_inverse=True)
+        # A column whose splits name no category still needs a list, or it would be numeric.
+        listed.append(found if len(found) else np.zeros(1))
+        n_listed[column] = len(listed[-1])
+    sizes = n_listed[columns] + 2
+    starts = np.cumsum(sizes) - sizes
+    goes_left = np.zeros(int(sizes.sum()), dtype=bool)
+    goes_left[starts[owner] + place] = True
+    goes_left[starts + sizes - 1] = trees.missing_left[nodes]
+    indptr = np.concatenate([[0], np.cumsum(n_listed)])
+    return indptr, np.concatenate(listed), starts, goes_left
 
 
 def _masks(

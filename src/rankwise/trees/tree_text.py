@@ -249,7 +249,9 @@ def export_text(
 
 def _rules(reader: TreeReader, tree: Any, max_depth: int | None, leaf: Callable[[int], str]) -> str:
     """The lines of a tree whose leaves read as ``leaf(node)``."""
-    below = _leaves_below(tree)
+    below, parent = tree.is_leaf.astype(int).tolist(), tree.parent.tolist()
+    for node in range(tree.n_nodes - 1, 0, -1):  # leaves below each node
+        below[parent[node]] += below[node]
     lines: list[str] = []
     todo: list[tuple[int, int, str]] = [(0, 0, "")]  # nodes to write: depth, condition
     while todo:
@@ -295,13 +297,6 @@ def _feature_names(estimator: Any, given: Sequence[str] | None, n_features: int)
     own = getattr(estimator, "feature_names_in_", None)
     own = [f"x{column}" for column in range(n_features)] if own is None else own
     return _check_names("feature_names", given, own)
-
-
-def _leaves_below(tree: Any) -> list[int]:
-    leaves, parent = tree.is_leaf.astype(int).tolist(), tree.parent.tolist()
-    for node in range(tree.n_nodes - 1, 0, -1):
-        leaves[parent[node]] += leaves[node]
-    return leaves
 
 
 def _word(category: Any) -> str:

@@ -15,7 +15,7 @@ from scipy.stats import spearmanr
 import rankwise
 from rankwise import QueryGroups
 from rankwise.metrics import parse
-from rankwise.rankers.adapters.booster_library import TrainingRows
+from rankwise.rankers.adapters.boosted_ranker import TrainingRows
 from rankwise.row_order import canonical_order
 from rankwise.trees.stored_boosters import BoosterError
 

@@ -6,7 +6,7 @@ import numpy as np
 from scipy import sparse
 
 from rankwise import QueryGroups
-from rankwise.rankers.adapters.booster_library import deal_large_queries
+from rankwise.rankers.adapters.boosted_ranker import deal_large_queries
 from rankwise.row_order import canonical_order
 
 

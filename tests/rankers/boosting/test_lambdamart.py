@@ -404,7 +404,7 @@ def test_wrong_rules_of_growth(wrong, message, judged):
 
 def test_too_many_cells_of_histograms(monkeypatch, judged):
     X, y, qid = judged
-    monkeypatch.setattr("rankwise.trees.boosted.tree_grower.MOST_CELLS", 100_000)
+    monkeypatch.setattr("rankwise.trees.boosted.growing_tree.MOST_CELLS", 100_000)
     with pytest.raises(
         ValueError, match=r"max_leaf_nodes must be such .* 64 leaves of 2,048 cells"
     ):

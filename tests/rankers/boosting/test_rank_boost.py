@@ -110,8 +110,8 @@ def test_row_weights_are_sums_over_pairs(judged, pair_weight):
         expected = np.bincount(i, D, len(y)) - np.bincount(j, D, len(y))
         np.testing.assert_allclose(boosting.row_weights(), expected[pairs.rows], atol=1e-12)
         assert boosting.loss == pytest.approx(D.sum(), rel=1e-12)
-        stage = run_round(boosting, search)
-        H[pairs.rows] += np.where(stage.base.side, stage.step, -stage.step)
+        stump, step = run_round(boosting, search)
+        H[pairs.rows] += np.where(stump.side, step, -step)
 
 
 def test_loss_never_rises_and_bounds_misranked_pairs(rng):

@@ -232,7 +232,8 @@ def test_rows_are_the_folds_of_few_queries_and_cv_is_a_grid():
 def test_too_few_steps_warn_with_the_gap():
     X, y, qid = rows(13)
     with pytest.warns(
-        ConvergenceWarning, match=r"max_iter=1 steps at lam=0.01; the relative duality gap"
+        ConvergenceWarning,
+        match=r"stopped after 1 steps at lam=0.01; the relative .* Increase max_iter",
     ):
         ranker = SVRank(lam=0.01, max_iter=1).fit(X, y, qid=qid)
     assert ranker.n_iter_ == 1

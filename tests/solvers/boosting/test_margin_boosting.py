@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -65,7 +66,10 @@ def boost(X, y, w, n_classes, form, n_rounds, max_bins=255):
     rows, class_ptr = class_order(y.astype(float), n_classes)
     search = StumpSearch(X, rows, max_bins, w)
     boosting = MarginBoosting(class_ptr, w[rows], form)
-    stages = [run_round(boosting, search) for _ in range(n_rounds)]
+    stages = []
+    for _ in range(n_rounds):
+        found = run_round(boosting, search)
+        stages.append(found and SimpleNamespace(base=found[0], step=found[1], loss=boosting.loss))
     return stages, boosting
 
 
@@ -185,9 +189,9 @@ def test_constant_base_learner_never_wins(rng):
         watched = Constant(StumpSearch(X, rows, 255, None))
         boosting = MarginBoosting(class_ptr, np.ones(200), form)
         for _ in range(30):
-            stage = run_round(boosting, watched)
-            assert stage is not None
-            assert stage.base.feature == 0
+            found = run_round(boosting, watched)
+            assert found is not None
+            assert found[0].feature == 0
         assert max(watched.gains) < 1.0  # a constant's gain, in units of what counts as equal
         only = StumpSearch(X[:, 1:], rows, 255, None)
         assert run_round(MarginBoosting(class_ptr, np.ones(200), form), only) is None
@@ -235,6 +239,19 @@ def test_perceptron_search_gains_what_it_says(pocket, rng):
     more = PerceptronSearch(Z, pocket=pocket, n_iter=300, seed=1, first_round=0)
     assert more.best(u, int(u.sum()), 0).gain >= perceptron.gain  # the same draws, and more
     assert search.best(np.zeros(150, np.int64), 0, 0) is None
+
+
+@pytest.mark.parametrize("pocket", [False, True])
+def test_perceptron_search_improves_on_the_difference_of_means(pocket, rng):
+    Z = rng.normal(size=(150, 2)) @ [[1.0, 0.95], [0.0, 0.3]]
+    u = np.where(Z @ [1.0, -1.0] > 0, 1000, -1000)
+    gains = [
+        PerceptronSearch(Z, pocket=pocket, n_iter=n_iter, seed=1, first_round=0)
+        .best(u, int(u.sum()), 0)
+        .gain
+        for n_iter in (0, 300)
+    ]
+    assert gains[0] < 145_000 <= gains[1]
 
 
 def test_line_search_is_exact(rng):

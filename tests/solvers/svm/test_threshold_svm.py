@@ -15,10 +15,10 @@ from sklearn.svm import LinearSVC
 
 from rankwise.solvers.svm.threshold_solver import (
     PowerRows,
-    ThresholdDescent,
     ThresholdHinge,
-    ThresholdNewton,
+    descend,
     solution_of,
+    take_newton_steps,
 )
 
 
@@ -120,8 +120,8 @@ def test_both_solvers_reach_the_optimum_of_the_expansion(squared, C, K):
     _, best = liblinear(powers(X, 2), loss, C)
     nothing = np.zeros(loss.weight.shape)
     start = solution_of(loss.scaled(C), rows, nothing, 0, 0.0)
-    descent = ThresholdDescent(1e-9, 20_000).solve(loss.scaled(C), rows, nothing)
-    newton = ThresholdNewton(1e-9, 200).solve(loss.scaled(C), rows, start)
+    descent = descend(loss.scaled(C), rows, nothing, 1e-9, 20_000)
+    newton = take_newton_steps(loss.scaled(C), rows, start, 1e-9, 200)
     for solution in (descent, newton):
         assert solution.converged
         assert -1e-12 <= solution.stop_value <= 1e-9
@@ -136,7 +136,7 @@ def test_the_gap_bounds_the_distance(seed, squared):
     rng = np.random.default_rng(seed)
     alpha = loss.weight * rng.random(loss.weight.shape)
     solution = solution_of(loss, rows, alpha, 0, 0.0)
-    best = ThresholdNewton(1e-10, 100).solve(loss, rows, solution)
+    best = take_newton_steps(loss, rows, solution, 1e-10, 100)
     assert best.objective <= solution.objective + 1e-12
     assert solution.objective - best.objective <= solution.gap
     w, theta = solution.x, solution.theta
@@ -176,6 +176,6 @@ def test_threads_change_no_bit(monkeypatch):
     for n_threads in ("1", "3"):
         monkeypatch.setenv("RANKWISE_NUM_THREADS", n_threads)
         rows = PowerRows(X, 2)
-        start = ThresholdDescent(0.0, 2).solve(loss, rows, np.zeros((20_000, 2)))
-        found.append(ThresholdNewton(0.0, 3).solve(loss, rows, start).x)
+        start = descend(loss, rows, np.zeros((20_000, 2)), 0.0, 2)
+        found.append(take_newton_steps(loss, rows, start, 0.0, 3).x)
     np.testing.assert_array_equal(*found)

@@ -10,8 +10,8 @@ from rankwise.features.binning import find_bins
 from rankwise.trees.boosted import coded_rows as sparse_rows
 from rankwise.trees.boosted import growing_tree
 from rankwise.trees.boosted.coded_rows import BinnedRows, SparseBinnedRows, bin_rows
+from rankwise.trees.boosted.growing_tree import TreeGrower
 from rankwise.trees.boosted.growth_rules import GrowthRules
-from rankwise.trees.boosted.tree_grower import TreeGrower
 from rankwise.trees.tree_ensemble import OrderedRows
 
 N_CATEGORIES = np.array([4] + [0] * 10)
@@ -127,7 +127,7 @@ def test_unsorted_entries_and_no_rows(rng):
     indptr, indices = np.array([0, 2, 3]), np.array([4, 1, 2])
     csr = sparse.csr_array((np.array([1.0, 2.0, 3.0]), indices, indptr), shape=(2, 60))
     found = bin_rows(OrderedRows(csr), 20)
-    assert found.entries.features.tolist() == [1, 4, 2]
+    assert found.codes.features.tolist() == [1, 4, 2]
     np.testing.assert_array_equal(csr.indices, indices)  # what the user holds is not changed
     empty = SparseBinnedRows.encode(OrderedRows(csr[:0]), found.binning)
     assert (empty.n_rows, empty.n_features) == (0, 60)

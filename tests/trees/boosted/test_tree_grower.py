@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from rankwise.trees.boosted.coded_rows import bin_rows
+from rankwise.trees.boosted.growing_tree import TreeGrower
 from rankwise.trees.boosted.growth_rules import GrowthRules
-from rankwise.trees.boosted.tree_grower import TreeGrower
 from rankwise.trees.tree_ensemble import OrderedRows, TreeEnsemble
 from tests.oracles_boosted import TreeByHand
 

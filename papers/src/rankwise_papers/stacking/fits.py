@@ -26,7 +26,7 @@ from rankwise.rankers.ensemble.members import (
     query_numbers,
     score_held_out,
 )
-from rankwise.selection.cells.tuning import prepare, tune
+from rankwise.selection.cells.fold_tuning import prepare, tune
 from rankwise.typing import Float64Array, Int64Array
 from rankwise_papers.stacking.plan import BLENDS, MEASURES, N_FOLDS, SEED, SELECT
 

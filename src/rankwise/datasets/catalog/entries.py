@@ -1,15 +1,9 @@
-"""Catalog of known data sets: descriptions, sources, locations and checksums of their files.
+"""Catalog of known data: descriptions, sources, locations and checksums of their files.
 
-``catalog.toml`` lists the address, terms, split and file checksums (sha256) of every set.
-:func:`fetch` looks in the folder ``RANKWISE_DATA``, then among the bundled sets, then in the cache
-folder (``RANKWISE_CACHE``). It downloads only from a mirror that you name.
-
-Known data that are not judged queries: ratings and tables used by experiments.
-
-``sources.toml`` lists the address, terms and file checksums (sha256) of every source.
-:func:`rankwise.datasets.fetch` finds the files in the same way as those of judged sets.
-
-Find and verify the files of a catalog entry, and download missing files.
+``catalog.toml`` lists the address, terms, split and file checksums (sha256) of every set of judged
+queries, ``sources.toml`` those of ratings and tables used by experiments. :func:`fetch` looks in
+the folder ``RANKWISE_DATA``, then among the bundled sets, then in the cache folder
+(``RANKWISE_CACHE``). It downloads only from a mirror that you name.
 """
 
 from __future__ import annotations
@@ -22,7 +16,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NoReturn
 
-from rankwise.runtime.files import cache_folder, data_folders
+from rankwise.runtime.files import COMPRESSIONS, cache_folder, data_folders
 
 CATALOG = Path(__file__).with_name("catalog.toml")
 
@@ -154,7 +148,7 @@ def _source(name: str, raw: dict[str, Any]) -> Source:
     return Source(name=name, folders=tuple(raw.pop("folders")), files=files, **raw)
 
 
-SUFFIXES = ("", ".gz", ".bz2", ".xz", ".zst")
+SUFFIXES = ("", *COMPRESSIONS)
 
 
 def fetch(name: str, *, mirror: str | None = None) -> list[Path]:

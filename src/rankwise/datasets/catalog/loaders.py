@@ -1,22 +1,15 @@
-"""Loaders of the known sets: one fold, all folds, or all rows.
+"""Loaders of the known sets of judged queries, compounds (QSAR) and rated documents.
 
 Each call reads a file only once, even for several folds, and verifies its checksum (see
-:mod:`rankwise.datasets.catalog.entries`).
-
-Sets of the Yahoo! Learning to Rank Challenge [1]_, which users must obtain themselves.
+:mod:`rankwise.datasets.catalog.entries`). The publisher's tables of compounds contain columns that
+are not descriptors, including the target itself (``IC50_uM`` is 10^(6 - activity)) and activities
+against other enzymes. They are dropped by name, and the number of remaining descriptors is compared
+with that in the papers.
 
 References
 ----------
 .. [1] Chapelle & Chang, "Yahoo! learning to rank challenge overview", JMLR Workshop and Conference
    Proceedings 14 (2011) 1-24.
-
-Sutherland's eight sets of compounds: activity of a compound from 2.5D descriptors.
-
-The publisher's tables contain columns that are not descriptors, including the target itself
-(``IC50_uM`` is 10^(6 - activity)) and activities against other enzymes. They are dropped by name,
-and the number of remaining descriptors is compared with that in the papers.
-
-The cystic fibrosis collection: pairs of query and document, each graded by four raters.
 """
 
 from __future__ import annotations

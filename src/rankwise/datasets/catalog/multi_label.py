@@ -1,10 +1,8 @@
-"""Multi-label data: files of Mulan and MEKA, and the sets of Mulan by name.
+"""Multi-label data: the sets of Mulan by name, files of Mulan and MEKA, and extreme classification.
 
-The text format of the extreme classification repository: many labels, sparse features.
-
-The first line holds the numbers of rows, features and labels. Every other line is a row: labels
-separated by commas (a leading blank means no labels), then pairs ``feature:value``. Labels and
-features are counted from 0.
+The first line of a text of the extreme classification repository holds the numbers of rows,
+features and labels. Every other line is a row: labels separated by commas (a leading blank means no
+labels), then pairs ``feature:value``. Labels and features are counted from 0.
 """
 
 from __future__ import annotations

@@ -1,17 +1,12 @@
-"""Sets for ordinal regression: ordered classes, nominal columns as codes, published splits.
+"""Sets for ordinal regression: published ones, numbers cut into classes, and synthetic ones.
 
-Sets of :func:`rankwise.datasets.load_ordinal`: roles of their columns and numbers of rows.
-
-``drop`` lists columns that are not features: ``erp`` of ``machine-cpu`` is an estimate of the
-target, and ``model`` is a unique name. Categories have the publisher's order if there is one;
+``drop`` of a set lists columns that are not features: ``erp`` of ``machine-cpu`` is an estimate of
+the target, and ``model`` is a unique name. Categories have the publisher's order if there is one;
 otherwise they are sorted, numbers by value.
 
-Cut numbers into ordered classes, by frequency or by length.
-
-Synthetic data: five ranks on the unit square, the first benchmark of online ordinal learners.
-
-Points are uniform on the square and ``y = max {r : 10 (x1 - 1/2) (x2 - 1/2) + noise > b_r}`` [1]_
-with ``b = (-inf, -1, -0.1, 0.25, 1)``.
+The synthetic points are uniform on the unit square and
+``y = max {r : 10 (x1 - 1/2) (x2 - 1/2) + noise > b_r}`` [1]_ with
+``b = (-inf, -1, -0.1, 0.25, 1)``.
 
 References
 ----------

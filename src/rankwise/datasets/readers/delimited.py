@@ -1,12 +1,8 @@
-"""Delimited text such as CSV: all columns except ids are numbers, so no types are guessed.
+"""Delimited text such as CSV, columns of several files as one table, and side files of sizes.
 
-If a cell is not a number, the cells of its column are counted. A column in which most cells are not
-numbers is text and not a feature. A few such cells in a column of numbers raise an error that names
-the first one.
-
-Columns of several files that form one table: what they hold, and whether they agree.
-
-Names of side files for group sizes and weights: the name of the text plus a suffix.
+All columns except ids are numbers, so no types are guessed. If a cell is not a number, the cells of
+its column are counted. A column in which most cells are not numbers is text and not a feature. A
+few such cells in a column of numbers raise an error that names the first one.
 """
 
 from __future__ import annotations
@@ -57,10 +53,10 @@ from rankwise.datasets.table_columns import (
     label_fix,
     list_names,
 )
+from rankwise.runtime.files import COMPRESSIONS
 from rankwise.runtime.frames import MOSTLY_NUMBERS, TIMES, check_unique
 from rankwise.runtime.messages import callers_level, setting
 
-DELIMITERS = {".csv": ",", ".tsv": "\t", ".tab": "\t"}
 _BLOCK_BYTES = 1 << 22
 _LARGEST_BLOCK = (1 << 31) - 1
 # Separators to suggest if the header is a single column.
@@ -276,6 +272,7 @@ class DelimitedFile:
             )
         return names
 
+    @cached_property
     def header(self) -> list[str]:
         """Names of the columns, which differ, but for those without a name."""
         check_unique([name for name in self.names if name])  # columns without one are left out
@@ -298,8 +295,10 @@ class DelimitedFile:
         """Read columns with the given types, in batches of rows."""
         try:
             for batch in self._open(types, True, False):
-                if any(map(_may_be_damaged, batch.columns)):
-                    self.text  # noqa: B018 (raises, with the line, if it is)
+                for ids in (column for column in batch.columns if column.type == pa.string()):
+                    found = (pc.match_substring(ids, "\0"), pc.starts_with(ids, "\ufeff"))
+                    if any(pc.any(matches).as_py() for matches in found):
+                        self.text  # noqa: B018 (raises, with the line, if it is damaged)
                 yield self._unquote(batch)
         except pa.ArrowInvalid:
             for _ in self._open(types, False, False):
@@ -382,8 +381,13 @@ def read_delimited(
         columns = replace(layouts[0], flags=frozenset())
         tables = []
         for file, layout in zip(files, layouts, strict=True):
-            with file.name_in_errors(file.header()):
-                tables.append(_without_flags(file.table(arrow_types(layout))))
+            with file.name_in_errors(file.header):
+                table = file.table(arrow_types(layout))
+            for number, column in enumerate(table.schema):
+                if pa.types.is_boolean(column.type):
+                    numbers = table[number].cast(pa.float64())
+                    table = table.set_column(number, column.name, numbers)
+            tables.append(table)
     for file, table in zip(files, tables, strict=True):
         with file.name_in_errors():
             check_infinite(file, table)
@@ -443,22 +447,6 @@ def check_exact_cells(file: DelimitedFile, table: pa.Table, columns: Columns) ->
             exact_float64(cells, f"{what} in column {name!r}", where)
 
 
-def _may_be_damaged(column: Any) -> bool:
-    """Whether a column of ids has a NUL character, or starts one with a byte order mark."""
-    if column.type != pa.string():
-        return False
-    found = (pc.match_substring(column, "\0"), pc.starts_with(column, "\ufeff"))
-    return any(pc.any(matches).as_py() for matches in found)
-
-
-def _without_flags(table: pa.Table) -> pa.Table:
-    """The table with 1 for true and 0 for false."""
-    for number, column in enumerate(table.schema):
-        if pa.types.is_boolean(column.type):
-            table = table.set_column(number, column.name, table[number].cast(pa.float64()))
-    return table
-
-
 def common_columns(files: Sequence[DelimitedFile], roles: Callable[[Kinds], Columns]) -> Columns:
     """Columns of all files; any may turn out to be text.
 
@@ -468,7 +456,7 @@ def common_columns(files: Sequence[DelimitedFile], roles: Callable[[Kinds], Colu
     headers = []
     for file in files:
         with name_file_in_errors(file.path):
-            names = file.header()
+            names = file.header
         unnamed = [number for number, name in enumerate(names, start=1) if not name]
         # The index that pandas writes; with others, it could not be told from them by its name.
         is_index = unnamed == [1]
@@ -644,44 +632,6 @@ def _lines(file: TextFile) -> Iterator[bytes]:
 NO_VALUES = "no values"
 
 
-def arrow_kinds(schema: Any) -> dict[str, str | None]:
-    """Kinds of columns in a pyarrow schema, without the unnamed index that pandas writes.
-
-    A named index is kept, since it was added on purpose. :meth:`FileColumns.join` decides what a
-    column without values holds.
-    """
-    from pyarrow import types
-
-    metadata = schema.pandas_metadata or {}
-    index = {name for name in metadata.get("index_columns", []) if isinstance(name, str)}
-    fields = [
-        field
-        for field in schema
-        if not (field.name in index and field.name.startswith("__index_level_"))
-    ]
-    # Those without a name are left out.
-    check_unique([field.name for field in fields if field.name])
-    are_numbers = (types.is_integer, types.is_floating, types.is_decimal, types.is_boolean)
-    are_texts = (types.is_string, types.is_large_string, types.is_string_view)
-
-    def what(kind: Any) -> str | None:
-        if any(test(kind) for test in are_numbers):
-            return None
-        if any(test(kind) for test in are_texts):
-            return "text"
-        if types.is_null(kind):
-            return NO_VALUES
-        if types.is_dictionary(kind):
-            return "categories"
-        if types.is_duration(kind) or types.is_interval(kind):
-            return "durations"
-        if types.is_time(kind):
-            return "times of day"
-        return "dates" if types.is_temporal(kind) else str(kind)
-
-    return {field.name: what(field.type) for field in fields}
-
-
 @dataclass(frozen=True)
 class FileColumns:
     """Columns of several files that form one table, see :meth:`join`."""
@@ -752,12 +702,11 @@ SIZES_FIX = (
     "Files of group sizes go with rows without names of columns: SVMlight text (label index:value "
     "…), or numbers with the label first. Leave out the first line, or add a column of queries."
 )
-COMPRESSED = ("", ".gz", ".bz2", ".xz", ".zst")
 
 
 def stem(path: Path) -> Path:
     """Path without a suffix for compression."""
-    return path.with_suffix("") if path.suffix in COMPRESSED[1:] else path
+    return path.with_suffix("") if path.suffix in COMPRESSIONS else path
 
 
 def side_file(path: Path, suffixes: tuple[str, ...]) -> Path | None:
@@ -829,6 +778,6 @@ def side_files(path: Path, suffixes: tuple[str, ...]) -> list[Path]:
         Path(f"{start}{suffix}{packed}")
         for start in dict.fromkeys((path, stem(path)))
         for suffix in suffixes
-        for packed in COMPRESSED
+        for packed in ("", *COMPRESSIONS)
     ]
     return [name for name in names if name.is_file()]

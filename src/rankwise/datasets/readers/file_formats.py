@@ -1,14 +1,16 @@
-"""Formats of files with judgements, runs and scores, told by all of their first lines.
+"""Formats of files: a table of suffixes and first bytes, and recognition by the first lines.
 
-Every reader of such files asks :func:`file_format`; names and suffixes do not count. Each line
-among the first 64 KiB has one vote:
+A new format of tables needs a file, a test and one line of ``FORMATS``.
+
+Readers of judgements, runs and scores ask :func:`file_format`; names and suffixes do not count for
+them. Each line among the first 64 KiB has one vote:
 
 - LETOR text, if a number comes first, and ``qid:…`` or ``index:value`` next;
 - a run with 6 words, qrels with 4, judgements without a header with 3, scores with 1 number.
 
 The format with the most votes wins, of equal ones the first in this list, and its reader names any
 line of another width. Three columns separated by tabs are judgements whose ids may hold blanks. A
-first line with names of columns makes a table. Parquet is known by its first bytes.
+first line with names of columns makes a table. Binary tables are known by their first bytes.
 
 Words are separated by ASCII white space, as by ``isspace`` in the C of trec_eval: blank, tab,
 vertical tab, form feed and carriage return. A line ends with a line feed only. No other character
@@ -24,6 +26,7 @@ from collections import Counter
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
+from typing import NamedTuple
 
 from rankwise.datasets.readers.letor_parse import NUMBER
 from rankwise.datasets.readers.quotes import split_names
@@ -36,12 +39,43 @@ from rankwise.datasets.readers.textfiles import (
 )
 from rankwise.datasets.table_columns import ALL_DOCUMENT_NAMES, ALL_QUERY_NAMES, GRADE_NAMES
 
+
+class Format(NamedTuple):
+    """Names of the files of a format, and how a table of it is read."""
+
+    suffixes: tuple[str, ...]
+    separator: str | None = None  # between the columns of delimited text
+    magic: bytes = b""  # first bytes of a binary table
+    # "module:function" of (path, max_decompressed_bytes) that reads a binary table: it returns a
+    # pyarrow.Table, or a StoredTable whose columns are read when they are asked for.
+    open: str = ""
+
+
+FORMATS: dict[str, Format] = {
+    "parquet": Format(
+        (".parquet", ".pq"), magic=b"PAR1", open="rankwise.datasets.readers.tables:ParquetTable"
+    ),
+    "csv": Format((".csv",), separator=","),
+    "tsv": Format((".tsv", ".tab"), separator="\t"),
+    "letor": Format((".txt", ".letor", ".svm", ".svmlight")),
+    "qrels": Format((".qrels",)),
+    "trec": Format((".run", ".trec")),
+    "jsonl": Format((".jsonl", ".ndjson")),
+}
+STORED = tuple(suffix for found in FORMATS.values() if found.open for suffix in found.suffixes)
+DELIMITERS = {
+    suffix: found.separator
+    for found in FORMATS.values()
+    if found.separator is not None
+    for suffix in found.suffixes
+}
+TABLES = (*STORED, *DELIMITERS)
+
 QRELS_FIELDS = ("query", "iteration", "document", "relevance")
 RUN_FIELDS = ("query", "Q0", "document", "rank", "score", "tag")
 TRIPLE_FIELDS = ("query", "document", "relevance")
 
 _HEAD_BYTES = 1 << 16
-_PARQUET = b"PAR1"
 _SEPARATORS = ("\t", ",", ";", "|")
 _LETOR_WORD = re.compile(rb"(?:qid|cost|[0-9]+):\S")
 _JSON = re.compile(rb'\s*(\{\s*"|\[\s*[{["])')
@@ -53,7 +87,7 @@ _NAMES = frozenset((*ALL_QUERY_NAMES, *ALL_DOCUMENT_NAMES, *GRADE_NAMES))
 class FormatName(StrEnum):
     """What a file holds."""
 
-    parquet = "a Parquet table"
+    stored = "a binary table"
     table = "a table with a header line"
     run = "a TREC run"
     qrels = "TREC qrels"
@@ -89,8 +123,8 @@ def file_format(source: PathLike | TextFile) -> FileFormat:
     """
     file = source if isinstance(source, TextFile) else open_text(Path(source))
     head = file.read(file.start, file.start + _HEAD_BYTES)
-    if head.startswith(_PARQUET):
-        return FileFormat(FormatName.parquet)
+    if is_binary_table(head):
+        return FileFormat(FormatName.stored)
     if is_json(head):
         return FileFormat(FormatName.json)
     check_line_ends(file.path, head)
@@ -104,6 +138,11 @@ def file_format(source: PathLike | TextFile) -> FileFormat:
     stops = (k for k in range(1, len(lines) + 1) if b"\n".join(lines[:k]).count(b'"') % 2 == 0)
     record = b"\n".join(lines[: next(stops, 1)]) if b'"' in lines[0] else lines[0]
     return _header(file.path, record) or _majority(file.path, lines)
+
+
+def is_binary_table(head: bytes) -> bool:
+    """Whether a file begins like a binary table."""
+    return any(found.magic and head.startswith(found.magic) for found in FORMATS.values())
 
 
 def is_json(head: bytes) -> bool:

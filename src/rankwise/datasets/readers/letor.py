@@ -1,14 +1,10 @@
-"""Read SVMlight/LETOR text, through a cache if wanted.
-
-Rows without query ids, with side files of group sizes, as in LightGBM and XGBoost.
-
-Rows are SVMlight text or, in LightGBM, tables of numbers without a header, whose first column is
-the label.
+"""Read SVMlight/LETOR text, through a cache if wanted, and rows whose queries are in a side file.
 
 ``train.txt`` comes with ``train.txt.query`` (LightGBM) or ``train.txt.group`` (XGBoost), one
 number of consecutive rows per line, and perhaps with ``train.txt.weight``: one weight per row in
-LightGBM, one per query in XGBoost (whose release 3.2 dropped side files). Positions and
-initial scores are not read.
+LightGBM, one per query in XGBoost (whose release 3.2 dropped side files). Positions and initial
+scores are not read. The rows are SVMlight text or, in LightGBM, a table of numbers without a
+header, the label first.
 """
 
 from __future__ import annotations

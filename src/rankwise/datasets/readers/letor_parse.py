@@ -1,17 +1,13 @@
-"""Parse SVMlight/LETOR files into one table.
+"""Parse SVMlight/LETOR files into one table: a serial kernel per block of lines, on threads.
 
 A small sample estimates the width and density of the rows. Dense rows are then written directly
 into the matrix. If the estimate is wrong (a wider row, indices not ascending), or the data are
 sparse, the entries are first collected as CSR. The estimate affects only the time, never the
 result.
 
-Parse blocks of SVMlight/LETOR lines to arrays: one serial kernel per block, blocks on threads.
-
 Every block is read twice. The first pass counts its rows, so that each block knows where its rows
 go; in the second pass, the block is in the page cache. Blocks are small enough for a core's cache.
 The file may change between the passes, so the parser is given the number of available rows.
-
-Error messages for malformed lines of SVMlight/LETOR text, with their positions.
 """
 
 from __future__ import annotations

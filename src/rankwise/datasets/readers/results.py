@@ -1,10 +1,4 @@
-"""Read judgements, runs and scores from files of any format of :mod:`file_formats`.
-
-Judgements and runs in frames, told by the names of their columns.
-
-Convert judgements of files, mappings, frames and judged rows to :class:`Qrels`.
-
-Convert result lists of files, frames and search engines to :class:`Run`.
+"""Judgements, runs and scores, from files of any format, mappings, frames and search engines.
 
 References
 ----------
@@ -45,7 +39,7 @@ from rankwise.datasets.readers.file_formats import (
 )
 from rankwise.datasets.readers.letor import read_grouped, read_letor
 from rankwise.datasets.readers.letor_parse import find_line
-from rankwise.datasets.readers.tables import read_parquet
+from rankwise.datasets.readers.tables import open_stored
 from rankwise.datasets.readers.text_columns import TextColumns, read_cells, read_columns
 from rankwise.datasets.readers.textfiles import MAX_DECOMPRESSED_BYTES, TextFile, open_text
 from rankwise.datasets.readers.trec import (
@@ -118,8 +112,8 @@ def read_qrels(path: str | Path, *, max_decompressed_bytes: int = MAX_DECOMPRESS
     found = file_format(file)
     if found.kind is FormatName.letor:
         return _of_letor(path, max_decompressed_bytes)
-    if found.kind is FormatName.parquet:
-        return qrels_of_frame(read_parquet(path, max_decompressed_bytes), str(path))
+    if found.kind is FormatName.stored:
+        return qrels_of_frame(open_stored(path, max_decompressed_bytes).read(), str(path))
     _refuse(path, found, (FormatName.run, FormatName.scores), "judgements", QRELS_FIELDS)
     if found.kind is FormatName.table:
         roles = (
@@ -170,8 +164,8 @@ def read_run(path: str | Path, *, max_decompressed_bytes: int = MAX_DECOMPRESSED
     path = Path(path)
     file = open_text(path, max_decompressed_bytes)
     found = file_format(file)
-    if found.kind is FormatName.parquet:
-        return run_of_frame(read_parquet(path, max_decompressed_bytes), str(path))
+    if found.kind is FormatName.stored:
+        return run_of_frame(open_stored(path, max_decompressed_bytes).read(), str(path))
     others = (FormatName.qrels, FormatName.triples, FormatName.letor, FormatName.scores)
     _refuse(path, found, others, "a run", RUN_FIELDS)
     if found.kind is FormatName.table:
@@ -323,9 +317,7 @@ def make_qrels(qid: list[Any], doc_ids: list[Any], grades: Any, source: str = ""
 
     ValueError is raised if an id is missing, a value is no grade, or a document is judged twice.
     """
-    where = _where(source)
-    queries, documents = id_array(qid, "query ids", where), id_array(doc_ids, "document ids", where)
-    _warn_of_missing_words(queries, documents, source)
+    queries, documents, where = _ids(qid, doc_ids, source)
     relevance = _grades(grades, queries, documents, where)
     check_distinct(queries, documents, where)
     return Qrels(queries, documents, relevance)
@@ -337,18 +329,23 @@ def make_run(qid: list[Any], doc_ids: list[Any], scores: Any, source: str = "") 
     ValueError is raised if an id is missing, a score is not a finite number that float64 holds, or
     a query has a document twice.
     """
-    where = _where(source)
-    queries, documents = id_array(qid, "query ids", where), id_array(doc_ids, "document ids", where)
-    _warn_of_missing_words(queries, documents, source)
+    queries, documents, where = _ids(qid, doc_ids, source)
     values = exact_float64(scores, "scores", where)
     check_finite(queries, documents, values)
     check_distinct(queries, documents, where)
     return Run(queries, documents, values, "")
 
 
-def _warn_of_missing_words(queries: NDArray[Any], documents: NDArray[Any], source: str) -> None:
-    for what, ids in (("query ids", queries), ("document ids", documents)):
-        warn_of_missing_words(ids.tolist(), f"{source}, {what}" if source else what)
+def _ids(
+    qid: list[Any], doc_ids: list[Any], source: str
+) -> tuple[NDArray[Any], NDArray[Any], Callable[[int], str]]:
+    """Ids of queries and documents, and the place of a row in messages."""
+    where = f"{source}, row {{}}".format if source else "row {}".format
+    found = []
+    for what, ids in (("query ids", qid), ("document ids", doc_ids)):
+        found.append(id_array(ids, what, where))
+        warn_of_missing_words(found[-1].tolist(), f"{source}, {what}" if source else what)
+    return found[0], found[1], where
 
 
 def check_finite(qid: NDArray[Any], doc_ids: NDArray[Any], scores: Float64Array) -> None:
@@ -386,10 +383,6 @@ def _listed(ids: nw.Series[Any]) -> Any:
     if kind is None:
         return listed
     return np.array([math.nan if is_missing(value) else value for value in listed], dtype=kind)
-
-
-def _where(source: str) -> Any:
-    return f"{source}, row {{}}".format if source else "row {}".format
 
 
 def _grades(
@@ -469,7 +462,10 @@ def read_judgements(judgements: Any) -> Qrels:
             raise ValueError("judged rows need document ids. Pass doc_ids to RankingData.")
         return Qrels.from_data(judgements)
     if isinstance(judgements, list):
-        return _join_judgements([read_judgements(part) for part in judgements])
+        if not judgements:
+            raise ValueError("judgements must hold at least one source, got an empty list.")
+        parts = [read_judgements(part) for part in judgements]
+        return Qrels(*_join(parts), np.concatenate([part.relevance for part in parts]))
     if is_frame(judgements):
         return qrels_of_frame(judgements)
     if isinstance(judgements, Run):
@@ -494,14 +490,12 @@ def read_judgements(judgements: Any) -> Qrels:
     return make_qrels(qid, doc_ids, grades)
 
 
-def _join_judgements(parts: list[Qrels]) -> Qrels:
-    """Judgements of several sources."""
-    if not parts:
-        raise ValueError("judgements must hold at least one source, got an empty list.")
+def _join(parts: Sequence[Qrels] | Sequence[Run]) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Ids of queries and documents of several sources, which differ in one of them."""
     qid = text_array([query for part in parts for query in part.qid.tolist()])
     doc_ids = text_array([document for part in parts for document in part.doc_ids.tolist()])
     check_distinct(qid, doc_ids)
-    return Qrels(qid, doc_ids, np.concatenate([part.relevance for part in parts]))
+    return qid, doc_ids
 
 
 def as_run(results: Any, tag: str | None = None) -> Run:
@@ -558,7 +552,10 @@ def as_run(results: Any, tag: str | None = None) -> Run:
     elif isinstance(results, Mapping):
         run = _of_mapping(results)
     elif isinstance(results, list):
-        run = _join_runs([as_run(part) for part in results])
+        if not results:
+            raise ValueError("results must hold at least one part, got an empty list.")
+        runs = [as_run(part) for part in results]
+        run = Run(*_join(runs), np.concatenate([part.scores for part in runs]), runs[0].tag)
     elif is_frame(results):
         run = run_of_frame(results)
     elif isinstance(results, Qrels | RankingData):
@@ -573,16 +570,6 @@ def as_run(results: Any, tag: str | None = None) -> Run:
             "{document id: score}."
         )
     return run if tag is None else replace(run, tag=tag)
-
-
-def _join_runs(parts: list[Run]) -> Run:
-    """Parts of one run, one after the other."""
-    if not parts:
-        raise ValueError("results must hold at least one part, got an empty list.")
-    qid = text_array([query for part in parts for query in part.qid.tolist()])
-    doc_ids = text_array([document for part in parts for document in part.doc_ids.tolist()])
-    check_distinct(qid, doc_ids)
-    return Run(qid, doc_ids, np.concatenate([part.scores for part in parts]), parts[0].tag)
 
 
 def _of_mapping(results: Mapping[Any, Any]) -> Run:

@@ -7,9 +7,10 @@ is assigned as document id or weight.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from functools import partial
+from functools import cached_property
+from importlib import import_module
 from pathlib import Path
 from typing import Any, Literal
 
@@ -17,18 +18,24 @@ import narwhals as nw
 import numpy as np
 import pyarrow as pa
 from numpy.typing import DTypeLike
+from pyarrow import types
 
 from rankwise.checks.text_categories import SAMPLE_ROWS
 from rankwise.datasets.data import RankingData
 from rankwise.datasets.readers.delimited import (
-    DELIMITERS,
+    NO_VALUES,
     DelimitedFile,
     FileColumns,
-    arrow_kinds,
     name_file_in_errors,
     name_sizes_in_errors,
     read_delimited,
     warn_of_unread,
+)
+from rankwise.datasets.readers.file_formats import (
+    DELIMITERS,
+    FORMATS,
+    STORED,
+    TABLES,
 )
 from rankwise.datasets.readers.textfiles import (
     MAX_DECOMPRESSED_BYTES,
@@ -37,11 +44,9 @@ from rankwise.datasets.readers.textfiles import (
     find_files,
 )
 from rankwise.datasets.table_columns import Columns, Roles, TableRows
+from rankwise.runtime.files import COMPRESSIONS
+from rankwise.runtime.frames import check_unique
 from rankwise.runtime.messages import setting
-
-PARQUET = (".parquet", ".pq")
-TABLES = (*PARQUET, *DELIMITERS)
-COMPRESSED = (".gz", ".bz2", ".xz", ".zst")
 
 
 def read_table(
@@ -129,8 +134,9 @@ def read_table(
         label, qid, doc_id, sample_weight, features, tuple(score_columns), unjudged, categories,
         ignore,
     )  # fmt: skip
-    if is_parquet(paths[0]):
-        columns, rows = _read_parquet(paths, roles, dtype, max_decompressed_bytes)
+    if is_stored(paths[0]):
+        tables = [open_stored(path, max_decompressed_bytes) for path in paths]
+        columns, rows = _read_stored(paths, tables, roles, dtype)
     else:
         delimiter = delimiter_of(paths[0], sep)
         files = [DelimitedFile.of(path, delimiter, max_decompressed_bytes) for path in paths]
@@ -146,6 +152,40 @@ def read_table(
 from_frame = RankingData.from_frame
 
 
+def suffix_of(path: Path) -> str:
+    """Suffix in lower case, ignoring a suffix for compression."""
+    suffixes = [suffix.lower() for suffix in path.suffixes]
+    if suffixes and suffixes[-1] in COMPRESSIONS:
+        suffixes.pop()
+    return suffixes[-1] if suffixes else ""
+
+
+def format_of_name(path: Path) -> str | None:
+    """Name in FORMATS of the format that the suffix of a file implies."""
+    suffix = suffix_of(path)
+    return next((name for name, found in FORMATS.items() if suffix in found.suffixes), None)
+
+
+def is_stored(path: Path) -> bool:
+    """Whether the name of a file is that of a binary table."""
+    return suffix_of(path) in STORED
+
+
+def delimiter_of(path: Path, sep: str | None) -> str:
+    """Column separator of a text file."""
+    if sep is None:
+        suffix = suffix_of(path)
+        if suffix not in DELIMITERS:
+            raise ValueError(
+                f"{path}: {suffix or 'no suffix'!r} does not tell how columns are separated; known "
+                f"suffixes are {', '.join(DELIMITERS)}. Pass {setting('sep', ',')}."
+            )
+        return DELIMITERS[suffix]
+    if len(sep) != 1 or not sep.isascii():
+        raise ValueError(f"sep must be one ASCII character, got {sep!r}.")
+    return sep
+
+
 def table_files(path: PathLike | Sequence[PathLike], *, other: bool = False) -> list[Path]:
     """Files of one kind that a path, a pattern, a folder or a list of these stands for.
 
@@ -159,14 +199,16 @@ def table_files(path: PathLike | Sequence[PathLike], *, other: bool = False) -> 
         paths += tables_below(folder) if folder.is_dir() else find_files(item)
     for found in paths:
         if suffix_of(found) not in TABLES and not other:
-            known = ", ".join((*DELIMITERS, *PARQUET))
+            known = ", ".join((*DELIMITERS, *STORED))
             raise ValueError(
                 f"path must end in one of {known}, optionally with a suffix for compression, got "
                 f"{found.name!r}. Pass {setting('sep')} if it is delimited text; read SVMlight "
                 "text with read_letor."
             )
-    if len({is_parquet(found) for found in paths}) > 1:
-        raise ValueError(f"{path} mixes Parquet files and text files. Name files of one kind.")
+    kinds = {str(format_of_name(found)).title() if is_stored(found) else "text" for found in paths}
+    if len(kinds) > 1:
+        mixed = " and ".join(f"{kind} files" for kind in sorted(kinds))
+        raise ValueError(f"{path} mixes {mixed}. Name files of one kind.")
     return paths
 
 
@@ -187,34 +229,6 @@ def tables_below(folder: Path) -> list[Path]:
     return sorted(found, key=lambda path: path.relative_to(folder).parts)
 
 
-def suffix_of(path: Path) -> str:
-    """Suffix in lower case, ignoring a suffix for compression."""
-    suffixes = [suffix.lower() for suffix in path.suffixes]
-    if suffixes and suffixes[-1] in COMPRESSED:
-        suffixes.pop()
-    return suffixes[-1] if suffixes else ""
-
-
-def is_parquet(path: Path) -> bool:
-    """Whether the name of a file is that of a Parquet file."""
-    return suffix_of(path) in PARQUET
-
-
-def delimiter_of(path: Path, sep: str | None) -> str:
-    """Column separator of a text file."""
-    if sep is None:
-        suffix = suffix_of(path)
-        if suffix not in DELIMITERS:
-            raise ValueError(
-                f"{path}: {suffix or 'no suffix'!r} does not tell how columns are separated; known "
-                f"suffixes are {', '.join(DELIMITERS)}. Pass {setting('sep', ',')}."
-            )
-        return DELIMITERS[suffix]
-    if len(sep) != 1 or not sep.isascii():
-        raise ValueError(f"sep must be one ASCII character, got {sep!r}.")
-    return sep
-
-
 def _name(path: Any, paths: Sequence[Path]) -> str:
     """Name for reports: that of the folder, or the stems of the files."""
     if isinstance(path, str | os.PathLike) and Path(path).is_dir():
@@ -223,38 +237,126 @@ def _name(path: Any, paths: Sequence[Path]) -> str:
     return stem if len(paths) == 1 else f"{stem} and {len(paths) - 1} more"
 
 
-def _read_parquet(
-    paths: Sequence[Path],
-    roles: Roles,
-    dtype: DTypeLike,
-    max_decompressed_bytes: int,
+def _read_stored(
+    paths: Sequence[Path], tables: Sequence[StoredTable], roles: Roles, dtype: DTypeLike
 ) -> tuple[Columns, TableRows]:
-    """Read the rows of files with the same columns, only with the required columns."""
+    """Read the rows of binary tables with the same columns, only with the required columns."""
     files = []
-    for path in paths:
-        with open_parquet(path) as file:
-            check_size(path, file.metadata, max_decompressed_bytes)
-            with name_file_in_errors(path):
-                files.append((path, arrow_kinds(file.schema_arrow)))
+    for path, table in zip(paths, tables, strict=True):
+        with name_file_in_errors(path):
+            files.append((path, table.kinds))
     found = FileColumns.join(files)
+
+    def sample(name: str) -> list[Any]:
+        return tables[paths.index(found.first[name])].head(name, SAMPLE_ROWS)
+
     with name_file_in_errors(paths[0]), name_sizes_in_errors(paths[0]):
-        sample = partial(sample_column, files=found.first)
         columns = Columns.of(found.kinds, *roles, sample=sample)
     found.check(columns)
     parts = []
-    for path in paths:
-        with open_parquet(path) as file:
-            table = valid(file.read(columns=columns.names())).select(columns.names())
+    for path, table in zip(paths, tables, strict=True):
+        part = table.read(columns.names())
         with name_file_in_errors(path):
-            parts.append(columns.read(nw.from_native(table, eager_only=True), dtype))
+            parts.append(columns.read(nw.from_native(part, eager_only=True), dtype))
     return columns, TableRows.join(parts)
 
 
-def sample_column(name: str, files: Mapping[str, Path]) -> list[Any]:
-    """First values of a column of the first Parquet file with it."""
-    with open_parquet(files[name]) as file:
-        batch = next(file.iter_batches(SAMPLE_ROWS, columns=[name]), None)
-        return [] if batch is None else valid(batch).column(0).to_pylist()
+class StoredTable:
+    """Table of a binary file, in memory; a subclass may read columns when they are asked for."""
+
+    def __init__(self, table: Any) -> None:
+        self.schema, self.num_rows, self._table = table.schema, table.num_rows, table
+
+    @cached_property
+    def kinds(self) -> dict[str, str | None]:
+        """What the columns hold, without the unnamed index that pandas writes.
+
+        A named index is kept, since it was added on purpose. ``FileColumns.join`` decides what a
+        column without values holds.
+        """
+        metadata = self.schema.pandas_metadata or {}
+        index = {name for name in metadata.get("index_columns", []) if isinstance(name, str)}
+        fields = [
+            field
+            for field in self.schema
+            if not (field.name in index and field.name.startswith("__index_level_"))
+        ]
+        # Those without a name are left out.
+        check_unique([field.name for field in fields if field.name])
+        return {field.name: _kind_of_type(field.type) for field in fields}
+
+    def read(self, names: Sequence[str] | None = None) -> Any:
+        """Arrow table of some columns, in this order; None: of all."""
+        return self._table if names is None else self._table.select(list(names))
+
+    def head(self, name: str, n_rows: int) -> list[Any]:
+        """First values of a column."""
+        return self._table[name].slice(0, n_rows).to_pylist()
+
+
+class ParquetTable(StoredTable):
+    """Parquet file; columns are read when they are asked for, from files within the limit."""
+
+    def __init__(self, path: Path, max_bytes: int = MAX_DECOMPRESSED_BYTES) -> None:
+        check_limit(max_bytes)
+        self.path, self.max_bytes = path, max_bytes
+        with open_parquet(path) as file:
+            self.num_rows, self.schema = file.metadata.num_rows, file.schema_arrow
+
+    def read(self, names: Sequence[str] | None = None) -> Any:
+        """Arrow table of some columns, in this order; None: of all."""
+        with open_parquet(self.path) as file:
+            groups = map(file.metadata.row_group, range(file.metadata.num_row_groups))
+            stated = sum(group.total_byte_size for group in groups)
+            n_bytes = max(stated, 8 * self.num_rows * file.metadata.num_columns)
+            if n_bytes > self.max_bytes:
+                raise ValueError(
+                    f"{self.path}: its columns take {n_bytes:,} bytes in memory. Raise "
+                    f"max_decompressed_bytes ({self.max_bytes:,}) if the file is what you expect, "
+                    "or read rows chunk by chunk: rankwise.stream(path)."
+                )
+            if names is None:
+                return valid(file.read())
+            return valid(file.read(columns=list(names))).select(list(names))
+
+    def head(self, name: str, n_rows: int) -> list[Any]:
+        """First values of a column."""
+        with open_parquet(self.path) as file:
+            batch = next(file.iter_batches(n_rows, columns=[name]), None)
+            return [] if batch is None else valid(batch).column(0).to_pylist()
+
+
+def open_stored(path: Path, max_bytes: int = MAX_DECOMPRESSED_BYTES) -> StoredTable:
+    """Open a binary table, of the format that its suffix or else its first bytes imply."""
+    found = FORMATS.get(format_of_name(path) or "")
+    if found is None or not found.open:
+        with path.open("rb") as stream:
+            head = stream.read(64)
+        found = next(
+            found for found in FORMATS.values() if found.magic and head.startswith(found.magic)
+        )
+    module, name = found.open.split(":")
+    table = getattr(import_module(module), name)(path, max_bytes)
+    return table if isinstance(table, StoredTable) else StoredTable(table)
+
+
+def _kind_of_type(kind: Any) -> str | None:
+    """What a column of an Arrow type holds; None: numbers."""
+    are_numbers = (types.is_integer, types.is_floating, types.is_decimal, types.is_boolean)
+    are_texts = (types.is_string, types.is_large_string, types.is_string_view)
+    if any(test(kind) for test in are_numbers):
+        return None
+    if any(test(kind) for test in are_texts):
+        return "text"
+    if types.is_null(kind):
+        return NO_VALUES
+    if types.is_dictionary(kind):
+        return "categories"
+    if types.is_duration(kind) or types.is_interval(kind):
+        return "durations"
+    if types.is_time(kind):
+        return "times of day"
+    return "dates" if types.is_temporal(kind) else str(kind)
 
 
 @contextmanager
@@ -288,23 +390,3 @@ def check_row_groups(path: Path, metadata: Any, max_bytes: int) -> None:
                 f"max_decompressed_bytes ({max_bytes:,}) if the file is what you expect, or write "
                 "it with smaller row groups."
             )
-
-
-def read_parquet(path: Path, max_bytes: int = MAX_DECOMPRESSED_BYTES) -> Any:
-    """Whole table of a Parquet file, checked."""
-    with open_parquet(path) as file:
-        check_size(path, file.metadata, max_bytes)
-        return valid(file.read())
-
-
-def check_size(path: Path, metadata: Any, max_bytes: int = MAX_DECOMPRESSED_BYTES) -> None:
-    """Refuse a Parquet file whose columns have a stated size of more than ``max_bytes``."""
-    check_limit(max_bytes)
-    stated = sum(metadata.row_group(i).total_byte_size for i in range(metadata.num_row_groups))
-    n_bytes = max(stated, 8 * metadata.num_rows * metadata.num_columns)
-    if n_bytes > max_bytes:
-        raise ValueError(
-            f"{path}: its columns take {n_bytes:,} bytes in memory. Raise max_decompressed_bytes "
-            f"({max_bytes:,}) if the file is what you expect, or read rows chunk by chunk: "
-            "rankwise.stream(path)."
-        )

@@ -1,16 +1,12 @@
 """Text files, plain or compressed, as blocks of whole lines that threads read independently.
 
-Decompression of text files: every stream must be complete, and the size is limited.
+Every stream of compressed data must be complete, and the size is limited. gzip, bzip2, xz and
+Zstandard files may hold several streams, one after another. The library functions that decompress
+bytes at once silently drop undecodable data after the first bzip2 or xz stream; the decoders below
+read stream by stream to a clean end of the file.
 
-gzip, bzip2, xz and Zstandard files may hold several streams, one after another. The library
-functions that decompress bytes at once silently drop undecodable data after the first bzip2 or xz
-stream. The decoders below read stream by stream to a clean end of the file.
-
-sha256 of the text of a file, remembered until the file changes.
-
-The text is decompressed, and CRLF becomes LF, so the hash does not depend on the compression.
-Results are stored by path, size and modification time in ``checksums.json`` of the cache folder. If
-that folder is not writable, they are computed each time.
+The sha256 of a text (with LF for CRLF, so that compression does not matter) is remembered by path,
+size and time in ``checksums.json`` of the cache folder, if that is writable.
 """
 
 from __future__ import annotations

@@ -1,14 +1,12 @@
-"""TREC judgments (qrels) and runs: write, and create from judged data.
+"""TREC judgments (qrels) and runs as arrays: write them, and create them from judged data.
 
 A qrels line is ``<query> <iteration> <document> <relevance>``, a run line is
 ``<query> Q0 <document> <rank> <score> <tag>``. The rank of a run line is ignored: documents are
-ordered by score. Columns are stored as arrays with one entry per line.
+ordered by score.
 
 References
 ----------
 .. [1] trec_eval, https://github.com/usnistgov/trec_eval (formats and conventions).
-
-Ids of queries and documents: integer codes, uniqueness, and trec_eval's order.
 """
 
 from __future__ import annotations

@@ -19,11 +19,12 @@ import numpy as np
 
 from rankwise.checks.parameter_constraints import FRACTION, NOT_NEGATIVE, Interval, StrOptions
 from rankwise.groups import FitData
-from rankwise.rankers.adapters.boosted_ranker import BoostedRanker, library_names
-from rankwise.rankers.adapters.booster_library import (
+from rankwise.rankers.adapters.boosted_ranker import (
+    BoostedRanker,
     BoosterInput,
     ValidationMonitor,
     check_query_weights,
+    library_names,
 )
 from rankwise.rankers.adapters.catboost_model import (
     CATBOOST_MAX_DEPTH,
@@ -116,7 +117,11 @@ class CatBoost:
             taken = metric.rows()
             validation = {
                 "eval_set": _pool(
-                    monitor.X[taken], metric.no_labels(), np.zeros_like(taken), nominal
+                    # CatBoost must not see the labels, but wants two different ones.
+                    monitor.X[taken],
+                    np.arange(len(taken)) % 2,
+                    np.zeros_like(taken),
+                    nominal,
                 ),
                 "use_best_model": False,
                 "early_stopping_rounds": given.early_stopping_rounds,
@@ -232,10 +237,6 @@ class _Metric:
         """Numbers of the rows of X_val to pass."""
         n_rows = self._monitor.n_samples
         return np.minimum(np.arange(n_rows + self._n_extra), n_rows - 1)
-
-    def no_labels(self) -> Int64Array:
-        """Placeholder numbers for the labels, which CatBoost must not see."""
-        return np.arange(self._monitor.n_samples + self._n_extra) % 2
 
     def __deepcopy__(self, memo: Any) -> _Metric:
         return self  # CatBoost copies its parameters, but the monitor must not be copied

@@ -18,12 +18,14 @@ from numpy.typing import NDArray
 
 from rankwise.checks.parameter_constraints import FRACTION, NOT_NEGATIVE, StrOptions, minimum
 from rankwise.groups import FitData
-from rankwise.rankers.adapters.boosted_ranker import BoostedRanker, PositionFit, library_names
-from rankwise.rankers.adapters.booster_library import (
+from rankwise.rankers.adapters.boosted_ranker import (
     LARGEST_LABEL_COUNT,
+    BoostedRanker,
     BoosterInput,
+    PositionFit,
     TrainingRows,
     deal_large_queries,
+    library_names,
 )
 from rankwise.rankers.adapters.lightgbm_model import (
     END_OF_TREES,

@@ -6,7 +6,6 @@ import json
 import os
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -32,7 +31,7 @@ from rankwise.trees.stored_boosters import (
     categories_by_column,
     check_trees,
 )
-from rankwise.trees.tree_ensemble import ScoreTree, TreeEnsemble
+from rankwise.trees.tree_ensemble import ScoreTree, TreeEnsemble, take_nodes
 from rankwise.typing import ArrayLike, FrameLike
 
 _LIBRARIES = ("lightgbm", "xgboost", "catboost")
@@ -300,26 +299,7 @@ def _keep_reached(tree: ScoreTree) -> ScoreTree:
     kept = [0]
     for node in kept:  # grows by the children of each node
         kept += [left[node], right[node]] if inner[node] else []
-    place = np.full(len(tree.feature), -1)
-    place[kept] = np.arange(len(kept))
-    is_inner = tree.feature[kept] >= 0
-
-    def taken(array: Any) -> Any:
-        return None if array is None else array[kept]
-
-    return replace(
-        tree,
-        feature=tree.feature[kept],
-        threshold=tree.threshold[kept],
-        left=np.where(is_inner, place[tree.left[kept]], -1),
-        right=np.where(is_inner, place[tree.right[kept]], -1),
-        missing_left=tree.missing_left[kept],
-        values=np.where(is_inner, 0.0, tree.values[kept]),
-        members={int(place[n]): s for n, s in tree.members.items() if place[n] >= 0},
-        cover=taken(tree.cover),
-        gain=taken(tree.gain),
-        zero_missing=taken(tree.zero_missing),
-    )
+    return take_nodes(tree, np.array(kept))
 
 
 def _array(values: Sequence[Any]) -> Any:

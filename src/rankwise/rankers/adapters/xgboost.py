@@ -18,11 +18,13 @@ import numpy as np
 
 from rankwise.checks.parameter_constraints import FRACTION, NOT_NEGATIVE, StrOptions, minimum
 from rankwise.groups import FitData
-from rankwise.rankers.adapters.boosted_ranker import BoostedRanker, PositionFit, library_names
-from rankwise.rankers.adapters.booster_library import (
+from rankwise.rankers.adapters.boosted_ranker import (
+    BoostedRanker,
     BoosterInput,
+    PositionFit,
     TrainingRows,
     check_query_weights,
+    library_names,
 )
 from rankwise.rankers.adapters.xgboost_model import (
     XGBOOST_OBJECTIVES,
@@ -134,7 +136,11 @@ class XGBoost:
         if given.early_stopping_rounds is not None:
             n_before = 0 if before is None else self.count_trees(before)
             booster = booster[: given.last_iteration(n_before)]
-        return self.dump(booster, _complete_nominal(rows.X, given.nominal))
+        # Columns of categories of which no training row misses one.
+        complete = {
+            j for j in given.nominal if is_sparse(rows.X) or not np.isnan(rows.X[:, j]).any()
+        }
+        return self.dump(booster, complete)
 
     def find_booster(self, model: Any) -> xgboost.Booster | None:
         if isinstance(model, xgboost.XGBModel):
@@ -227,13 +233,6 @@ def _matrix(X: Matrix, y: Any, given: BoosterInput, **others: Any) -> xgboost.Qu
         return xgboost.QuantileDMatrix(
             _dense(X), y, max_bin=params["max_bin"], nthread=params["nthread"], **others
         )
-
-
-def _complete_nominal(X: Matrix, nominal: Collection[int]) -> set[int]:
-    """Columns of categories of which no training row misses one."""
-    if is_sparse(X):
-        return set(nominal)
-    return {column for column in nominal if not np.isnan(X[:, column]).any()}
 
 
 def _send_unseen_to_majority(tree: dict[str, Any], columns: Collection[int]) -> None:

@@ -28,7 +28,7 @@ from rankwise.checks.parameter_constraints import (
     minimum,
 )
 from rankwise.checks.rows import check_fit, check_positions, check_validation
-from rankwise.features.binning import MAX_BINS, Binning, check_category_numbers, find_bins
+from rankwise.features.binning import MAX_BINS, Binning, find_bins
 from rankwise.groups import QueryGroups
 from rankwise.losses.boosted_objectives import (
     GradientFunction,
@@ -68,6 +68,7 @@ from rankwise.structure.state_rules import (
     require,
 )
 from rankwise.trees.boosted.coded_rows import Shares, bin_rows, encode_rows, sample_step
+from rankwise.trees.boosted.growing_tree import TreeGrower
 from rankwise.trees.boosted.growth_rules import (
     Growth,
     GrowthRules,
@@ -76,7 +77,6 @@ from rankwise.trees.boosted.growth_rules import (
     interaction_groups,
     monotone_signs,
 )
-from rankwise.trees.boosted.tree_grower import TreeGrower
 from rankwise.trees.column_table import FROM_DTYPE, CategoricalInput, ColumnTable
 from rankwise.trees.tree_ensemble import OrderedRows, TreeEnsemble
 from rankwise.typing import ArrayLike, Float64Array, FrameLike, canonicalise
@@ -593,8 +593,8 @@ class LambdaMART(TreeScores):
         self.columns_ = earlier.continue_codes(columns)
         data = check_fit(self, self.columns_.encode(table), y, qid, sample_weight, allow_nan=True)
         earlier.check(self.n_features_in_, self.n_estimators)
-        rows_val = None if X_val is None else self._encode(X_val)
-        held_out = check_validation(self, data, rows_val, y_val, qid_val, allow_nan=True)
+        held_X = None if X_val is None else self._encode(X_val)
+        held_out = check_validation(self, data, held_X, y_val, qid_val, allow_nan=True)
         positions = None if position is None else check_positions(position, data)
         self._set_score_name(data.y)
         if follows_measure(self.objective, self.decay) and data.y.min() < data.y.max():
@@ -625,8 +625,8 @@ class LambdaMART(TreeScores):
         has_missing = np.zeros(self.n_features_in_, dtype=bool) | earlier.has_missing
         if loss.has_pairs:
             n_categories = self.columns_.n_categories(self.n_features_in_)
-            check_category_numbers(n_categories, getattr(self, "feature_names_in_", None))
-            binned = bin_rows(rows, self.max_bins, n_threads, weight, n_categories)
+            names = getattr(self, "feature_names_in_", None)
+            binned = bin_rows(rows, self.max_bins, n_threads, weight, n_categories, names)
             has_missing |= binned.has_missing
             start = Start.of(trees, rows, n_threads, boosting.dropout, n_rounds)
             del rows

@@ -299,8 +299,8 @@ class McRank(Ranker):
         targets = [classes]
         if self.form == "ordinal":
             targets = [(classes >= k).astype(np.int64) for k in range(1, n_classes)]
-        models: list[Any] = [clone(classifier) for _ in targets]
-        return [model.fit(rows, target) for model, target in zip(models, targets, strict=True)]
+        classifiers: list[Any] = [clone(classifier) for _ in targets]
+        return [c.fit(rows, target) for c, target in zip(classifiers, targets, strict=True)]
 
     def _is_staged(self) -> bool:
         """Whether the classifiers provide probabilities after every round."""

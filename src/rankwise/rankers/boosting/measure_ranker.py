@@ -82,7 +82,12 @@ class MeasureRanker(Ranker):
         forget(self)
         data = check_fit(self, X, y, qid)
         validation = check_validation(self, data, X_val, y_val, qid_val)
-        measure = self._check_measure(parse(self.measure))
+        measure = parse(self.measure)
+        if measure.reads_labels:
+            raise ValueError(
+                f"measure must be a measure of rankings, got {str(measure)!r}, a measure of "
+                "predicted labels. Use for example 'nDCG@10'."
+            )
         self._set_score_name(data.y)
         if is_graded(data.y) and data.y.min() < data.y.max():  # other labels are scaled
             refuse_constant(measure, data.y, "The weights")
@@ -93,14 +98,6 @@ class MeasureRanker(Ranker):
         """Score of every row, shape (n_samples,), float64; higher ranks higher."""
         check_is_fitted(self)
         return np.asarray(check_rows(self, X) @ self.coef_, dtype=np.float64)
-
-    def _check_measure(self, measure: Measure) -> Measure:
-        if measure.reads_labels:
-            raise ValueError(
-                f"measure must be a measure of rankings, got {str(measure)!r}, a measure of "
-                "predicted labels. Use for example 'nDCG@10'."
-            )
-        return measure
 
     def _learn(self, rows: MeasuredRows, validation: FitData | None, measure: Measure) -> None:
         raise TypeError(f"{type(self).__name__} must define _learn.")

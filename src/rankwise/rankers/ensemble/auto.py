@@ -40,7 +40,6 @@ from rankwise.rankers.ensemble.auto_search import (
     TrialRows,
     add_indicators,
     bags,
-    best_trials,
     blend_families,
     fit_scaling,
     fold_rows,
@@ -49,7 +48,7 @@ from rankwise.rankers.ensemble.auto_search import (
     scale_columns,
     settings,
 )
-from rankwise.rankers.ensemble.members import DEFAULT_FOLDS, parts
+from rankwise.rankers.ensemble.members import parts
 from rankwise.row_order import canonical_order, merge_rows
 from rankwise.runtime.frames import Table
 from rankwise.runtime.messages import callers_level
@@ -66,6 +65,7 @@ from rankwise.structure.state_rules import (
     require,
 )
 from rankwise.trees.column_table import CategoricalInput, ColumnTable
+from rankwise.tuning import DEFAULT_FOLDS
 from rankwise.typing import (
     ArrayLike,
     Float64Array,
@@ -301,8 +301,8 @@ class AutoRanker(CategoricalInput, Ranker):
         given = check_fit(self, self.columns_.encode(table), y, qid, sample_weight, allow_nan=True)
         names = getattr(self, "feature_names_in_", None)
         self.columns_, given = limit_categories(self.columns_, given, names)
-        rows_val = None if X_val is None else self._encode(Table.of(X_val).without_times()[0])
-        validation = check_validation(self, given, rows_val, y_val, qid_val, allow_nan=True)
+        held_X = None if X_val is None else self._encode(Table.of(X_val).without_times()[0])
+        validation = check_validation(self, given, held_X, y_val, qid_val, allow_nan=True)
         self._set_score_name(given.y)
         self.is_sparse_ = is_sparse(given.X) and given.X.shape[0] * given.X.shape[1] > _MOST_DENSE
         data, position = self._merged(given)
@@ -427,15 +427,24 @@ class AutoRanker(CategoricalInput, Ranker):
             is_tree = trial.family == "trees" and self.columns_.nominal
             nominal = {"categorical_features": sorted(self.columns_.nominal)} if is_tree else {}
             yield trial.again(trial.name, **nominal)
-        yield from bags(best_trials(members), seed)
+        yield from bags(members, seed)
 
     def _tried(self, data: FitData, held: HeldOut, budget: TimeBudget) -> list[Member]:
         """Fitted trials, as many as ``time_budget`` and ``n_trials`` allow."""
         members: list[Member] = []
         self.skipped_: list[dict[str, Any]] = []
         error: ValueError | str = TOO_SHORT
+        total = N_TRIALS if self.n_trials is None else min(self.n_trials, N_TRIALS)
         for number, trial in enumerate(islice(self._trials(data, members), self.n_trials), 1):
-            announce(trial, number, self.n_trials, members, budget.left(), self.verbose)
+            best = max((member.value for member in members), default=None)
+            left = budget.left()
+            announce_trial(TrialStart(trial.name, number, total, best, left))
+            if self.verbose:
+                known = [f"trial {number} of {total} ({trial.name})"]
+                known += [] if best is None else [f"best {best:.4f}"]
+                known += [] if left is None else [f"{left:.0f} s left"]
+                sys.stderr.write(f"AutoRanker: {', '.join(known)}\n")
+                sys.stderr.flush()
             reason = TOO_SHORT
             if (fitting := budget.shorten(trial, held, members)) is not None:
                 try:
@@ -504,26 +513,6 @@ class AutoRanker(CategoricalInput, Ranker):
 
 Row = dict[str, Any]
 TOO_SHORT = "time_budget is too short"
-
-
-def announce(
-    trial: Trial,
-    number: int,
-    n_trials: int | None,
-    members: Sequence[Member],
-    seconds_left: float | None,
-    verbose: bool,
-) -> None:
-    """Tell that a trial starts after other ones: whoever listens, and stderr if ``verbose``."""
-    total = N_TRIALS if n_trials is None else min(n_trials, N_TRIALS)
-    best = max((member.value for member in members), default=None)
-    announce_trial(TrialStart(trial.name, number, total, best, seconds_left))
-    if verbose:
-        known = [f"trial {number} of {total} ({trial.name})"]
-        known += [] if best is None else [f"best {best:.4f}"]
-        known += [] if seconds_left is None else [f"{seconds_left:.0f} s left"]
-        sys.stderr.write(f"AutoRanker: {', '.join(known)}\n")
-        sys.stderr.flush()
 
 
 def report_text(

@@ -25,8 +25,8 @@ from rankwise.metrics.statistics.paired import paired_test
 from rankwise.rankers.boosting.lambdamart import LambdaMART
 from rankwise.rankers.elm import PairwiseELM
 from rankwise.rankers.ensemble.members import parts
-from rankwise.rankers.linear.rank_svm import RankSVM
-from rankwise.rankers.linear.regression import RidgeRanker
+from rankwise.rankers.rank_svm import RankSVM
+from rankwise.rankers.regression import RidgeRanker
 from rankwise.runtime.frames import Table
 from rankwise.runtime.messages import callers_level
 from rankwise.runtime.progress import limit_time
@@ -127,12 +127,17 @@ def settings(
         yield Trial(f"lambdamart {number}", "trees", trees)
 
 
-def bags(best: Sequence[Trial], seed: int) -> Iterator[Trial]:
+def bags(members: Sequence[Member], seed: int) -> Iterator[Trial]:
     """Additional draws of the best setting of each random family, in turn.
 
-    ``best`` holds the best trial of each family. ``seed`` is that of the settings; bags have the
-    seeds that follow.
+    ``members`` are the fitted settings. ``seed`` is that of the settings; bags have the seeds that
+    follow.
     """
+    best: list[Trial] = []
+    for family in FAMILIES:
+        of_family = [member for member in members if member.trial.family == family]
+        if of_family:
+            best.append(max(of_family, key=lambda member: member.value).trial)
     for number in range(1, max(N_NODE_BAGS, N_TREE_BAGS) + 1):
         for trial in best:
             if trial.family == "nodes" and number <= N_NODE_BAGS:
@@ -406,16 +411,6 @@ class HeldOut:
         return [best] if is_clearly_better(alone[best], mean) else places
 
 
-def best_trials(members: Sequence[Member]) -> list[Trial]:
-    """Best trial of each family."""
-    found = []
-    for family in FAMILIES:
-        of_family = [member for member in members if member.trial.family == family]
-        if of_family:
-            found.append(max(of_family, key=lambda member: member.value).trial)
-    return found
-
-
 def blend_families(
     held: HeldOut, members: Sequence[Member]
 ) -> tuple[WeightedBlend, dict[str, float]]:
@@ -481,7 +476,18 @@ class TimeBudget:
         if left is None:
             return trial
         if trial.family == "trees" and members:
-            return self._shorten_trees(trial, held, members, left)
+            known = [member.seconds_a_tree for member in members if member.trial.family == "trees"]
+            # Without trees so far, a second probe would take time and find less of it left.
+            if left <= 0 or (not known and self._trees_are_late):
+                return None
+            seconds, share = max(known, default=0.0), 1.0
+            if not known:
+                seconds, share = self.probe(trial, held), _FIRST_SHARE
+            most = int(share * (self.left() or 0.0) / max(seconds, 1e-9))
+            if most < _FEWEST_TREES:
+                self._trees_are_late = True
+                return None
+            return trial.again(trial.name, n_estimators=min(most, trial.estimator.n_estimators))
         needed = trial.least_seconds(rows.scaled.shape for rows, _ in held.parts)
         if not members:
             return trial if needed <= max(left, _FIRST_SECONDS) else None
@@ -494,22 +500,6 @@ class TimeBudget:
         if left is None or trial.family == "trees":
             return None
         return max(_SMOOTH_SHARE * left, 0.0 if members else _FIRST_SECONDS)
-
-    def _shorten_trees(
-        self, trial: Trial, held: HeldOut, members: Sequence[Member], left: float
-    ) -> Trial | None:
-        known = [member.seconds_a_tree for member in members if member.trial.family == "trees"]
-        # Without trees so far, a second probe would take time and find less of it left.
-        if left <= 0 or (not known and self._trees_are_late):
-            return None
-        seconds, share = max(known, default=0.0), 1.0
-        if not known:
-            seconds, share = self.probe(trial, held), _FIRST_SHARE
-        most = int(share * (self.left() or 0.0) / max(seconds, 1e-9))
-        if most < _FEWEST_TREES:
-            self._trees_are_late = True
-            return None
-        return trial.again(trial.name, n_estimators=min(most, trial.estimator.n_estimators))
 
     def probe(self, trial: Trial, held: HeldOut) -> float:
         """Seconds per tree, summed over the parts; 0 if trees cannot be fitted to any part."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from numbers import Integral
@@ -25,7 +25,13 @@ from rankwise.prediction import check_ranker, fit_with, scores_of
 from rankwise.row_order import canonical_order
 from rankwise.runtime.finite import FiniteResults
 from rankwise.structure.state_rules import Dictionary, Fitted, Many, Optional, Rule, Word, require
-from rankwise.tuning import content_folds, mean_defined, measure_per_query, row_splits
+from rankwise.tuning import (
+    DEFAULT_FOLDS,
+    content_folds,
+    mean_defined,
+    measure_per_query,
+    row_splits,
+)
 from rankwise.typing import ArrayLike, Float64Array, FrameLike, Int64Array, Matrix
 
 
@@ -198,7 +204,10 @@ class MembersMixin(FiniteResults, BaseEstimator):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        members = [get_tags(estimator).input_tags for estimator in self._examples()]
+        members = []
+        for _, ranker in name_members(self.estimators):
+            with suppress(ImportError):  # its extra is not installed
+                members.append(get_tags(make_member(ranker, GRADED, 0)).input_tags)
         tags.input_tags.sparse = all(member.sparse for member in members)
         tags.input_tags.allow_nan = all(member.allow_nan for member in members)
         return tags
@@ -282,15 +291,8 @@ class MembersMixin(FiniteResults, BaseEstimator):
     def _measure(self, data: FitData) -> str:
         return self.measure or (GRADED if is_graded(data.y) else MISRANKING)
 
-    def _examples(self) -> Iterator[Any]:
-        """Unfitted rankers, without those whose extra is not installed."""
-        for _, ranker in name_members(self.estimators):
-            with suppress(ImportError):
-                yield make_member(ranker, GRADED, 0)
-
 
 _SEED = 0  # fixed, so that parts are the same for every random_state
-DEFAULT_FOLDS = 5
 
 
 @dataclass(frozen=True, eq=False)
@@ -351,10 +353,7 @@ def parts(
         if n_queries < n_folds:
             held_rows = content_folds(data.X, data.y, n_folds)
         else:
-            fold = np.empty(n_queries, dtype=np.int64)
-            fold[np.random.RandomState(_SEED).permutation(n_queries)] = (
-                np.arange(n_queries) % n_folds
-            )
+            fold = np.argsort(np.random.RandomState(_SEED).permutation(n_queries)) % n_folds
             held_rows = [np.flatnonzero(fold[numbers] == number) for number in range(n_folds)]
     else:
         splits = row_splits(cv, data)

@@ -268,9 +268,6 @@ class BoltzRank(NeuralRanker):
     def _predict_within(self, X: FrameLike, qid: ArrayLike | QueryGroups | None) -> Float64Array:
         return self.predict(X, qid=qid)
 
-    def _sizes(self) -> list[Any]:
-        return [self.n_nodes]
-
     def _check_parameters(self) -> None:
         if parse(self.objective).reads_labels:
             raise ValueError(

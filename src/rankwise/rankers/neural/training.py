@@ -87,7 +87,10 @@ def train(
         for epoch in range(1, ranker.n_epochs + 1):
             order, total = rng.permutation(n_queries), 0.0
             for first in range(0, n_queries, ranker.batch_size):
-                places, limits = _rows_of(order[first : first + ranker.batch_size], indptr)
+                queries = order[first : first + ranker.batch_size]
+                starts, sizes = indptr[queries], indptr[queries + 1] - indptr[queries]
+                limits = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+                places = np.arange(limits[-1]) + np.repeat(starts - limits[:-1], sizes)
                 inputs = torch.tensor(ranker._prepare(X[places]), device=device)
                 batch = Batch(inputs, torch.tensor(labels[places], device=device), limits)
                 values = objective(tensors, batch)
@@ -112,13 +115,6 @@ def train(
             elif staged.stages_since_best >= patience:
                 break
     return kept, losses, n_kept
-
-
-def _rows_of(queries: Int64Array, indptr: Int64Array) -> tuple[Int64Array, Int64Array]:
-    """Row numbers of some queries, one query after another, and the limits of each query."""
-    starts, sizes = indptr[queries], indptr[queries + 1] - indptr[queries]
-    limits = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-    return np.arange(limits[-1]) + np.repeat(starts - limits[:-1], sizes), limits
 
 
 @contextmanager

@@ -76,6 +76,7 @@ def convert_to_candidates(rankers: Any, *, random_state: int = 0) -> list[Candid
     used unchanged and named after its class. Existing scores are a key "column:NAME" or a run (also
     a Path, a frame or ``{query: {document: score}}`` with a name).
     """
+    named: list[tuple[str, Any]] = []
     if isinstance(rankers, Mapping):
         named = [(str(name), ranker) for name, ranker in rankers.items()]
     else:
@@ -87,7 +88,12 @@ def convert_to_candidates(rankers: Any, *, random_state: int = 0) -> list[Candid
         is_single = isinstance(rankers, str | Run) or hasattr(rankers, "fit")
         several: Any = [rankers] if is_single else rankers
         listed: list[Any] = list(several)
-        named = [(_own_name(ranker), ranker) for ranker in listed]
+        for ranker in listed:
+            if isinstance(ranker, str):
+                name = ranker.removeprefix(COLUMN)
+            else:
+                name = ranker.tag if isinstance(ranker, Run) else type(ranker).__name__
+            named.append((name, ranker))
     if not named:
         raise ValueError("rankers must name at least one ranker, got none.")
     seen: dict[str, int] = {}
@@ -103,12 +109,6 @@ def score_columns(candidates: Sequence[Candidate]) -> list[str]:
     """Columns of the data that candidates use as scores."""
     given = [candidate.estimator for candidate in candidates]
     return list(dict.fromkeys(scores.name for scores in given if isinstance(scores, ColumnScores)))
-
-
-def _own_name(ranker: Any) -> str:
-    if isinstance(ranker, str):
-        return ranker.removeprefix(COLUMN)
-    return ranker.tag if isinstance(ranker, Run) else type(ranker).__name__
 
 
 def _candidate(name: str, ranker: Any, random_state: int) -> Candidate:

@@ -29,9 +29,9 @@ from rankwise.selection.cells.candidates import (
     model_rows,
     unfreeze,
 )
+from rankwise.selection.cells.fold_tuning import tune
 from rankwise.selection.cells.measured import Measurement, summarise_predicted_ranks
 from rankwise.selection.cells.result_store import FAILED, SKIPPED, FoldResult, ResultStore
-from rankwise.selection.cells.tuning import tune
 from rankwise.selection.cells.workers import Parcel
 from rankwise.typing import Float64Array
 
@@ -76,8 +76,10 @@ def run(task: FoldTask) -> FoldResult:
     except ImportError as error:
         cell = replace(empty, message=_line(error))
     except BaseException as error:  # a failed cell is reported and does not stop the rest
-        if isinstance(error, KeyboardInterrupt) and not _ignores_interrupts():
-            raise  # Ctrl-C
+        # A process that ignores Ctrl-C gets a KeyboardInterrupt from the ranker only.
+        is_ignored = signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+        if isinstance(error, KeyboardInterrupt) and not is_ignored:
+            raise
         cell = replace(empty, status=FAILED, message=_describe_error(error))
     if task.store is not None:
         task.store.put(cell)
@@ -92,11 +94,6 @@ def _describe_error(error: BaseException) -> str:
         )
     message = _line(error)
     return f"{type(error).__name__}{f': {message}' if message else ', without a message'}"
-
-
-def _ignores_interrupts() -> bool:
-    """Whether Ctrl-C cannot reach this process, so a KeyboardInterrupt comes from the ranker."""
-    return signal.getsignal(signal.SIGINT) is signal.SIG_IGN
 
 
 def _run(task: FoldTask, empty: FoldResult) -> FoldResult:
@@ -213,7 +210,9 @@ class PeakMemory:
     extra_bytes: int | None = None  # peak minus start, >= 0, set at the end; None if unknown
 
     def __enter__(self) -> PeakMemory:
-        _release_free_memory()
+        trim = getattr(ctypes.CDLL(None), "malloc_trim", None) if sys.platform == "linux" else None
+        if trim is not None:  # not in musl
+            trim(0)
         self._resettable = _reset_peak()
         self._start = _status_bytes("VmRSS") if self._resettable else max_rss()
         return self
@@ -227,13 +226,6 @@ class PeakMemory:
         peak = _status_bytes("VmHWM") if self._resettable else max_rss()
         if peak is not None and self._start is not None:
             self.extra_bytes = max(0, peak - self._start)
-
-
-def _release_free_memory() -> None:
-    if sys.platform == "linux":
-        trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
-        if trim is not None:  # not in musl
-            trim(0)
 
 
 def _reset_peak() -> bool:

@@ -1,18 +1,12 @@
-"""Hash of everything that determines a result: parameters, data content, versions.
+"""Hashes of what determines a result: parameters, data content, code, versions of libraries.
 
-Two runs have the same fingerprint if and only if nothing that may change the numbers differs.
-Memory addresses, file names and times are ignored.
-
-Code that computes a ranker's numbers: versions of libraries, and hashes of source.
+Two runs have the same hash if and only if nothing that may change the numbers differs. Memory
+addresses, file names, line ends and times are ignored.
 
 A class or function of the user's own module counts with the file of that module and the files of
 own modules that it imports. Code that has no file of its own, in a notebook, in ``__main__`` or
 within a function, counts with its byte code and with what that refers to by name. Worker processes
 receive such code itself, and import the other: both are hashed as they will run.
-
-Files of code: whose code a module is, which modules it imports, and hashes of their text.
-
-Line ends are normalised, so a checkout has the same hashes on every system.
 """
 
 from __future__ import annotations
@@ -279,12 +273,6 @@ def changes(before: dict[str, str], now: dict[str, str]) -> list[str]:
     return told
 
 
-def merge_versions(origins: Iterable[dict[str, str]]) -> dict[str, str]:
-    """Versions of all libraries of some origins, sorted by name."""
-    found = {name: version for each in origins for name, version in each.items()}
-    return {name: found[name] for name in sorted(found) if not name.startswith(SOURCE)}
-
-
 class _Walk:
     """Code that values hold, and code that this refers to, each piece once."""
 
@@ -544,16 +532,11 @@ def is_own(module: str) -> bool:
         return not is_standard
     if is_standard and file.resolve().is_relative_to(Path(sys.base_prefix).resolve()):
         return False
-    return not _is_installed(module, file)
-
-
-def _is_installed(module: str, file: Path) -> bool:
-    """Whether an installer put the module there; ``pip --target`` may use any folder."""
     depth = module.count(".") + (file.stem == "__init__")
-    if module.partition(".")[0] in _list_recorded(file.parents[depth]):
-        return True
+    if root in _list_recorded(file.parents[depth]):  # ``pip --target`` may use any folder
+        return False
     path = file.resolve()
-    return any(path.is_relative_to(folder) for folder in _install_folders())
+    return not any(path.is_relative_to(folder) for folder in _install_folders())
 
 
 @cache

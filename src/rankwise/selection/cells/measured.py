@@ -143,7 +143,10 @@ def values_by_query(
         if test.missed is not None and wanted[0].reads_from_top:
             y, scores, groups, mask = _add_missed(test, test.missed, scores, retrieved)
             if doc_ids is not None:
-                doc_ids = _all_ids(doc_ids, test.missed)
+                of_missed = test.missed.doc_ids
+                if of_missed is None:  # they are not ranked: any names that no row has
+                    of_missed = np.array([f"\0{i}" for i in range(len(test.missed))], dtype=object)
+                doc_ids = np.concatenate([doc_ids.astype(object), of_missed.astype(object)])
             if known is not None:
                 known = np.append(known, np.ones(len(test.missed), dtype=bool))
         words = {"doc_ids": doc_ids, "retrieved": mask, "judged": known, "pooled": pooled}
@@ -183,14 +186,6 @@ def _add_missed(
         QueryGroups.from_qid(qid, len(qid)),
         np.concatenate([is_row, np.zeros(n, dtype=bool)]),
     )
-
-
-def _all_ids(doc_ids: NDArray[Any], missed: RankingData) -> NDArray[Any]:
-    """Ids of the rows and of the missed documents, which are not ranked and may lack theirs."""
-    ids = missed.doc_ids
-    if ids is None:  # any names that no row has
-        ids = np.array([f"\0{number}" for number in range(len(missed))], dtype=object)
-    return np.concatenate([doc_ids.astype(object), ids.astype(object)])
 
 
 N_BINS = 60

@@ -1,4 +1,4 @@
-"""What a comparison stores: results of cells, folds, settings; in a folder, at once.
+"""What a comparison stores in a folder, cell by cell: results, folds, settings.
 
 ``cells/<key>.npz`` holds the arrays of a cell, and one line of ``cells.jsonl`` holds the rest. The
 arrays are first written under a temporary name, synced and renamed; then the line is appended and
@@ -46,15 +46,8 @@ class ResultStore:
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path).absolute()  # workers may run in another folder
+        self._arrays, self._lines = self.path / "cells", JsonLines(self.path / "cells.jsonl")
         self._arrays.mkdir(parents=True, exist_ok=True)
-
-    @property
-    def _arrays(self) -> Path:
-        return self.path / "cells"
-
-    @property
-    def _lines(self) -> JsonLines:
-        return JsonLines(self.path / "cells.jsonl")
 
     def records(self) -> dict[str, dict[str, Any]]:
         """Last readable line of every key, of finished cells only."""
@@ -87,20 +80,18 @@ class ResultStore:
         """
         if cell.status == DONE:
             assert cell.scores is not None
-            self._write_arrays(cell.key, cell)
+            path = self._npz(cell.key)
+            with writing(path), replace_files([path]) as (file,):
+                np.savez(
+                    file,
+                    measures=np.array(list(cell.values)),
+                    values=np.array(list(cell.values.values())),
+                    scores=np.asarray(cell.scores),
+                )
         self._lines.append(cell.record())
 
     def _npz(self, key: str) -> Path:
         return self._arrays / f"{key}.npz"
-
-    def _write_arrays(self, key: str, cell: FoldResult) -> None:
-        with writing(self._npz(key)), replace_files([self._npz(key)]) as (file,):
-            np.savez(
-                file,
-                measures=np.array(list(cell.values)),
-                values=np.array(list(cell.values.values())),
-                scores=np.asarray(cell.scores),
-            )
 
 
 DONE, FAILED, SKIPPED = "done", "failed", "skipped"
@@ -303,7 +294,10 @@ class JsonLines:
             is_new = not self.path.exists()
             descriptor = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o666)
             try:
-                _write_whole(descriptor, f"\n{line}\n".encode())
+                whole = f"\n{line}\n".encode()
+                # Readers skip the incomplete line of a short write.
+                if not any(os.write(descriptor, whole) == len(whole) for _ in range(_ATTEMPTS)):
+                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
                 os.fsync(descriptor)
             finally:
                 os.close(descriptor)
@@ -320,14 +314,6 @@ class JsonLines:
                 continue
             if isinstance(record, dict):
                 yield record
-
-
-def _write_whole(descriptor: int, line: bytes) -> None:
-    """Append the line in one piece; readers skip the incomplete line of a short write."""
-    for _ in range(_ATTEMPTS):
-        if os.write(descriptor, line) == len(line):
-            return
-    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
 @contextmanager

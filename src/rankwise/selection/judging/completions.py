@@ -3,8 +3,7 @@
 A completion gives every unjudged document either grade 0 or the highest grade, at least ``rel``.
 All completions of a call are evaluated at once, as copies of the queries.
 
-How certain the sign of a difference is, if unjudged documents are as relevant as judged ones.
-
+The certainty of the sign of a difference takes unjudged documents to be as relevant as judged ones.
 The width of a query's bounds is shared among its unjudged documents in proportion to their
 advantage. The difference is then the lowest one and the shares of the documents that favour the
 first system and are relevant, or favour the second and are not. Relevance is beta-binomial within a
@@ -34,35 +33,18 @@ from rankwise.typing import Float64Array, Int64Array
 
 @dataclass(frozen=True, eq=False)
 class JudgedPool:
-    """Documents by query, then by id, whatever the order of the judgements.
+    """Documents by query, then by id, whatever the order of the judgements."""
 
-    Attributes
-    ----------
-    qids : ndarray of shape (n_queries,) of str
-        Judged queries, in the order of the judgements.
-    query : ndarray of shape (n_documents,), int64
-        Number of the query of each document, ascending.
-    doc_ids : ndarray of shape (n_documents,) of str
-    grades : ndarray of shape (n_documents,), float64
-        Grade; 0 if the document is unjudged or has a negative grade.
-    judged : ndarray of shape (n_documents,), bool
-        Whether the document has a grade of at least 0.
-    rows : dict of str to ndarray of int64
-        By system: its documents, query by query, in trec_eval's order.
-    scores : dict of str to ndarray of float64
-        By system: scores of these documents.
-    highest_grade : float
-        Highest grade of any judged document, at least 1.
-    """
-
-    qids: NDArray[np.str_]
-    query: Int64Array
+    qids: NDArray[np.str_]  # judged queries, in the order of the judgements
+    # (n_documents,) each:
+    query: Int64Array  # number of the query, ascending
     doc_ids: NDArray[np.str_]
-    grades: Float64Array
-    judged: NDArray[np.bool_]
+    grades: Float64Array  # 0 if the document is unjudged or has a negative grade
+    judged: NDArray[np.bool_]  # whether the document has a grade of at least 0
+    # By system, its documents, query by query, in trec_eval's order, and their scores.
     rows: dict[str, Int64Array]
     scores: dict[str, Float64Array]
-    highest_grade: float
+    highest_grade: float  # of any judged document, at least 1
 
     @property
     def n_queries(self) -> int:
@@ -80,17 +62,9 @@ class JudgedPool:
 
 
 def pool_runs(runs: Mapping[str, JudgedRun], qrels: Qrels) -> JudgedPool:
-    """Join the documents of judged runs with judgements.
+    """Join the documents of judged runs with judgements, O(n log n) for n documents of both.
 
-    Parameters
-    ----------
-    runs : mapping of str to JudgedRun
-        Results of :func:`rankwise.datasets.judge` with ``qrels`` and ``all_queries=True``.
-    qrels : Qrels
-
-    Notes
-    -----
-    O(n log n) for n documents of all runs and judgements together.
+    ``runs`` are results of :func:`rankwise.datasets.judge` with ``qrels`` and ``all_queries=True``.
     """
     found = {name: run.retrieved for name, run in runs.items()}
     queries, n_queries = string_codes(qrels.qid, *_keep_found(runs, found, "qid"))
@@ -123,18 +97,10 @@ def pool_rows(
 ) -> JudgedPool:
     """Documents of judged rows and of ``data.missed``, ranked by several systems.
 
-    Parameters
-    ----------
-    data : RankingData
-    scores : mapping of str to ndarray of shape (n_samples,)
-        By system: scores of the rows; minus infinity for a row that was not retrieved. Equal scores
-        rank by descending document id, or in the order of the rows if there are none.
-    highest_grade : float
-        Highest grade of the data of which these may be a part, at least 1.
-
-    Notes
-    -----
-    O(m n log n) for n rows and m systems.
+    ``scores`` (n_samples,) by system are minus infinity for a row that was not retrieved. Equal
+    scores rank by descending document id, or in the order of the rows if there are none.
+    ``highest_grade`` is that of the data of which these may be a part, at least 1. O(m n log n) for
+    n rows and m systems.
     """
     n, missed = len(data), data.missed
     parts = [data] if missed is None else [data, missed]
@@ -199,19 +165,10 @@ _SUMS, _SHARES = ("DCG", "P", "RBP"), ("nDCG", "R")
 
 @dataclass(frozen=True, eq=False)
 class Completions:
-    """A measure of two systems, under completions that favour either of them.
-
-    Attributes
-    ----------
-    pool : JudgedPool
-    measure : Measure
-        Measure of the top that takes unjudged documents as not relevant.
-    first, second : str
-        Systems.
-    """
+    """A measure of two systems, under completions that favour either of them."""
 
     pool: JudgedPool
-    measure: Measure
+    measure: Measure  # of the top; takes unjudged documents as not relevant
     first: str
     second: str
 
@@ -409,18 +366,10 @@ PRIOR_JUDGEMENTS = 5.0
 
 
 def share_widths(completions: Completions, low: Float64Array, high: Float64Array) -> Float64Array:
-    """Share of every document in the width of the bounds of the mean, with the sign of its favour.
+    """Share (n_documents,) of each in the width of the bounds of the mean, with its favour as sign.
 
-    Parameters
-    ----------
-    completions : Completions
-    low, high : ndarray of shape (n_queries,)
-        Bounds per query.
-
-    Returns
-    -------
-    ndarray of shape (n_documents,)
-        Above 0 if the document favours the first system, below 0 for the second; 0 if it is judged.
+    Above 0 if the document favours the first system, below 0 for the second; 0 if it is judged.
+    ``low`` and ``high`` are the bounds (n_queries,).
     """
     query = completions.pool.query
     advantage = np.where(completions.is_open, completions.advantage, 0.0)
@@ -433,13 +382,7 @@ def share_widths(completions: Completions, low: Float64Array, high: Float64Array
 def expect_difference(
     completions: Completions, low: Float64Array, high: Float64Array
 ) -> tuple[float, float]:
-    """Expected difference, and the chance that complete judgements give it this sign.
-
-    Parameters
-    ----------
-    completions, low, high
-        As in :func:`share_widths`.
-    """
+    """Expected difference, and the chance that complete judgements give it this sign."""
     pool, n_queries = completions.pool, completions.pool.n_queries
     query = pool.query
     signed = share_widths(completions, low, high)

@@ -162,13 +162,7 @@ def check_completable(measure: Measure) -> None:
 
 
 def read_pool(systems: Mapping[str, Any], qrels: Qrels | Any, *, all_queries: bool) -> JudgedPool:
-    """Pool of systems and judgements; queries without judgements do not count.
-
-    Raises
-    ------
-    ValueError, TypeError
-        If there are no two systems.
-    """
+    """Pool of two or more systems and judgements; queries without judgements do not count."""
     if not isinstance(systems, Mapping):
         raise TypeError(
             f"systems must map names to runs, got {type(systems).__name__}. Pass for example "
@@ -352,12 +346,7 @@ def largest_gains(gains: Float64Array, n: int) -> list[int]:
 
 
 def judging_gains(pool: JudgedPool, measure: Measure, first: str, second: str) -> Float64Array:
-    """Amount by which a judgement of every document narrows the bounds of one pair.
-
-    Returns
-    -------
-    ndarray of shape (n_documents,)
-    """
+    """Amounts (n_documents,) by which a judgement of each narrows the bounds of one pair."""
     completions = Completions(pool, measure, first, second)
     low, high = completions.extremes()
     gains = np.abs(share_widths(completions, low, high))
@@ -376,12 +365,7 @@ _PAIRS_NAMED = 5
 class OrderCheck:
     """Collects judged runs and says where unjudged documents could change their order.
 
-    Parameters
-    ----------
-    measures : mapping of str to Measure
-        Measures by the names that notes use; those without completions are not checked.
-    qrels : Qrels
-        Judgements of all runs.
+    ``measures`` have the names that notes use; those without completions are not checked.
     """
 
     def __init__(self, measures: Mapping[str, Measure], qrels: Qrels) -> None:
@@ -425,16 +409,10 @@ def add_order_notes(
 ) -> list[FoldResult]:
     """Add notes on systems whose order unjudged rows could change.
 
-    Parameters
-    ----------
-    cells : sequence of FoldResult
-        Every system on every fold; systems with an unfinished fold are not checked.
-    tests : mapping of str to RankingData
-        Test part of every fold.
-    measures : mapping of str to Measure
-        Measures by the names that notes use; those without completions are not checked.
-    given : mapping of str to GivenScores
-        Systems whose scores may miss rows, which cells do not hold.
+    ``cells`` are of every system on every fold; systems with an unfinished fold are not checked.
+    ``tests`` are the test parts by fold, and ``measures`` have the names that notes use; those
+    without completions are not checked. ``given`` are systems whose scores may miss rows, which
+    cells do not hold.
     """
     unfinished = {cell.ranker for cell in cells if cell.status != DONE}
     scores: dict[str, dict[str, Float64Array]] = {fold: {} for fold in tests}

@@ -274,12 +274,7 @@ def drop_negative(qrels: Qrels) -> Qrels:
 def compare_verdicts(
     query: Int64Array, people: Float64Array, model: Float64Array, confidence: float
 ) -> tuple[float, float, float, float, float]:
-    """Shares of two judges, their difference and its interval; queries are clusters.
-
-    Returns
-    -------
-    people, model, bias, low, high : float
-    """
+    """Shares of two judges, their difference (bias) and its ends; queries are clusters."""
     error = model - people
     bias, n = float(error.mean()), np.bincount(query)
     low = high = math.nan
@@ -457,6 +452,9 @@ def bias_by_length(
     people = (by_human.relevance[both][kept] >= rel).astype(np.float64)
     model = (grades[both][kept] >= rel).astype(np.float64)
     length = length[kept]
+    # About equally many documents each; equal lengths are in one group.
+    edges = np.quantile(length, np.arange(1, n_groups) / n_groups)
+    group = np.searchsorted(edges, length, side="left")
     groups = [
         LengthGroup(
             float(length[at].min()),
@@ -464,7 +462,7 @@ def bias_by_length(
             int(at.sum()),
             *compare_verdicts(query[at], people[at], model[at], confidence),
         )
-        for at in _split_by_length(length, int(n_groups))
+        for at in (group == g for g in np.unique(group))
     ]
     slope = _slope(query, people, model, np.log2(length), confidence)
     return LengthBias(groups, *slope, int((~kept).sum()))
@@ -486,13 +484,6 @@ def _lengths_of(doc_ids: np.ndarray[Any, Any], lengths: Mapping[Any, float]) -> 
         )
     known = dict(zip(names, values.tolist(), strict=True))
     return np.array([known.get(name, math.nan) for name in doc_ids.tolist()], dtype=np.float64)
-
-
-def _split_by_length(length: Float64Array, n_groups: int) -> list[np.ndarray[Any, Any]]:
-    """Masks of groups of about equally many documents; equal lengths are in one group."""
-    edges = np.quantile(length, np.arange(1, n_groups) / n_groups)
-    group = np.searchsorted(edges, length, side="left")
-    return [group == g for g in np.unique(group)]
 
 
 def _slope(

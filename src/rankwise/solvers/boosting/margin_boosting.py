@@ -1,6 +1,4 @@
-"""Boosting of ordinal margins (ORBoost): loss, exact thresholds, exact steps.
-
-Boosting of ordinal margins: base learners, their exact steps, exact thresholds (ORBoost [1]_).
+"""Boosting of ordinal margins: exact steps and exact thresholds (ORBoost [1]_).
 
 Every round weighs the rows by the derivative of the loss at the best thresholds. It takes the base
 learner h in {-1, 1} that agrees most with the weights and adds ``log(agree / disagree) / 2`` times
@@ -8,10 +6,8 @@ h to the score. ``agree`` and ``disagree`` are the sums of the loss terms whose 
 shrink. Then the thresholds are solved again. The loss falls in every round. A constant base learner
 agrees as much as it disagrees, because the thresholds are at their optimum.
 
-Exponential loss of ordinal margins, with the optimal thresholds for the scores.
-
 Row n of class y_n (0 to K - 1), weight w_n and score H_n has the margin ``rho_nk = H_n - theta_k``
-at the thresholds below its class and ``theta_k - H_n`` at those above. The loss [2]_ is
+at the thresholds below its class and ``theta_k - H_n`` at those above. The loss is
 ``sum_n w_n sum_k exp(-rho_nk)`` over all thresholds k ("all") or over the two next to the class
 ("lr", left and right). The loss and its optimal thresholds depend on the scores only through
 ``sum w exp(H)`` and ``sum w exp(-H)`` over each class.
@@ -19,8 +15,6 @@ at the thresholds below its class and ``theta_k - H_n`` at those above. The loss
 References
 ----------
 .. [1] Lin & Li, "Large-margin thresholded ensembles for ordinal regression: theory and practice",
-   Algorithmic Learning Theory (2006).
-.. [2] Lin & Li, "Large-margin thresholded ensembles for ordinal regression: theory and practice",
    Algorithmic Learning Theory (2006).
 """
 
@@ -144,7 +138,9 @@ class MarginBoosting:
         about to leave the floating-point range.
         """
         best = self._best
-        if not best.loss > 0.0 or self._perfect or self._leaves_range():
+        # The scan of all rows is needed only where exp(reach) may exceed exp(600) = 1e260.
+        leaves_range = self._reach > 600.0 and max(self._P.max(), self._Q.max()) > LARGEST
+        if not best.loss > 0.0 or self._perfect or leaves_range:
             return None
 
         def weigh(part: tuple[int, int]) -> int:
@@ -153,7 +149,7 @@ class MarginBoosting:
             )
 
         total = int(sum(thread_map(weigh, self._parts)))
-        return RowWeights(self._u, total, best.loss * unit_scale(best.loss))
+        return self._u, total, best.loss * unit_scale(best.loss)
 
     def take(self, side: NDArray[np.bool_], edge: float) -> float:
         """Add a base learner with its best step."""
@@ -182,11 +178,6 @@ class MarginBoosting:
         totals = sum(thread_map(advance, self._parts))
         read_sums(totals, step, self._sums)
         self._best: BestThresholds = best_thresholds(self._sums, self._form)
-
-    def _leaves_range(self) -> bool:
-        """Whether the exponential of a score is about to leave the floating-point range."""
-        # exp(600) = 1e260: below that reach, the scan of all rows is not needed.
-        return self._reach > 600.0 and max(self._P.max(), self._Q.max()) > LARGEST
 
 
 def class_order(y: Float64Array, n_classes: int) -> tuple[Int64Array, Int64Array]:

@@ -1,20 +1,15 @@
 """Learners that optimise a measure itself: coordinate ascent and AdaRank.
 
-Training rows and a measure, for learners that optimise the measure directly.
-
 Rows are sorted by their content, so that neither the input order nor the grades decide how equal
 scores are ranked. The ideal ranking depends on the labels alone and is computed once.
 
-Coordinate ascent on a measure of linear scores: line searches over one weight at a time.
+Coordinate ascent searches along one weight of linear scores at a time. A ranking measure is a step
+function of the weights, so a line search tries weights at geometrically growing distances and takes
+the best. Changing one weight adds a multiple of one column to the scores.
 
-A ranking measure is a step function of the weights. A line search therefore tries weights at
-geometrically growing distances and takes the best. Changing one weight adds a multiple of one
-column to the scores.
-
-Boosting over queries by their measure, with single features as weak rankers (AdaRank [1]_).
-
-Each query has the weight ``P = exp(-E(q, f))``, where E is the measure of query q under the scores
-f so far. A round takes the weak ranker h with the largest weighted mean measure and adds
+AdaRank [1]_ boosts over queries, with single features as weak rankers. Each query has the weight
+``P = exp(-E(q, f))``, where E is the measure of query q under the scores f so far. A round takes
+the weak ranker h with the largest weighted mean measure and adds
 ``log(sum P (1 + E(q, h)) / sum P (1 - E(q, h))) / 2`` times h.
 
 References

@@ -1,23 +1,16 @@
 """Boosting of the pairs of a query in layers of equal grade: RankBoost and FRank.
 
-Boosting of the pairs of a query: binary weak rankers with exact steps (RankBoost [1]_).
-
-The loss is ``sum exp(H_j - H_i)`` over the weighted pairs with ``y_i > y_j``. Every round weighs
-the rows by the derivative of the loss and takes the weak ranker h in {0, 1} with the largest
-weighted sum. It adds ``log(W+ / W-) / 2`` times h to the scores: W+ is the weight of the pairs that
-h orders correctly, W- of those that it misorders. This step minimises the loss along h, so the loss
-falls in every round.
-
-Rows of queries in layers of equal grade; two rows of different layers form a preference.
-
-Sums over pairs become sums over layers: ``sum_i sum_{j: y_j < y_i} Q_i P_j`` is the sum over the
+RankBoost [1]_ has the loss ``sum exp(H_j - H_i)`` over the weighted pairs with ``y_i > y_j``. Every
+round weighs the rows by the derivative of the loss and takes the weak ranker h in {0, 1} with the
+largest weighted sum. It adds ``log(W+ / W-) / 2`` times h to the scores: W+ is the weight of the
+pairs that h orders correctly, W- of those that it misorders. This step minimises the loss along h,
+so the loss falls in every round. Two rows of different layers of equal grade form a preference, so
+sums over pairs become sums over layers: ``sum_i sum_{j: y_j < y_i} Q_i P_j`` is the sum over the
 layers of ``Q`` of the layer times ``P`` of all layers below, in O(rows + layers).
 
-Boosting of the pairs of a query under the fidelity loss (FRank [2]_).
-
-The loss of a pair with ``y_i > y_j`` is ``1 - sqrt(P)``, where P is the logistic function of the
-score difference. The loss is bounded, so a badly misordered pair counts no more than a slightly
-misordered one. Every round takes the stump along which the loss falls fastest.
+FRank [2]_ has the fidelity loss ``1 - sqrt(P)`` of a pair with ``y_i > y_j``, where P is the
+logistic function of the score difference. The loss is bounded, so a badly misordered pair counts no
+more than a slightly misordered one. Every round takes the stump along which the loss falls fastest.
 
 References
 ----------
@@ -160,10 +153,12 @@ class PairBoosting:
     def weigh(self) -> RowWeights | None:
         """Signed weights of all rows; None if scores are near the floating-point limits."""
         loss = self._loss
-        if not loss > 0.0 or self._leaves_range():
+        # The scan of all rows is needed only where exp(reach) may exceed exp(600) = 1e260.
+        leaves_range = self._reach > 600.0 and max(self._P.max(), self._Q.max()) > LARGEST
+        if not loss > 0.0 or leaves_range:
             return None
         whole = 2.0 * loss * unit_scale(loss)  # a pair weighs on two rows
-        return RowWeights(self._u, self._total, whole)
+        return self._u, self._total, whole
 
     def take(self, side: NDArray[np.bool_], edge: float) -> float | None:
         """Add a base learner with its best step; None if that does not lower the loss."""
@@ -228,11 +223,6 @@ class PairBoosting:
 
         self._total = int(sum(thread_map(advance, self._parts)))
 
-    def _leaves_range(self) -> bool:
-        """Whether the exponential of a score is about to leave the floating-point range."""
-        # exp(600) = 1e260: below that reach, the scan of all rows is not needed.
-        return self._reach > 600.0 and max(self._P.max(), self._Q.max()) > LARGEST
-
 
 def _move_sums(sums: Float64Array, step: float) -> tuple[Float64Array, Float64Array]:
     """Sums of P and Q over whole layers after a step."""
@@ -256,7 +246,8 @@ class FidelityBoosting:
 
     def __init__(self, pairs: LayeredPairs) -> None:
         self._pairs, self._scores = pairs, np.zeros(len(pairs.weight))
-        self._parts = query_chunks(_pairs_before(pairs), PAIRS_AT_ONCE)
+        before = np.concatenate([[0], np.cumsum(pairs.n_pairs)]).astype(np.int64)
+        self._parts = query_chunks(before, PAIRS_AT_ONCE)  # of about as many pairs each
         self._u = np.zeros(len(pairs.weight), dtype=np.int64)
         self._visit(self._scores)
 
@@ -265,7 +256,7 @@ class FidelityBoosting:
         if not self._slopes > 0.0:
             return None
         whole = 2.0 * self._slopes * unit_scale(self._slopes)  # a pair weighs on two rows
-        return RowWeights(self._u, self._total, whole)
+        return self._u, self._total, whole
 
     def take(self, side: NDArray[np.bool_], edge: float) -> float | None:
         """Add a base learner, halving its step until the loss falls; None if it never falls."""
@@ -323,8 +314,3 @@ class FidelityBoosting:
             self._E, pairs.weight, pairs.grades, pairs.table, pairs.layer_ptr, pairs.query_ptr,
             pairs.scale,
         )  # fmt: skip
-
-
-def _pairs_before(pairs: LayeredPairs) -> NDArray[np.int64]:
-    """Number of pairs in the queries before each one, then the total."""
-    return np.concatenate([[0], np.cumsum(pairs.n_pairs)]).astype(np.int64)

@@ -1,14 +1,10 @@
 """Perceptrons that agree with signed weights, and their weighted sum.
 
-A perceptron that agrees with signed weights, by random coordinates or by the pocket algorithm.
-
 To find the perceptron of least weighted error is NP-hard. Both ways start from the difference of
 the weighted means of the two sides, with the best intercept. Random coordinate descent [1]_ then
 draws a coordinate (or the intercept) again and again and takes the best value along it, exactly: a
 sort of the rows. The pocket algorithm [2]_ visits rows drawn by their weight, adds or subtracts
 those on the wrong side, and keeps the best perceptron that it passes.
-
-Weighted perceptrons: their sum, and stage by stage.
 
 References
 ----------

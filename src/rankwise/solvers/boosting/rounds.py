@@ -1,14 +1,9 @@
-"""The loop of every boosting algorithm, its ensembles, and measures stage by stage.
-
-The loop of every boosting algorithm: rounds, early stopping and warm starts.
+"""The loop of boosting: base learners and steps, early stopping, warm starts, staged measures.
 
 An algorithm holds the state of its loss on the training rows. In each round it computes row
 weights. A search finds the base learner that agrees most with them, and the algorithm adds this
-learner with its step.
-
-Base learners and their steps, round by round.
-
-A measure on validation rows after every stage of an ensemble.
+learner with its step. Trees have a loop of their own (:mod:`.tree_boosting`): dropout changes those
+that were found before.
 """
 
 from __future__ import annotations
@@ -106,39 +101,23 @@ class SignEnsemble(Ensemble):
 S = TypeVar("S", bound=SignEnsemble)
 
 
-class Base(Protocol):
-    """Outcome of a base learner: the weight that agrees, and the rows that go up."""
+class BaseSearch(Protocol):
+    """Finds the base learner that agrees most with signed integer weights.
 
-    @property
-    def gain(self) -> int: ...
+    The base learner has ``side``, the rows that go up, (n_rows,), and ``gain``, the weight that
+    agrees minus the weight that does not.
+    """
 
-    @property
-    def side(self) -> NDArray[np.bool_]: ...
-
-
-B_co = TypeVar("B_co", bound=Base, covariant=True)
-B = TypeVar("B", bound=Base)
+    def best(self, u: Int64Array, total: int, slack: int) -> Any: ...
 
 
-class BaseSearch(Protocol[B_co]):
-    """Finds the base learner that agrees most with signed integer weights."""
-
-    def best(self, u: Int64Array, total: int, slack: int) -> B_co | None: ...
-
-
-class RowWeights(NamedTuple):
-    """Signed weights of the training rows."""
-
-    u: Int64Array  # (n_rows,): positive where a row should go up
-    total: int  # sum of u
-    whole: float  # gain of a base learner that agrees with everything
+# Signed weights of the training rows, (n_rows,), positive where a row should go up; their sum; and
+# the gain of a base learner that agrees with everything.
+RowWeights = tuple[Int64Array, int, float]
 
 
 class Algorithm(Protocol):
     """A loss of the scores so far, on training rows."""
-
-    @property
-    def loss(self) -> float: ...
 
     def weigh(self) -> RowWeights | None:
         """Weights of the rows; None if no base learner can lower the loss."""
@@ -154,15 +133,6 @@ class Algorithm(Protocol):
     def add(self, side: NDArray[np.bool_], step: float) -> None:
         """Add ``step`` to the scores of the rows of ``side`` and take it from the others."""
         ...
-
-
-@dataclass(frozen=True, eq=False)
-class Stage(Generic[B]):
-    """One round: the base learner, its step > 0, and the loss after it."""
-
-    base: B
-    step: float
-    loss: float
 
 
 class State(NamedTuple):
@@ -188,22 +158,23 @@ class Boosted(Generic[E]):
         return np.array([state.value for state in self.states])
 
 
-def run_round(algorithm: Algorithm, search: BaseSearch[B]) -> Stage[B] | None:
-    """Add a base learner; None if no remaining one lowers the loss."""
+def run_round(algorithm: Algorithm, search: BaseSearch) -> tuple[Any, float] | None:
+    """Add a base learner; returns it and its step > 0, or None if none lowers the loss."""
     weights = algorithm.weigh()
     if weights is None:
         return None
-    base = search.best(weights.u, weights.total, int(SLACK * weights.whole))
-    if base is None or base.gain < LEAST_GAIN * weights.whole:
+    u, total, whole = weights
+    base = search.best(u, total, int(SLACK * whole))
+    if base is None or base.gain < LEAST_GAIN * whole:
         return None
-    step = algorithm.take(base.side, base.gain / weights.whole)
-    return None if step is None else Stage(base, step, algorithm.loss)
+    step = algorithm.take(base.side, base.gain / whole)
+    return None if step is None else (base, step)
 
 
 def run_rounds(
-    algorithm: Algorithm, search: BaseSearch[Any], earlier: S, X: Matrix, rows: Int64Array
+    algorithm: Algorithm, search: BaseSearch, earlier: S, X: Matrix, rows: Int64Array
 ) -> Iterator[S]:
-    """Yield the base learners of an earlier fit, then new ones.
+    """Yield the base learners of an earlier fit, then new ones as long as they lower the loss.
 
     ``rows`` are the rows of ``X`` in the order of the algorithm.
     """
@@ -211,8 +182,8 @@ def run_rounds(
         algorithm.add(side[rows], float(earlier.steps[number]))
         # The earlier steps are taken over, not computed again: other rows must not change them.
         yield earlier.part(number, number + 1)
-    while (stage := run_round(algorithm, search)) is not None:
-        yield earlier.single(stage.base, stage.step)
+    while (found := run_round(algorithm, search)) is not None:
+        yield earlier.single(*found)
 
 
 def boost(

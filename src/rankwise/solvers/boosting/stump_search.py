@@ -1,11 +1,8 @@
 """Decision stumps: the columns they are searched in, the search, and their weighted sum.
 
-The decision stump that agrees most with signed weights, over all columns at once.
-
-A search is one pass over the prepared columns, with threads working on separate columns. Its result
-is bit-identical for any number of threads and any row order.
-
-Columns of training rows, converted once into the form that a stump search reads.
+A search for the stump that agrees most with signed weights is one pass over the prepared columns,
+with threads working on separate columns. Its result is bit-identical for any number of threads and
+any row order.
 
 A column is stored as bins of one byte per row. If it must be cut between all values and has more
 than 255, it is stored as row numbers by ascending value. Both forms return the gain of their best
@@ -15,8 +12,6 @@ A cut lies midway between two neighbouring training values, so only new rows can
 value. Such rows belong below the cut by default and above it with ``ties_above``. In the second
 case, the threshold is the largest number below the middle, so that ``x > threshold`` remains the
 test for every user of the stumps.
-
-Weighted decision stumps: fast evaluation of their sum, and stagewise evaluation.
 """
 
 from __future__ import annotations
@@ -175,10 +170,11 @@ class BinnedStumpColumns:
         # Reads the histogram that the search has left of this column.
         code, gain, missing_gain = choose_bin(self._histogram[m], n_cuts, total, floor)
         codes, threshold = self.codes[m], float(self.cuts[m][code])
-        missing = _any_of(codes > n_cuts)
+        missing = codes > n_cuts
         return Cut(
-            int(self.features[m]), threshold, int(gain), codes > code, int(missing_gain), missing
-        )
+            int(self.features[m]), threshold, int(gain), codes > code, int(missing_gain),
+            missing if missing.any() else None,
+        )  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
@@ -211,10 +207,12 @@ class SortedStumpColumns:
         # Above are all rows but those up to the place; missing ones are told apart by the caller.
         above = np.ones(len(u), dtype=bool)
         above[self.order[m, : place + 1]] = False
-        missing = np.zeros(len(u), dtype=bool)
-        missing[self.order[m, n_present:]] = True
+        missing = None
+        if n_present < len(u):
+            missing = np.zeros(len(u), dtype=bool)
+            missing[self.order[m, n_present:]] = True
         threshold = _threshold(midpoint(low, high), low, self.ties_above)
-        return Cut(feature, float(threshold), int(gain), above, int(missing_gain), _any_of(missing))
+        return Cut(feature, float(threshold), int(gain), above, int(missing_gain), missing)
 
 
 Columns = BinnedStumpColumns | SortedStumpColumns
@@ -300,10 +298,6 @@ def _threshold(cut: Any, low: Any, ties_above: bool) -> Any:
     """Thresholds of ``x > threshold`` for cuts just above the training values ``low``."""
     # Not below low, which the midpoint of neighbouring floats can equal.
     return np.maximum(np.nextafter(cut, -np.inf), low) if ties_above else cut
-
-
-def _any_of(rows: NDArray[np.bool_]) -> NDArray[np.bool_] | None:
-    return rows if rows.any() else None
 
 
 def _dense_blocks(X: Matrix) -> Iterator[tuple[int, FloatArray]]:

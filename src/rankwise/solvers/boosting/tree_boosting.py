@@ -1,10 +1,7 @@
-"""Gradient boosting of trees, with row sampling and dropout.
+"""Gradient boosting: every tree fits the derivatives of a loss at the current scores.
 
-Gradient boosting: every tree fits the derivatives of a loss at the current scores.
-
-Row sampling for trees: by query, or by gradient (GOSS).
-
-Trees that are left out while the next one is grown (DART) [1]_.
+Rows are sampled by query, or by gradient (GOSS). Trees may be left out while the next one is grown
+(DART) [1]_.
 
 References
 ----------
@@ -15,7 +12,6 @@ References
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +20,7 @@ from rankwise.groups import FitData
 from rankwise.losses.gradient_loss import BoostedLoss
 from rankwise.metrics.measure import Measure
 from rankwise.solvers.boosting.rounds import StagedMeasure
-from rankwise.trees.boosted.tree_grower import TreeGrower
+from rankwise.trees.boosted.growing_tree import TreeGrower
 from rankwise.trees.tree_ensemble import OrderedRows, ScoreTree, TreeEnsemble
 from rankwise.typing import Float64Array, Int64Array
 
@@ -102,6 +98,10 @@ class TreeBoosting:
         # Single trees, because dropout changes their values later on.
         grown = list(start.trees.score_trees())
         best, best_rounds, n_rounds = list(grown), start.n_rounds, self.n_estimators
+        patience = self.early_stopping_rounds
+        # Whether random sampling may give the next tree a split although one has none.
+        draws = self.sampling.draws(self.n_estimators) or self.colsample < 1
+        draws = draws or loss.draws or grower.draws or self.dropout.rate > 0
         for number in range(start.n_rounds, self.n_estimators):
             # One generator a tree: a fit that continues draws what a single fit would have drawn.
             rng = np.random.default_rng([self.seed, number])
@@ -109,17 +109,25 @@ class TreeBoosting:
             remaining = scores
             if dropped:
                 assert start.rows is not None
-                remaining = score_without(grown, dropped, start.rows, scores)
+                # Score the fewer trees: both sums differ by rounding only.
+                if 2 * len(dropped) <= len(grown):
+                    remaining = scores - sum_trees(grown, dropped, start.rows)
+                else:
+                    kept = sorted(set(range(len(grown))) - set(dropped))
+                    remaining = sum_trees(grown, kept, start.rows)
             # Into the buffers of the grower, which packs them in place.
             loss.write(remaining, gradients, hessians, number)
-            followed, others = self._draw_rows(rng, number, loss.indptr, gradients, hessians)
+            followed = others = None
+            if self.sampling.draws(number):
+                mask = self.sampling.draw_and_rescale(rng, loss.indptr, gradients, hessians)
+                followed, others = (np.flatnonzero(rows).astype(np.int32) for rows in (mask, ~mask))
             columns = draw_share(rng, self.colsample, n_features) if self.colsample < 1 else None
             shrinkage = self.learning_rate / (len(dropped) + 1)
             tree = grower.grow(gradients, hessians, shrinkage, followed, columns, rng)
             if len(tree.leaf_values) < 2:
                 # Without draws, the next tree would see the same gradients and find no split
                 # either.
-                if self._may_find_split(loss, grower):
+                if draws:
                     continue
                 n_rounds = number
                 break
@@ -144,38 +152,12 @@ class TreeBoosting:
             # now.
             if validation.staged.stages_since_best == 0:
                 best, best_rounds = list(grown), number + 1
-            elif self._stops(validation):
+            elif patience is not None and validation.staged.stages_since_best >= patience:
                 break
         # Without early stopping, validation rows only observe.
-        if validation is None or self.early_stopping_rounds is None:
+        if validation is None or patience is None:
             best, best_rounds = grown, n_rounds
         return TreeEnsemble.of(best), best_rounds
-
-    def _draw_rows(
-        self,
-        rng: np.random.Generator,
-        number: int,
-        indptr: Int64Array,
-        gradients: Float64Array,
-        hessians: Float64Array,
-    ) -> tuple[Rows | None, Rows | None]:
-        """Rows that a tree follows, and the others; None: all, and none."""
-        if not self.sampling.draws(number):
-            return None, None
-        follows = self.sampling.draw_and_rescale(rng, indptr, gradients, hessians)
-        return np.flatnonzero(follows).astype(np.int32), np.flatnonzero(~follows).astype(np.int32)
-
-    def _may_find_split(self, loss: BoostedLoss, grower: TreeGrower) -> bool:
-        """Whether random sampling may give the next tree a split although this one has none."""
-        draws = self.sampling.draws(self.n_estimators) or self.colsample < 1
-        return draws or loss.draws or grower.draws or self.dropout.rate > 0
-
-    def _stops(self, validation: Validation) -> bool:
-        rounds = self.early_stopping_rounds
-        return rounds is not None and validation.staged.stages_since_best >= rounds
-
-
-Rows: TypeAlias = NDArray[np.int32]
 
 
 @dataclass(frozen=True)
@@ -296,16 +278,6 @@ class Dropout:
 def sum_trees(trees: list[ScoreTree], numbers: list[int], rows: OrderedRows) -> Float64Array:
     """Contribution of some trees to the scores of rows, shape (n_rows,)."""
     return rows.scores(TreeEnsemble.of([trees[number] for number in numbers]))
-
-
-def score_without(
-    trees: list[ScoreTree], dropped: list[int], rows: OrderedRows, scores: Float64Array
-) -> Float64Array:
-    """Scores of rows from the remaining trees; all 0 if every tree is dropped."""
-    # Score the fewer trees, the dropped ones or the others; the two sums differ by rounding only.
-    if 2 * len(dropped) <= len(trees):
-        return scores - sum_trees(trees, dropped, rows)
-    return sum_trees(trees, sorted(set(range(len(trees))) - set(dropped)), rows)
 
 
 def shrink(trees: list[ScoreTree], dropped: list[int]) -> None:

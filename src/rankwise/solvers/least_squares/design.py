@@ -1,25 +1,21 @@
 """Designs: the columns of a closed-form ranker, explicit or of a kernel, and their scores.
 
-Columns of a closed-form ranker, and the scores that solutions give.
-
 A design holds its independent draws. Each draw gives its own least-squares problem, and the scores
 of the draws are averaged. Linear designs share one Gram matrix of the raw columns between all
 draws. A draw of ``n`` linear nodes ``H = [X 1] A`` is the metric ``A A'`` on this matrix. It needs
 only a basis ``B`` of at most d + 1 columns with ``B B' = A A'``: the predictions are the same and
 the work falls by (n/d)^2.
-
-Kernel expansions over training rows: the basis functions of their solutions.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 
-from rankwise.features.kernels import SLICE_ROWS, Kernel, KernelColumns
+from rankwise.features.kernels import Kernel, KernelColumns
 from rankwise.features.nystroem import NystroemMap
 from rankwise.features.random_features import NodeMap, sum_outputs
 from rankwise.features.score_expansions import (
@@ -52,59 +48,6 @@ from rankwise.structure.state_rules import (
 from rankwise.typing import Float64Array, FloatArray, Int64Array, Matrix, densify, is_sparse
 
 Coefs = Sequence[Float64Array]  # one array (n_C, n_columns) per draw
-
-
-class Design(Protocol):
-    """Columns, draws and read-out of a closed-form ranker."""
-
-    @property
-    def n_columns(self) -> int: ...
-
-    @property
-    def maps(self) -> Sequence[BlockMap]:
-        """Block maps whose Gram statistics determine the solutions of all draws."""
-        ...
-
-    def draws(self, gram: Gram) -> Iterator[Gram]:
-        """Statistics of the draws that share the statistics of one block map."""
-        ...
-
-    def dual_paths(self, problem: Problem) -> Iterator[DualPath]:
-        """For each draw, the path of the dual system."""
-        ...
-
-    def read_out(self, coefs: Coefs, dtype: Any = np.float64) -> Any:
-        """Convert the solutions of all draws to the form that :meth:`scores` takes."""
-        ...
-
-    def scores(self, X: Matrix, read_out: Any) -> Float64Array:
-        """Scores averaged over draws, shape (n_rows, n_C)."""
-        ...
-
-    def block(self, X: Matrix, draw: int) -> FloatArray:
-        """The columns of one draw for the given rows."""
-        ...
-
-    def training_values(self, X: Matrix) -> Matrix:
-        """Training columns for iterative solvers: those of the first draw."""
-        ...
-
-    def expansion(self, coefs: Coefs) -> Any:
-        """The fitted scores with these weights, one array (n_columns,) per draw."""
-        ...
-
-    def path_coef(self, coefs: Coefs) -> Float64Array:
-        """Solutions of all draws as ``path_["coef"]`` holds them."""
-        ...
-
-
-def draw_grams(
-    design: Design, problem: Problem, fold_queries: Sequence[Int64Array] | None
-) -> Iterator[list[Gram]]:
-    """For each draw, the Gram statistics of each fold; one pass over the rows per block map."""
-    for phi in design.maps:
-        folds = fold_grams(problem, phi, fold_queries)
-        yield from (list(draw) for draw in zip(*map(design.draws, folds), strict=True))
 
 
 @dataclass(frozen=True, eq=False)
@@ -181,7 +124,10 @@ class LinearDesign:
 
     def dual_paths(self, problem: Problem) -> Iterator[DualPath]:
         for basis in self.bases:
-            yield dual_path(problem, _Projected(self.columns, basis))
+            if basis is None:
+                yield dual_path(problem, self.columns.rows)
+            else:
+                yield dual_path(problem, lambda X, basis=basis: self.columns(X) @ basis)
 
     def read_out(self, coefs: Coefs, dtype: Any = np.float64) -> Float64Array:
         """Weights on the raw columns, averaged over draws, shape (n_C, n_raw)."""
@@ -225,27 +171,10 @@ class LinearDesign:
 
 
 @dataclass(frozen=True, eq=False)
-class _Projected:
-    columns: ShiftedColumns
-    basis: Float64Array | None
-
-    @property
-    def n_features_out(self) -> int:
-        return self.columns.n_features_out if self.basis is None else self.basis.shape[1]
-
-    def __call__(self, X: Matrix) -> Float64Array:
-        return self.rows(X)
-
-    def rows(self, X: Matrix) -> Any:
-        if self.basis is None:
-            return self.columns.rows(X)
-        return self.columns(X) @ self.basis
-
-
-@dataclass(frozen=True, eq=False)
 class MapDesign:
     """Columns that a map computes from blocks of rows, one map per draw."""
 
+    # Their Gram statistics determine the solutions of all draws.
     maps: Sequence[Any]
 
     @property
@@ -253,11 +182,13 @@ class MapDesign:
         return self.maps[0].n_features_out
 
     def draws(self, gram: Gram) -> Iterator[Gram]:
+        """Statistics of the draws that share the statistics of one block map."""
         yield gram
 
     def dual_paths(self, problem: Problem) -> Iterator[DualPath]:
+        """For each draw, the path of the dual system."""
         for phi in self.maps:
-            yield dual_path(problem, phi)
+            yield dual_path(problem, phi.rows)
 
     def read_out(self, coefs: Coefs, dtype: Any = np.float64) -> list[FloatArray]:
         """Output weights of each draw divided by the number of draws, shape (n_columns, n_C)."""
@@ -265,18 +196,23 @@ class MapDesign:
         return [np.ascontiguousarray(coef.T / len(self.maps), dtype=dtype) for coef in coefs]
 
     def scores(self, X: Matrix, read_out: list[FloatArray]) -> Float64Array:
+        """Scores averaged over draws, shape (n_rows, n_C)."""
         return sum_outputs(self.maps, read_out, X)
 
     def block(self, X: Matrix, draw: int) -> FloatArray:
+        """The columns of one draw for the given rows."""
         return self.maps[draw].rows(X)
 
     def training_values(self, X: Matrix) -> FloatArray:
+        """Training columns for iterative solvers: those of the first draw."""
         return self.block(X, 0)
 
     def expansion(self, coefs: Coefs) -> Any:
+        """The fitted scores with these weights, one array (n_columns,) per draw."""
         raise TypeError(f"{type(self).__name__} must define expansion.")
 
     def path_coef(self, coefs: Coefs) -> Float64Array:
+        """Solutions of all draws as ``path_["coef"]`` holds them."""
         return coefs[0]
 
 
@@ -339,10 +275,10 @@ class KernelDesign:
 
     def scores(self, X: Matrix, coefs: Float64Array) -> Float64Array:
         """``K(X, X_fit) @ coefs.T``, shape (n_rows, n_C); slices of X unless K is the user's."""
-        # A user's callable is called once: it may be slow, or depend on all rows.
-        size = SLICE_ROWS if self.kernel.function is None else max(1, X.shape[0])
-        parts = [self._values(X[lo : lo + size]) @ coefs.T for lo in range(0, X.shape[0], size)]
-        return np.concatenate(parts)
+        X = X.astype(np.float64, copy=False)
+        if self.kernel.name == "precomputed" and self.kept is not None:
+            X = X[:, self.kept]
+        return self.kernel.products(X, self.X, coefs.T)
 
     def training_values(self, X: Matrix) -> Float64Array:
         """The kernel between the training rows."""
@@ -379,12 +315,6 @@ class KernelDesign:
             "eigenvalues there. CLSRRank takes any kernel."
         )
 
-    def _values(self, X: Matrix) -> Float64Array:
-        X = X.astype(np.float64, copy=False)
-        if self.kernel.name == "precomputed" and self.kept is not None:
-            X = X[:, self.kept]
-        return np.asarray(self.kernel(X, self.X), dtype=np.float64)
-
 
 @dataclass(frozen=True, eq=False)
 class KernelColumnsDesign(MapDesign):
@@ -397,5 +327,15 @@ class KernelColumnsDesign(MapDesign):
         return SupportExpansion(columns.kernel, coefs[0], 0.0, X_fit)
 
 
+Design: TypeAlias = LinearDesign | MapDesign
 # Weighted columns, or an expansion over the training rows.
 AnyDesign: TypeAlias = Design | KernelDesign
+
+
+def draw_grams(
+    design: Design, problem: Problem, fold_queries: Sequence[Int64Array] | None
+) -> Iterator[list[Gram]]:
+    """For each draw, the Gram statistics of each fold; one pass over the rows per block map."""
+    for phi in design.maps:
+        folds = fold_grams(problem, phi, fold_queries)
+        yield from (list(draw) for draw in zip(*map(design.draws, folds), strict=True))

@@ -1,21 +1,16 @@
 """Whole regularisation paths from one decomposition: of columns, of rows, of kernels.
 
-The whole regularisation path from one decomposition.
-
 With ``G = Phi' L Phi = V diag(lambda) V'`` and ``g = Phi' L y`` the minimiser of
 ``(y - Phi b)' L (y - Phi b) + |b|^2 / C`` is ``b(C) = V (lambda + 1/C)^-1 V' g``: O(p^2) for each
 further C. If nothing is singular, the first half of the eigendecomposition is enough: with
 ``G = Q T Q'`` and T tridiagonal, ``b(C) = Q (T + 1/C)^-1 Q' g``, in a third of the time.
 
-The regularisation path from the N x N dual system, for fewer rows than columns.
+If there are fewer rows than columns, the N x N dual system is the smaller one. With
+``Omega = Phi Phi'`` and ``L = R'R`` the same minimiser is
+``b = Phi' R' (R Omega R' + I/C)^-1 R y``: a symmetric positive semidefinite system, whose
+eigendecomposition gives every C.
 
-With ``Omega = Phi Phi'`` and ``L = R'R`` the minimiser of
-``(y - Phi b)' L (y - Phi b) + |b|^2 / C`` is ``b = Phi' R' (R Omega R' + I/C)^-1 R y``: a symmetric
-positive semidefinite system, whose eigendecomposition gives every C.
-
-Complexity: O(N^2 p + N^3) time, memory for N^2 numbers.
-
-Kernel matrices centred by query.
+Complexity of the dual: O(N^2 p + N^3) time, memory for N^2 numbers.
 
 Only score differences within a query count, and dual values sum to zero within a query. A kernel
 matrix may therefore be centred by query on both sides. Scores (up to constants), norms and
@@ -25,16 +20,16 @@ solutions stay the same, and conditionally definite kernels become definite.
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from scipy.linalg import eigh_tridiagonal, eigvalsh_tridiagonal, get_lapack_funcs, solveh_banded
 
 from rankwise.groups import QueryGroups
 from rankwise.losses.squared_loss import LaplacianFactor, Problem
-from rankwise.solvers.least_squares.gram import BlockMap
-from rankwise.typing import Float64Array, Int64Array, densify
+from rankwise.typing import Float64Array, Int64Array, Matrix, densify
 
 # A system whose eigenvalue and penalty are both below this share of the largest eigenvalue is
 # singular to rounding: such a direction is dropped.
@@ -53,24 +48,6 @@ class NotSemidefiniteError(ValueError):
     """A matrix that should be positive semidefinite is not."""
 
 
-class SquareSystem(Protocol):
-    """A symmetric positive semidefinite matrix and a right-hand side."""
-
-    @property
-    def matrix(self) -> Float64Array: ...
-
-    @property
-    def rhs(self) -> Float64Array: ...
-
-
-@dataclass(frozen=True, eq=False)
-class Equations:
-    """The minimum that a path needs: ``matrix`` of shape (p, p) and ``rhs`` of shape (p,)."""
-
-    matrix: Float64Array
-    rhs: Float64Array
-
-
 @dataclass(frozen=True, eq=False)
 class EigenPath:
     """Eigendecomposition of a Gram matrix with its right-hand side."""
@@ -85,7 +62,8 @@ class EigenPath:
 
 
 def path_coef(
-    equations: SquareSystem,
+    matrix: Float64Array,
+    rhs: Float64Array,
     C: Float64Array,
     *,
     overwrite: bool = False,
@@ -94,51 +72,53 @@ def path_coef(
 ) -> Float64Array:
     """Solutions of ``(matrix + I/C) b = rhs`` for every C, shape (n_C, p); O(p^3).
 
-    With ``overwrite``, the matrix may be overwritten. With ``checked``, the smallest eigenvalue is
-    checked even if one Cholesky factorisation would suffice. ``noise`` is the size of eigenvalues
-    that may be rounding errors of larger numbers that cancelled. An eigenvalue that is negative
-    beyond rounding raises NotSemidefiniteError.
+    ``matrix``, (p, p), is symmetric and positive semidefinite; ``rhs`` is (p,). With ``overwrite``,
+    the matrix may be overwritten. With ``checked``, the smallest eigenvalue is checked even if one
+    Cholesky factorisation would suffice. ``noise`` is the size of eigenvalues that may be rounding
+    errors of larger numbers that cancelled. An eigenvalue that is negative beyond rounding raises
+    NotSemidefiniteError.
     """
-    p = len(equations.rhs)
+    p = len(rhs)
     alpha = 1.0 / np.asarray(C, dtype=np.float64)
     if p < SMALLEST_TRIDIAGONAL:
-        return eigen_path(equations, noise).coef(C)
+        return eigen_path(matrix, rhs, noise).coef(C)
     if len(alpha) == 1 and not checked:
-        solution = _cholesky(equations, alpha[0])
+        solution = _cholesky(matrix, rhs, alpha[0])
         if solution is not None:
             return solution[None, :]
     sytrd, sytrd_lwork = get_lapack_funcs(("sytrd", "sytrd_lwork"), dtype=np.float64)
     # The transpose of a symmetric matrix is itself in the order that LAPACK works on.
     reduced, diagonal, off, tau, info = sytrd(
-        equations.matrix.T, lower=1, lwork=int(sytrd_lwork(p)[0]), overwrite_a=overwrite
+        matrix.T, lower=1, lwork=int(sytrd_lwork(p)[0]), overwrite_a=overwrite
     )
     assert info == 0
     smallest = eigvalsh_tridiagonal(diagonal, off, select="i", select_range=(0, 0))[0]
     largest = eigvalsh_tridiagonal(diagonal, off, select="i", select_range=(p - 1, p - 1))[0]
     check_semidefinite(np.array([smallest, largest]), noise)
     if largest <= noise:
-        return inverse_shifted(np.zeros(1), C) * equations.rhs
+        return inverse_shifted(np.zeros(1), C) * rhs
     cut = RELATIVE_CUT * largest
     if smallest <= cut and alpha.min() <= max(cut, -2 * smallest):
         # Singular: some directions must be dropped.
-        values, vectors = _tridiagonal_eigh(diagonal, off, reduced, tau)
-        return EigenPath(values, vectors, vectors.T @ equations.rhs).coef(C)
+        values, vectors = eigh_tridiagonal(diagonal, off)
+        vectors = np.asfortranarray(vectors)
+        vectors[1:] = _apply_reflectors(reduced[1:, :-1], tau, vectors[1:], "N")
+        return EigenPath(np.maximum(values, 0.0), vectors, vectors.T @ rhs).coef(C)
     reflectors = reduced[1:, :-1]
     bands = np.zeros((2, p))
     bands[1, :-1] = off
-    rhs = equations.rhs[:, None].copy()
-    rhs[1:] = _apply_reflectors(reflectors, tau, rhs[1:], "T")
+    turned = rhs[:, None].copy()
+    turned[1:] = _apply_reflectors(reflectors, tau, turned[1:], "T")
     solutions = np.empty((p, len(alpha)), order="F")
     for k, a in enumerate(alpha):
         bands[0] = diagonal + a
-        solutions[:, k] = solveh_banded(bands, rhs[:, 0], lower=True, check_finite=False)
+        solutions[:, k] = solveh_banded(bands, turned[:, 0], lower=True, check_finite=False)
     solutions[1:] = _apply_reflectors(reflectors, tau, solutions[1:], "N")
     return solutions.T
 
 
-def _cholesky(equations: SquareSystem, alpha: float) -> Float64Array | None:
+def _cholesky(matrix: Float64Array, rhs: Float64Array, alpha: float) -> Float64Array | None:
     """The solution for one penalty; None if the system is numerically singular."""
-    matrix = equations.matrix
     if alpha <= RELATIVE_CUT * np.trace(matrix):  # the trace bounds the largest eigenvalue
         return None
     shifted = matrix.copy()
@@ -147,19 +127,9 @@ def _cholesky(equations: SquareSystem, alpha: float) -> Float64Array | None:
     factor, info = potrf(shifted.T, lower=1, overwrite_a=True, clean=False)
     if info != 0:
         return None
-    solution, info = potrs(factor, equations.rhs, lower=1)
+    solution, info = potrs(factor, rhs, lower=1)
     assert info == 0
     return solution
-
-
-def _tridiagonal_eigh(
-    diagonal: Float64Array, off: Float64Array, reduced: Float64Array, tau: Float64Array
-) -> tuple[Float64Array, Float64Array]:
-    """Non-negative eigenvalues, and eigenvectors, of an already reduced matrix."""
-    values, vectors = eigh_tridiagonal(diagonal, off)
-    vectors = np.asfortranarray(vectors)
-    vectors[1:] = _apply_reflectors(reduced[1:, :-1], tau, vectors[1:], "N")
-    return np.maximum(values, 0.0), vectors
 
 
 def check_semidefinite(values: Float64Array, noise: float = 0.0) -> None:
@@ -185,16 +155,16 @@ def _apply_reflectors(
     return product
 
 
-def eigen_path(equations: SquareSystem, noise: float = 0.0) -> EigenPath:
+def eigen_path(matrix: Float64Array, rhs: Float64Array, noise: float = 0.0) -> EigenPath:
     """Decompose the matrix; O(p^3). If no eigenvalue exceeds ``noise``, all become zero.
 
     Raises NotSemidefiniteError if an eigenvalue is negative beyond rounding.
     """
-    values, vectors = np.linalg.eigh(equations.matrix)
+    values, vectors = np.linalg.eigh(matrix)
     check_semidefinite(values, noise)
     if values.max(initial=0.0) <= noise:
         values = np.zeros_like(values)
-    return EigenPath(np.maximum(values, 0.0), vectors, vectors.T @ equations.rhs)
+    return EigenPath(np.maximum(values, 0.0), vectors, vectors.T @ rhs)
 
 
 def inverse_shifted(values: Float64Array, C: Float64Array) -> Float64Array:
@@ -267,10 +237,10 @@ class DualPath:
         return np.asarray(self.rows.T @ (self.dual.combination / np.sqrt(self.values)))
 
 
-def dual_path(problem: Problem, phi: BlockMap) -> DualPath:
-    """Decompose the dual system of ``problem``."""
+def dual_path(problem: Problem, columns_of: Callable[[Matrix], Any]) -> DualPath:
+    """Decompose the dual system of ``problem``; the function gives the columns of rows."""
     order = problem.groups.rows(np.arange(problem.groups.n_queries))
-    columns = phi.rows(problem.X[order])
+    columns = columns_of(problem.X[order])
     omega = columns @ columns.T
     omega = densify(omega)
     return DualPath(decompose_dual(problem, omega.astype(np.float64), order), columns)

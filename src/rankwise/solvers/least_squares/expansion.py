@@ -1,6 +1,4 @@
-"""Kernel expansions of a squared loss: decomposed, or by conjugate gradients.
-
-The path of a squared loss on kernel expansions ``f(x) = sum_i a_i K(x, x_i)`` over the rows.
+"""Squared loss of kernel expansions ``f(x) = sum_i a_i K(x, x_i)``: decomposed, or by gradients.
 
 ``penalise="norm"`` penalises the norm of the kernel's space. The kernel must be positive definite;
 if scores are centred within queries, conditionally positive definite is enough. With ``L = R'R``
@@ -16,10 +14,8 @@ of rows take a submatrix each and are solved separately.
 
 Complexity: O(N^3) time for each training set, three N x N matrices.
 
-Kernel least squares by conjugate gradients: the N x N kernel matrix is never stored.
-
-Solves ``(R K R' + I/C) z = R y`` for one C, ``a = R' z``, where ``L = R'R`` is the Laplacian of
-the pairs. With n landmarks the Nystroem features ``Phi`` give the preconditioner
+Conjugate gradients never store the N x N kernel matrix [1]_. They solve ``(R K R' + I/C) z = R y``
+for one C, ``a = R' z``. With n landmarks the Nystroem features ``Phi`` give the preconditioner
 ``(B B' + I/C)^-1``, ``B = R Phi``, applied in the eigenvectors of ``B B'``. The iteration handles
 the kernel's eigenvalues outside the span of the landmarks.
 
@@ -47,7 +43,6 @@ from rankwise.runtime.threads import available_threads, thread_imap
 from rankwise.solvers import SolveResult
 from rankwise.solvers.least_squares.design import KernelDesign
 from rankwise.solvers.least_squares.eigen_path import (
-    Equations,
     NotSemidefiniteError,
     decompose_dual,
     limit_cancellation,
@@ -61,7 +56,7 @@ from rankwise.solvers.least_squares.leave_out import (
     leave_query_out,
 )
 from rankwise.solvers.least_squares.path_selection import PathFit
-from rankwise.tuning import Penalties, cv_splits, mean_measure, measure_refits
+from rankwise.tuning import Penalties, cv_splits, mean_measure
 from rankwise.typing import Float64Array, Int64Array, Matrix
 
 Penalise = Literal["norm", "coefficients"]
@@ -168,20 +163,15 @@ class ExpansionPath:
             weight = np.ones(len(order)) if problem.sample_weight is None else factor.weight
             half *= np.sqrt(weight)
             C = penalties.C(problem.pairs(), float(weight.sum()))
-            inner = path_coef(Equations(half.T @ half, half.T @ target), C, overwrite=True)
+            inner = path_coef(half.T @ half, half.T @ target, C, overwrite=True)
             inner *= np.sqrt(weight)
         else:
             system = factor.apply(np.ascontiguousarray(half.T), 0, n_queries)
             # Freed before the solver needs matrices of its own, see MATRICES.
             del half
             C = penalties.C(problem.pairs())
-            solved = path_coef(
-                Equations(system, target),
-                C,
-                overwrite=True,
-                checked=not self.design.definite,
-                noise=noise,
-            )
+            checked = not self.design.definite
+            solved = path_coef(system, target, C, overwrite=True, checked=checked, noise=noise)
             inner = factor.apply_transposed(solved.T).T
         coefs = np.zeros((len(C), len(self._K)))
         coefs[:, columns] = inner
@@ -199,13 +189,17 @@ class ExpansionPath:
     def _measure_refits(
         self, measure: Measure, splits: Sequence[tuple[Int64Array, Int64Array]]
     ) -> Float64Array:
-        def scores(train: Int64Array, test: Int64Array) -> Float64Array:
+        rows = self.rows
+
+        def held_out(split: tuple[Int64Array, Int64Array]) -> Float64Array:
+            train, test = split
             coefs = self._coefs(train)
-            return self._K[test] @ coefs.T + self._intercepts(coefs, train)
+            scores = self._K[test] @ coefs.T + self._intercepts(coefs, train)
+            return mean_measure(measure, rows.y[test], scores, rows.groups.take(test))
 
         n_threads = self._n_threads(max((len(train) for train, _ in splits), default=0))
         with self._definite():
-            return measure_refits(measure, self.rows, splits, scores, n_threads)
+            return np.stack(list(thread_imap(held_out, splits, n_threads)))
 
     def _n_threads(self, n_train: int) -> int:
         """Number of folds solved at once for this size; small folds are solved one by one."""
@@ -325,40 +319,35 @@ class ConjugateGradientsPath:
         C = float(self.penalties.C(problem.pairs())[0])
         if np.isinf(C):
             raise ValueError('approximation="pcg" needs alpha > 0, got alpha=0. Use a small one.')
-        solved = solve_expansion_by_pcg(
-            self.design.kernel,
-            self.design.X,
-            problem,
-            C,
-            self.landmarks(self.rows, self.design.kernel),
-            self.solver,
+        kernel, groups = self.design.kernel, problem.groups
+        order = groups.rows(np.arange(groups.n_queries))
+        factor = problem.factor(order, QueryGroups(groups.indptr, None, groups.ids))
+        features = self.landmarks(self.rows, kernel).rows(problem.X[order])
+        B = factor.apply(features, 0, groups.n_queries)
+        target = factor.apply(problem.y[order][:, None], 0, groups.n_queries)[:, 0]
+        solved = self.solver.solve(
+            kernel_operator(kernel, self.design.X[order], factor, 1.0 / C),
+            target,
+            low_rank_preconditioner(B, 1.0 / C),
         )
-        problem = ""
+        a = np.empty(len(order))
+        a[order] = factor.apply_transposed(solved.x[:, None])[:, 0]
+        shortfall = ""
         if not solved.converged:
-            problem = (
+            shortfall = (
                 f"stopped after max_iter={self.solver.max_iter} conjugate gradients at a relative "
                 f"residual of {solved.stop_value:.2e}, above tol={self.solver.tol:g}. Raise "
                 "max_iter or n_landmarks."
             )
-        return PathFit(self.design, [solved.x[None, :]], n_iter=solved.n_iter, problem=problem)
+        return PathFit(self.design, [a[None, :]], n_iter=solved.n_iter, problem=shortfall)
 
-    def validate(self, measure: Measure, rows: FitData) -> NoReturn:
-        self._refuse()
-
-    def cross_validate(self, measure: Measure, cv: Any) -> NoReturn:
-        self._refuse()
-
-    def leave_query_out(self, measure: Measure) -> NoReturn:
-        self._refuse()
-
-    def leave_pair_out(self) -> NoReturn:
-        self._refuse()
-
-    def _refuse(self) -> NoReturn:
+    def _refuse(self, *given: Any) -> NoReturn:
         raise ValueError(
             'approximation="pcg" solves for one penalty, got several values, a name or a list of '
             'widths. Give numbers for alpha and gamma, or use approximation="nystroem" to search.'
         )
+
+    validate = cross_validate = leave_query_out = leave_pair_out = _refuse
 
 
 def kernel_operator(
@@ -378,33 +367,6 @@ def kernel_operator(
         return factor.apply(scores[:, None], 0, n_queries)[:, 0] + alpha * z
 
     return operator
-
-
-def solve_expansion_by_pcg(
-    kernel: Kernel,
-    X: Matrix,
-    problem: Problem,
-    C: float,
-    landmarks: BlockMap,
-    solver: PreconditionedConjugateGradients,
-) -> SolveResult[Float64Array]:
-    """Coefficients of the expansion over the rows of X (input order) for one C.
-
-    ``landmarks`` gives features whose inner products approximate the kernel.
-    """
-    groups = problem.groups
-    order = groups.rows(np.arange(groups.n_queries))
-    sorted_groups = QueryGroups(groups.indptr, None, groups.ids)
-    factor = problem.factor(order, sorted_groups)
-    rows = X[order]
-    B = factor.apply(landmarks.rows(problem.X[order]), 0, groups.n_queries)
-    target = factor.apply(problem.y[order][:, None], 0, groups.n_queries)[:, 0]
-    solved = solver.solve(
-        kernel_operator(kernel, rows, factor, 1.0 / C), target, low_rank_preconditioner(B, 1.0 / C)
-    )
-    a = np.empty(len(order))
-    a[order] = factor.apply_transposed(solved.x[:, None])[:, 0]
-    return replace(solved, x=a)
 
 
 def low_rank_preconditioner(

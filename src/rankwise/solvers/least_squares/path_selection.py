@@ -1,17 +1,14 @@
 """The path of a squared loss on columns, its held-out measures, and bounds at zero.
 
-The path of a squared loss on columns, and its measures on held-out queries.
-
 Every method evaluates the whole grid at once. One pass over the rows gives the Gram statistics, and
 one eigendecomposition per training set gives every C. A second pass scores the held-out rows for
 every C, and the measure is computed per query. Held-out scores are held for only a few chunks of
 rows at a time.
 
-The path of a squared loss whose coefficients are bounded below by zero.
-
-With ``G = Phi' L Phi`` and ``g = Phi' L y`` the minimiser of ``b' (G + I/C) b - 2 g'b`` over b >= 0
-also minimises ``|R b - R^-T g|^2`` for any ``R'R = G + I/C``. This is a square non-negative
-least-squares problem, solved by the active-set method of Lawson and Hanson.
+If coefficients are bounded below by zero, with ``G = Phi' L Phi`` and ``g = Phi' L y`` the
+minimiser of ``b' (G + I/C) b - 2 g'b`` over b >= 0 also minimises ``|R b - R^-T g|^2`` for any
+``R'R = G + I/C``. This is a square non-negative least-squares problem, solved by the active-set
+method of Lawson and Hanson [1]_.
 
 References
 ----------
@@ -99,8 +96,8 @@ class PathFit:
 
 
 @dataclass(frozen=True, eq=False)
-class LeastSquaresPath:
-    """A squared loss on the columns of a design, plus a squared norm, for a grid of penalties."""
+class ColumnsPath:
+    """Base of the paths of a squared loss on the columns of a design."""
 
     rows: FitData
     design: Design
@@ -109,12 +106,22 @@ class LeastSquaresPath:
 
     def solve(self) -> PathFit:
         """Solutions for every penalty, from all rows."""
-        return self._solve(self.loss.on(self.rows))
+        raise NotImplementedError
 
     def validate(self, measure: Measure, rows: FitData) -> tuple[PathFit, Float64Array]:
-        """Solutions on all rows, measured on validation rows."""
-        fit = self.solve()
-        return fit, measure_validation(self.design, fit.coefs, measure, rows)
+        """Solutions on all rows, measured on validation rows, shape (1, n_values)."""
+        fit, queries = self.solve(), np.arange(rows.groups.n_queries)
+        parts = (rows.X, rows.y, rows.groups, [queries], measure)
+        return fit, measure_held_out(self.design, [self.design.read_out(fit.coefs)], *parts)
+
+
+@dataclass(frozen=True, eq=False)
+class LeastSquaresPath(ColumnsPath):
+    """A squared loss on the columns of a design, plus a squared norm, for a grid of penalties."""
+
+    def solve(self) -> PathFit:
+        """Solutions for every penalty, from all rows."""
+        return self._solve(self.loss.on(self.rows))
 
     def cross_validate(self, measure: Measure, cv: Any) -> tuple[PathFit, Float64Array]:
         """Solutions on all rows, measured by cross-validation.
@@ -205,7 +212,8 @@ class LeastSquaresPath:
         else:
             grams = [total(folds) for folds in draw_grams(design, problem, None)]
             with _cancelling_columns():
-                paths = [eigen_path(_solvable(gram, problem.intercept)) for gram in grams]
+                solvable = [gram.centred() if problem.intercept else gram for gram in grams]
+                paths = [eigen_path(gram.matrix, gram.rhs) for gram in solvable]
         centre, intercept = np.zeros(design.n_columns), Intercept()
         if problem.intercept:
             mean_row, mean_target, weight = weighted_means(problem)
@@ -252,14 +260,6 @@ def _constants(mean_target: float, centre: Float64Array, coefs: Float64Array) ->
     return np.array([mean_target - float(centre @ coef) for coef in coefs])
 
 
-def measure_validation(
-    design: Design, coefs: Coefs, measure: Measure, rows: FitData
-) -> Float64Array:
-    """Measure of the solutions on validation rows, shape (1, n_values)."""
-    read_out, queries = design.read_out(coefs), np.arange(rows.groups.n_queries)
-    return measure_held_out(design, [read_out], rows.X, rows.y, rows.groups, [queries], measure)
-
-
 def solve_folds(
     draws: Iterable[Sequence[Gram]],
     n_folds: int,
@@ -289,18 +289,14 @@ def solve_folds(
     return _gram_fit(grams, final, design, intercept), held
 
 
-def _solvable(gram: Gram, intercept: bool) -> Gram:
-    """The statistics, with the unpenalised intercept eliminated if the problem has one."""
-    return gram.centred() if intercept else gram
-
-
 def _gram_coef(gram: Gram, penalties: Penalties, intercept: bool) -> Float64Array:
     """Solutions for every penalty from the statistics, shape (n_values, n_columns).
 
     Raises FloatingPointError if the squares of columns far from zero cancel numerically.
     """
     with _cancelling_columns():
-        return path_coef(_solvable(gram, intercept), penalties.C(gram.pairs))
+        gram = gram.centred() if intercept else gram
+        return path_coef(gram.matrix, gram.rhs, penalties.C(gram.pairs))
 
 
 @contextmanager
@@ -385,23 +381,13 @@ def part_scores(design: Design, read_out: Any, X: Matrix) -> Float64Array:
 
 
 @dataclass(frozen=True, eq=False)
-class NonNegativePath:
-    """A squared loss on the columns of a design with coefficients >= 0, for a grid of penalties."""
-
-    rows: FitData
-    design: Design  # statistics of one draw
-    loss: SquaredLoss  # without an intercept
-    penalties: Penalties
+class NonNegativePath(ColumnsPath):
+    """The path with coefficients >= 0, for a design of one draw and a loss without an intercept."""
 
     def solve(self) -> PathFit:
         """Solutions for every penalty, from all rows."""
         (grams,) = draw_grams(self.design, self._problem, None)
         return PathFit(self.design, [self._coef(total(grams))])
-
-    def validate(self, measure: Measure, rows: FitData) -> tuple[PathFit, Float64Array]:
-        """Solutions on all rows, measured on validation rows."""
-        fit = self.solve()
-        return fit, measure_validation(self.design, fit.coefs, measure, rows)
 
     def cross_validate(self, measure: Measure, cv: Any) -> tuple[PathFit, Float64Array]:
         """Solutions on all rows, measured by cross-validation.

@@ -1,21 +1,15 @@
-"""Cumulative link models: columns in units of spread, Newton's method, path along C.
-
-Newton's method for a cumulative link model: all coefficients and thresholds at once.
+"""Newton's method for a cumulative link model: all coefficients and thresholds at once.
 
 Minimises ``(1/W) sum_n loss_n(z_n.u, theta) + u' diag(penalty) u / 2`` over u and ascending theta,
 where W is the sum of the weights. The loss is convex in both, so a full Newton step is taken unless
 it crosses thresholds or does not lower the objective; then it is halved. The Hessian is dense: O(N
 D^2 + D^3) per step for D = n_columns + n_thresholds.
 
-Columns in units of their spread, for Newton steps on a model with free thresholds.
+Columns are in units of their spread. Thresholds absorb a shift of the columns, so dense columns are
+centred, in float64. Sparse columns keep their zeros and are only divided.
 
-Thresholds absorb a shift of the columns, so dense columns are centred, in float64. Sparse columns
-keep their zeros and are only divided.
-
-The path of a penalised cumulative link model along C, for all rows and for each fold.
-
-``|w|^2 / 2 + C sum_n w_n loss_n``, with free thresholds. Equal rows are merged, ordered by content
-and sorted by class. Each C starts from the previous solution.
+The path along C minimises ``|w|^2 / 2 + C sum_n w_n loss_n`` for all rows and for each fold. Equal
+rows are merged, ordered by content and sorted by class. Each C starts from the previous solution.
 """
 
 from __future__ import annotations
@@ -38,7 +32,7 @@ from rankwise.metrics.measure import Measure
 from rankwise.row_order import merge_rows
 from rankwise.runtime.threads import single_threaded_blas, thread_map
 from rankwise.tuning import Penalties, RefitPath, mean_measure
-from rankwise.typing import Float64Array, Int64Array, Matrix, is_sparse
+from rankwise.typing import Float64Array, Int64Array, Matrix, densify, is_sparse
 
 _pstrf: Any = get_lapack_funcs("pstrf", dtype=np.float64)
 CHUNK_ROWS = 2000
@@ -64,7 +58,8 @@ class StandardColumns:
         n, d = X.shape
         bounds = [(lo, min(lo + CHUNK_ROWS, n)) for lo in range(0, n, CHUNK_ROWS)]
         share = weight / weight.sum()
-        low, high = (_dense_row(end) for end in (X.min(axis=0), X.max(axis=0)))
+        ends = (X.min(axis=0), X.max(axis=0))
+        low, high = (np.asarray(densify(end), dtype=np.float64).ravel() for end in ends)
         # Divided by powers of two, which is exact, so that squares do not overflow.
         largest = np.maximum(np.abs(low), np.abs(high))
         unit = np.ldexp(1.0, np.clip(np.frexp(largest)[1] - 1, -1000, 1023))
@@ -168,11 +163,6 @@ def _inverse(spread: Float64Array) -> Float64Array:
     return np.divide(1.0, spread, out=np.zeros(len(spread)), where=spread > 0)
 
 
-def _dense_row(row: Any) -> Float64Array:
-    dense = row.toarray() if is_sparse(row) else row
-    return np.asarray(dense, dtype=np.float64).ravel()
-
-
 SUFFICIENT_DECREASE = 1e-4
 MOST_HALVINGS = 60
 # A decrease, as a share of the objective, that rounding hides.
@@ -202,27 +192,20 @@ class CumulativeNewton:
     tol: float  # step size at which iteration ends; the remaining error is about its square
     max_iter: int
 
-    def start(self, columns: StandardColumns, loss: CumulativeLinkLoss) -> CumulativeSolution:
-        """Scores of 0 and the thresholds that fit them."""
-        theta = start_thresholds(loss.link, np.bincount(loss.codes, loss.weight))
-        return CumulativeSolution(
-            np.zeros(columns.n_columns), theta, np.inf, np.inf, 0, np.inf, False
-        )
-
     def solve(
         self,
         columns: StandardColumns,
         loss: CumulativeLinkLoss,
         penalty: Float64Array,
-        start: CumulativeSolution,
+        u: Float64Array,
+        theta: Float64Array,
     ) -> CumulativeSolution:
-        """Take steps from ``start``; the steps that led to ``start`` are not counted.
+        """Take steps from the given coefficients and thresholds.
 
         Without a penalty the steps end early if the loss has no minimum, see ``FLAT``.
         """
         problem = _Problem(columns, loss, penalty)
         with single_threaded_blas():
-            u, theta = start.u, start.thresholds
             point, step = problem.at(columns.scores(u), u, theta), np.inf
             n_iter, n_flat, converged = 0, 0, False
             while n_iter < self.max_iter and not converged and n_flat < MOST_FLAT_STEPS:
@@ -492,17 +475,23 @@ class CumulativePath(RefitPath[CumulativeFit]):
         if len(frame.present) < 2:
             return CumulativeFit([frame.constant() for _ in self.penalties.values], self)
         loss = CumulativeLinkLoss(self.loss, frame.codes, weight)
-        start = self.solver.start(frame.columns, loss)
-        models = []
+        models, u = [], np.zeros(frame.columns.n_columns)
+        theta = start_thresholds(loss.link, np.bincount(loss.codes, loss.weight))
         with single_threaded_blas():
             for C in self.penalties.values.tolist():
-                model, start = self._solve_one(frame, loss, C, start)
+                model, u, theta = self._solve_one(frame, loss, C, u, theta)
                 models.append(model)
         return CumulativeFit(models, self)
 
     def _solve_one(
-        self, frame: _Frame, loss: CumulativeLinkLoss, C: float, start: CumulativeSolution
-    ) -> tuple[CumulativeModel, CumulativeSolution]:
+        self,
+        frame: _Frame,
+        loss: CumulativeLinkLoss,
+        C: float,
+        u: Float64Array,
+        theta: Float64Array,
+    ) -> tuple[CumulativeModel, Float64Array, Float64Array]:
+        """Model for C, with its coefficients and thresholds, from which the next C starts."""
         columns, total = frame.columns, float(loss.weight.sum())
         if np.isinf(C):
             # No penalty chooses among equal fits: dependent columns would make the Hessian
@@ -517,17 +506,13 @@ class CumulativePath(RefitPath[CumulativeFit]):
             kept = np.flatnonzero(every < MOST_PENALTY)
             penalty = every[kept]
         taken = columns if len(kept) == columns.n_columns else columns.take(kept)
-        here = CumulativeSolution(
-            start.u[kept], start.thresholds, start.value, start.loss, 0, start.step, False
-        )
-        solution = self.solver.solve(taken, loss, penalty, here)
+        solution = self.solver.solve(taken, loss, penalty, u[kept], theta)
         u = np.zeros(columns.n_columns)
         u[kept] = solution.u
         covariance = None
         if np.isinf(C) and solution.converged:
             covariance = self.solver.covariance(taken, loss, solution)
-        start = CumulativeSolution(u, solution.thresholds, 0.0, 0.0, 0, np.inf, False)
-        return frame.model(solution, u, kept, covariance, C), start
+        return frame.model(solution, u, kept, covariance, C), u, solution.thresholds
 
     def _take(self, rows: Int64Array) -> tuple[Matrix, Float64Array, Float64Array]:
         """Selected rows sorted by class, with class numbers and weights."""

@@ -1,11 +1,7 @@
-"""Training on some of the pairs: rules that select them, and steps on drawn ones.
-
-Selection of training pairs: rules that keep the informative ones, and their hinge.
+"""Training on some of the pairs: rules that keep the informative ones, and steps on drawn ones.
 
 Each rule takes the rows (in feature or kernel space) and grades of one query. It returns the pairs
 to keep among all pairs of distinct grades. Rules are deterministic for a given generator.
-
-Stochastic gradient steps on drawn pairs, for the logistic loss of pairs.
 """
 
 from __future__ import annotations
@@ -70,7 +66,8 @@ class PairSelector:
             n_pairs = ((hi - lo) ** 2 - int((counts**2).sum())) // 2
             n_all += n_pairs
             if self.rule == "adjacent":
-                upper, lower = _adjacent(g)
+                level = np.unique(g, return_inverse=True)[1]
+                upper, lower = np.nonzero(level[:, None] == level + 1)
             elif self.rule == "nearest":
                 upper, lower = _nearest(values[lo:hi], g, self.n_opponents)
             elif self.rule == "random":
@@ -158,12 +155,6 @@ def numbered_pairs(grades: Int64Array, numbers: Int64Array) -> Pairs:
         if end > start:
             pairs = order[start:end]
             lower[pairs] = np.flatnonzero(level < grade)[rank[pairs]]
-    return upper, lower
-
-
-def _adjacent(grades: Int64Array) -> Pairs:
-    level = np.unique(grades, return_inverse=True)[1]
-    upper, lower = np.nonzero(level[:, None] == level + 1)
     return upper, lower
 
 

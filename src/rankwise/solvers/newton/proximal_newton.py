@@ -1,6 +1,4 @@
-"""Absolute losses plus a squared norm by proximal Newton steps, and the path of SVRank.
-
-Proximal method of multipliers with Newton steps for absolute losses plus a squared norm.
+"""Proximal method of multipliers with Newton steps for absolute losses plus a squared norm.
 
 Minimises ``g(y - f) + lam |f|_K^2`` where g is the support function of a polytope P
 (:class:`~rankwise.losses.absolute_loss.SupportLoss`). Its dual over nu in P, with u the sums of
@@ -19,11 +17,8 @@ when the Newton error is less than the proximal movement [1]_ (criterion B).
 Complexity of a step: O(N log N + N^2 + a^3) with a kernel matrix, a <= N the rows in blocks;
 O(N log N + N d^2 + d^3) with d columns.
 
-Inner products between rows, from a kernel matrix or from columns, with their Newton systems.
-
-Both are centred by query, see :mod:`rankwise.solvers.least_squares.eigen_path`.
-
-The path of SVRank for a ranker: on kernel values or on columns, for all rows or for folds.
+Kernel matrices and columns are centred by query, see
+:mod:`rankwise.solvers.least_squares.eigen_path`.
 
 References
 ----------
@@ -36,24 +31,18 @@ References
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import Any, NamedTuple, Protocol
+from dataclasses import dataclass
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from scipy.linalg import get_lapack_funcs
 
-from rankwise.groups import FitData
 from rankwise.kernels.pairwise_absolute import expand_blocks, reduce_blocks
-from rankwise.losses.absolute_loss import DualPoint, PairwiseAbsolute, SupportLoss
-from rankwise.row_order import merge_rows
+from rankwise.losses.absolute_loss import DualPoint, SupportLoss
 from rankwise.runtime.threads import query_chunks
 from rankwise.solvers import SolveResult
-from rankwise.solvers.least_squares.design import AnyDesign, KernelDesign
 from rankwise.solvers.least_squares.eigen_path import centre_kernel
 from rankwise.solvers.least_squares.gram import CHUNK_ROWS
-from rankwise.tuning import Penalties, RefitPath
 from rankwise.typing import Float64Array, Int64Array, Matrix, densify, is_sparse
 
 ROUNDING = 1e-14  # a gap of this share of the objective of f = 0 is rounding
@@ -78,20 +67,6 @@ class NewtonSystem(NamedTuple):
     lam: float
     residual: Float64Array  # u - beta, per row
     score_residual: Float64Array  # K (u - beta) / (2 lam), per row
-
-
-class RowProducts(Protocol):
-    """Inner products between rows; only within-query differences matter."""
-
-    def mean_diagonal(self) -> float: ...
-
-    def apply(self, beta: Float64Array) -> Float64Array:
-        """``K beta``, up to a constant per query."""
-        ...
-
-    def step(self, system: NewtonSystem) -> tuple[Float64Array, Float64Array]:
-        """Correction of each active node, and the change of the scores in a full step."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -279,10 +254,14 @@ class KernelProducts:
         return float(self.K.trace()) / len(self.K)
 
     def apply(self, beta: Float64Array) -> Float64Array:
+        """``K beta``, up to a constant per query."""
         return self.K @ beta
 
     def step(self, system: NewtonSystem) -> tuple[Float64Array, Float64Array]:
-        """Solve ``(K_AA + 2 lam tau / weight) xi = K (u - beta)`` with sum 0 in each block."""
+        """Correction of each active node, and the change of the scores in a full step.
+
+        Solves ``(K_AA + 2 lam tau / weight) xi = K (u - beta)`` with sum 0 in each block.
+        """
         rows, block_ptr = system.block_rows, system.point.block_ptr
         n = len(rows) - len(block_ptr) + 1
         matrix, vector = np.empty((n, n)), np.empty(n)
@@ -333,6 +312,10 @@ class ColumnProducts:
         return scale * _centre(moved, scale, block_ptr)[:, 0], score_step
 
 
+# Inner products between rows; only within-query differences matter.
+RowProducts: TypeAlias = KernelProducts | ColumnProducts
+
+
 def kernel_products(
     K: Float64Array, indptr: Int64Array, rows: Int64Array | None = None
 ) -> KernelProducts:
@@ -368,107 +351,3 @@ def _solve_definite(matrix: Float64Array, vector: Float64Array) -> Float64Array:
         if info == 0:
             return solution
         shift = max(100.0 * shift, size)
-
-
-@dataclass(frozen=True, eq=False)
-class PairwiseAbsoluteFit:
-    """Solutions for every penalty on all training rows, and their path."""
-
-    source: PairwiseAbsolutePath
-    coefs: Float64Array
-    results: Sequence[SolveResult[Float64Array]]
-
-    def attributes(self, index: int) -> dict[str, Any]:
-        """Fitted attributes of the solution at one value of the grid."""
-        source, result = self.source, self.results[index]
-        lam = float(source.penalties.values[index])
-        return {
-            "expansion_": source.design.expansion([self.coefs[index]]),
-            "objective_": source.objective(self.coefs[index], lam),
-            "dual_gap_": result.stop_value,
-            "n_iter_": result.n_iter,
-        }
-
-    def path(self) -> dict[str, Float64Array]:
-        """All solutions, as ``path_`` holds them."""
-        return {"coef": self.source.design.path_coef([self.coefs])}
-
-    def shortfall(self, index: int, at: str) -> str:
-        """How far the solver stopped from the solution; empty if it converged."""
-        solver, result = self.source.solver, self.results[index]
-        if result.converged:
-            return ""
-        return (
-            f"stopped after max_iter={solver.max_iter} steps at {at}; the relative duality gap is "
-            f"{result.stop_value:.2g}, above tol={solver.tol:g}. Increase max_iter or tol."
-        )
-
-
-@dataclass(frozen=True, eq=False)
-class PairwiseAbsolutePath(RefitPath[PairwiseAbsoluteFit]):
-    """Absolute differences of residuals over pairs, plus a squared norm, for a grid of penalties.
-
-    ``loss`` maps queries and row weights to the loss of residuals, as
-    :func:`rankwise.losses.absolute_loss.pairwise_absolute` does.
-    """
-
-    rows: FitData  # as the user passed them; they determine which rows are equal
-    design: AnyDesign  # columns of every row, or kernel values between the rows
-    loss: Callable[[Int64Array, Float64Array | None], PairwiseAbsolute]
-    penalties: Penalties  # values of lam
-    solver: ProximalNewton
-
-    def solve(self) -> PairwiseAbsoluteFit:
-        """Solutions for every penalty, from all rows."""
-        if isinstance(self.design, KernelDesign):
-            self.design.check_convex(self.rows.groups)
-        return super().solve()
-
-    def _scores(self, fit: PairwiseAbsoluteFit, X: Matrix) -> Float64Array:
-        return self.design.scores(X, self.design.read_out([fit.coefs]))
-
-    def _training_scores(self, fit: PairwiseAbsoluteFit, rows: Int64Array) -> Float64Array:
-        return np.asarray(self._values[rows] @ fit.coefs.T)
-
-    def objective(self, coef: Float64Array, lam: float) -> float:
-        """``g(y - f) + lam |f|^2`` on all rows, without merging any."""
-        groups, weight = self.rows.groups, self.rows.sample_weight
-        order = groups.rows(np.arange(groups.n_queries))
-        loss = self.loss(groups.indptr, None if weight is None else weight[order])
-        scores = np.asarray(self._values @ coef)
-        norm = float(coef @ scores) if isinstance(self.design, KernelDesign) else float(coef @ coef)
-        return loss.value((self.rows.y - scores)[order]) + lam * norm
-
-    @cached_property
-    def _values(self) -> Matrix:
-        return self.design.training_values(self.rows.X)
-
-    def _solve(self, rows: Int64Array) -> PairwiseAbsoluteFit:
-        X, y, weight = self.rows.X, self.rows.y, self.rows.sample_weight
-        part = None if weight is None else weight[rows]
-        # Equal rows of a query are one row of their weight: a smaller system, the same solution.
-        merged = merge_rows(X[rows], y[rows], self.rows.groups.take(rows), part)
-        kept = rows[merged.rows]
-        loss, lams = self.loss(merged.indptr, merged.weight), self.penalties.values
-        if isinstance(self.design, KernelDesign):
-            products = kernel_products(densify(self._values), merged.indptr, kept)
-            solved = self.solver.path(loss, y[kept], products, lams)
-            coefs = np.zeros((len(lams), len(y)))
-            # A merged row's coefficient goes to its members by weight: weight means repetition.
-            coefs[:, rows] = _stack_solutions(solved)[:, merged.position] * merged.share
-        else:
-            columns = column_products(self._values, merged.indptr, kept)
-            products = columns
-            # Fewer rows than columns: a Newton step solves the system of the rows.
-            if len(kept) < self._values.shape[1]:
-                K = columns.X @ columns.X.T
-                K = densify(K)
-                products = kernel_products(K, merged.indptr)
-            solved = self.solver.path(loss, y[kept], products, lams)
-            coefs = np.asarray(columns.X.T @ _stack_solutions(solved).T).T
-        results = [replace(result, x=coef) for result, coef in zip(solved, coefs, strict=True)]
-        return PairwiseAbsoluteFit(self, coefs, results)
-
-
-def _stack_solutions(results: Sequence[SolveResult[Float64Array]]) -> Float64Array:
-    return np.stack([result.x for result in results])

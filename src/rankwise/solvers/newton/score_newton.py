@@ -1,6 +1,4 @@
-"""Truncated Newton methods for losses of linear scores plus a squared norm.
-
-Truncated Newton method for losses of linear scores plus a squared norm.
+"""Truncated Newton method for losses of linear scores plus a squared norm.
 
 Minimises ``P(w) = |w|^2 / 2 + C L(X w)`` where L is convex, adds over queries and is known by its
 value, gradient and curvature at scores. Newton steps are solved by conjugate gradients up to a
@@ -15,9 +13,8 @@ curvature and ``X' h``. Parts are assigned to a fixed number of lanes whose sums
 so results are bit-identical on any number of threads.
 
 Complexity: a product of the second derivative with a vector is 4 N d operations and one pass over
-X; a handful of products per step, and five to twenty steps.
-
-Newton steps for the hinge over pairs, through progressively sharper smooth hinges.
+X; a handful of products per step, and five to twenty steps. The hinge over pairs is solved through
+progressively sharper smooth hinges.
 
 References
 ----------

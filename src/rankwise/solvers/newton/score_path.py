@@ -1,4 +1,8 @@
-"""Solutions along C for a loss of scores: on columns or on a kernel, for all rows or for folds."""
+"""Solutions along a penalty on columns or on a kernel, for all rows or for folds: two losses.
+
+Losses of scores are solved by Newton steps on columns, into which a kernel is factored. Absolute
+differences of residuals (SVRank) are solved by proximal Newton steps on either.
+"""
 
 from __future__ import annotations
 
@@ -13,10 +17,16 @@ from scipy.linalg import get_lapack_funcs
 
 from rankwise.groups import FitData, GroupedRows, QueryGroups
 from rankwise.kernels.row_products import add_within
+from rankwise.losses.absolute_loss import PairwiseAbsolute
 from rankwise.losses.score_loss import AnyLoss, ScoreLoss
 from rankwise.row_order import MergedRows, merge_rows, sort_rows
 from rankwise.solvers.least_squares.design import AnyDesign, KernelDesign
 from rankwise.solvers.least_squares.eigen_path import centre_kernel
+from rankwise.solvers.newton.proximal_newton import (
+    ProximalNewton,
+    column_products,
+    kernel_products,
+)
 from rankwise.solvers.newton.score_newton import LinearRows, ScoreResult
 from rankwise.tuning import Penalties, RefitPath
 from rankwise.typing import Float64Array, Int64Array, Matrix, densify, is_sparse
@@ -51,7 +61,7 @@ class ScoreFit(Generic[AnyLoss]):
     design: AnyDesign  # a kernel without its values, whose memory the next kernel width needs
     # (n_C, n_columns); with a kernel, (n_C, n_samples), with 0 for rows that were left out
     coefs: Float64Array
-    results: Sequence[ScoreResult]
+    results: Sequence[Any]
     loss: AnyLoss
     tol: float  # of the solver
 
@@ -60,10 +70,13 @@ class ScoreFit(Generic[AnyLoss]):
         result = self.results[index]
         return {
             "expansion_": self.design.expansion([self.coefs[index]]),
-            "objective_": result.objective,
+            "objective_": self._objective(index),
             "dual_gap_": result.stop_value,
             "n_iter_": result.n_iter,
         }
+
+    def _objective(self, index: int) -> float:
+        return self.results[index].objective
 
     def path(self) -> dict[str, Float64Array]:
         """All solutions, as ``path_`` holds them."""
@@ -81,33 +94,56 @@ class ScoreFit(Generic[AnyLoss]):
         )
 
 
+AnyFit = TypeVar("AnyFit", bound=ScoreFit[Any])
+
+
 @dataclass(frozen=True, eq=False)
-class ScorePath(RefitPath[ScoreFit[Any]], Generic[AnyLoss]):
-    """``|f|^2 / 2 + C L(f)`` for a grid of C."""
+class DesignPath(RefitPath[AnyFit]):
+    """Base of the paths on columns or on a kernel; equal rows of a query are solved as one."""
 
     rows: FitData  # checked; their X, not the design, determines which rows are equal
     design: AnyDesign  # columns of every row, or kernel values between the rows
+
+    def solve(self) -> AnyFit:
+        """Solutions for every penalty, from all rows."""
+        if isinstance(self.design, KernelDesign):
+            self.design.check_convex(self.rows.groups)
+        return super().solve()
+
+    def _scores(self, fit: AnyFit, X: Matrix) -> Float64Array:
+        read_out: Any = self.design.read_out([fit.coefs])  # in the form of the same design
+        return self.design.scores(X, read_out)
+
+    def _training_scores(self, fit: AnyFit, rows: Int64Array) -> Float64Array:
+        return np.asarray(self._values[rows] @ fit.coefs.T)
+
+    @cached_property
+    def _values(self) -> Matrix:
+        return self.design.training_values(self.rows.X)
+
+    def _share(self, of_merged: Float64Array, merged: MergedRows, rows: Int64Array) -> Float64Array:
+        """Coefficients of all rows: members of a merged row share its own by weight.
+
+        A weight means repetition; rows that were left out have 0.
+        """
+        coefs = np.zeros((len(of_merged), len(self.rows.y)))
+        coefs[:, rows] = of_merged[:, merged.position] * merged.share
+        return coefs
+
+
+@dataclass(frozen=True, eq=False)
+class ScorePath(DesignPath[ScoreFit[Any]], Generic[AnyLoss]):
+    """``|f|^2 / 2 + C L(f)`` for a grid of C."""
+
     make_loss: Callable[[GroupedRows], AnyLoss]  # maps rows of whole queries to their loss
     penalties: Penalties  # values of C
     solver: ScoreSolver[AnyLoss]
 
     def solve(self) -> ScoreFit[AnyLoss]:
         """Solutions for every C, from all rows."""
-        if isinstance(self.design, KernelDesign):
-            self.design.check_convex(self.rows.groups)
-        else:
+        if not isinstance(self.design, KernelDesign):
             check_squares(self._values, self.rows.groups)
-        return self._solve(np.arange(len(self.rows.y)))
-
-    def _scores(self, fit: ScoreFit[AnyLoss], X: Matrix) -> Float64Array:
-        return self.design.scores(X, self.design.read_out([fit.coefs]))
-
-    def _training_scores(self, fit: ScoreFit[AnyLoss], rows: Int64Array) -> Float64Array:
-        return np.asarray(self._values[rows] @ fit.coefs.T)
-
-    @cached_property
-    def _values(self) -> Matrix:
-        return self.design.training_values(self.rows.X)
+        return super().solve()
 
     def _solve(self, rows: Int64Array) -> ScoreFit[AnyLoss]:
         merged, Cs = self._merge(rows), self.penalties.values
@@ -124,10 +160,7 @@ class ScorePath(RefitPath[ScoreFit[Any]], Generic[AnyLoss]):
         results = self.solver.path(LinearRows(values, loss), Cs)
         if isinstance(design, KernelDesign):
             # Weights of columns of the factor mean nothing to new rows: coefficients of rows do.
-            # Equal rows share that of their merged row.
-            dual = np.stack([result.dual for result in results])
-            coefs = np.zeros((len(Cs), len(self.rows.y)))
-            coefs[:, rows] = dual[:, merged.position] * merged.share
+            coefs = self._share(np.stack([result.dual for result in results]), merged, rows)
             design = replace(design, K=None)
         else:
             coefs = np.stack([result.x for result in results])
@@ -141,6 +174,60 @@ class ScorePath(RefitPath[ScoreFit[Any]], Generic[AnyLoss]):
         if is_small or isinstance(self.design, KernelDesign):
             return merge_rows(self.rows.X[rows], self.rows.y[rows], groups, weight)
         return sort_rows(groups, weight)
+
+
+@dataclass(frozen=True, eq=False)
+class PairwiseAbsoluteFit(ScoreFit[Any]):
+    """Solutions for every penalty on all training rows, and their path."""
+
+    source: PairwiseAbsolutePath
+
+    def _objective(self, index: int) -> float:
+        """``g(y - f) + lam |f|^2`` on all rows, without merging any."""
+        source, coef = self.source, self.coefs[index]
+        groups, weight = source.rows.groups, source.rows.sample_weight
+        order = groups.rows(np.arange(groups.n_queries))
+        loss = source.loss(groups.indptr, None if weight is None else weight[order])
+        scores = np.asarray(source._values @ coef)
+        norm = float(coef @ (scores if isinstance(source.design, KernelDesign) else coef))
+        lam = float(source.penalties.values[index])
+        return loss.value((source.rows.y - scores)[order]) + lam * norm
+
+
+@dataclass(frozen=True, eq=False)
+class PairwiseAbsolutePath(DesignPath[PairwiseAbsoluteFit]):
+    """Absolute differences of residuals over pairs, plus a squared norm, for a grid of penalties.
+
+    ``loss`` maps queries and row weights to the loss of residuals, as
+    :func:`rankwise.losses.absolute_loss.pairwise_absolute` does.
+    """
+
+    loss: Callable[[Int64Array, Float64Array | None], PairwiseAbsolute]
+    penalties: Penalties  # values of lam
+    solver: ProximalNewton
+
+    def _solve(self, rows: Int64Array) -> PairwiseAbsoluteFit:
+        X, y, weight = self.rows.X, self.rows.y, self.rows.sample_weight
+        part = None if weight is None else weight[rows]
+        merged = merge_rows(X[rows], y[rows], self.rows.groups.take(rows), part)
+        kept = rows[merged.rows]
+        loss, lams = self.loss(merged.indptr, merged.weight), self.penalties.values
+        columns = None
+        if isinstance(self.design, KernelDesign):
+            products = kernel_products(densify(self._values), merged.indptr, kept)
+        else:
+            columns = products = column_products(self._values, merged.indptr, kept)
+            # Fewer rows than columns: a Newton step solves the system of the rows.
+            if len(kept) < self._values.shape[1]:
+                K = columns.X @ columns.X.T
+                products = kernel_products(densify(K), merged.indptr)
+        results = self.solver.path(loss, y[kept], products, lams)
+        dual = np.stack([result.x for result in results])
+        if columns is None:
+            coefs = self._share(dual, merged, rows)
+        else:
+            coefs = np.asarray(columns.X.T @ dual.T).T
+        return PairwiseAbsoluteFit(self.design, coefs, results, loss, self.solver.tol, self)
 
 
 def check_squares(values: Matrix, groups: QueryGroups) -> None:

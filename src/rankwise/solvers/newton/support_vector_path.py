@@ -28,7 +28,6 @@ from rankwise.typing import Float64Array, Int64Array, Matrix, densify
 # Kernels that LIBSVM evaluates itself when needed, with their LIBSVM names.
 BUILT_IN = {"linear": "linear", "rbf": "rbf", "polynomial": "poly", "sigmoid": "sigmoid"}
 CACHE_MEGABYTES = 500
-SLICE_ROWS = 512
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,12 +123,7 @@ class SupportVectorPath(RefitPath[SupportVectorFit]):
             return np.asarray(columns @ coefs.T) + fit.intercepts
         used = np.flatnonzero(coefs.any(axis=0))
         rows = self.rows.X[used].astype(np.float64, copy=False)
-        size = SLICE_ROWS if self.kernel.function is None else max(1, X.shape[0])
-        parts = [
-            np.asarray(self.kernel(X[lo : lo + size], rows)) @ coefs[:, used].T
-            for lo in range(0, X.shape[0], size)
-        ]
-        return np.concatenate(parts) + fit.intercepts
+        return self.kernel.products(X, rows, coefs[:, used].T) + fit.intercepts
 
     def _solve(self, rows: Int64Array) -> SupportVectorFit:
         weight = self.rows.sample_weight
@@ -189,7 +183,10 @@ class SupportVectorPath(RefitPath[SupportVectorFit]):
             K = X[:, columns if kept is None else np.flatnonzero(kept)[columns]]
             check_symmetric(K, "precomputed")
             return K
-        return self._densify_small(X) if self.kernel.name in BUILT_IN else self._matrix(X)
+        if self.kernel.name not in BUILT_IN:
+            return self._matrix(X)
+        # Dense where it fits: LIBSVM rounds sparse products differently.
+        return densify(X) if 8 * X.shape[0] * X.shape[1] <= self.max_bytes else X
 
     def _machine(self, C: float) -> SVR:
         gamma: Any = self.kernel.gamma or 1.0
@@ -204,10 +201,6 @@ class SupportVectorPath(RefitPath[SupportVectorFit]):
             max_iter=self.max_iter or -1,
             cache_size=CACHE_MEGABYTES,
         )
-
-    def _densify_small(self, X: Matrix) -> Matrix:
-        """Sparse rows as a dense array if it fits; LIBSVM rounds sparse products differently."""
-        return densify(X) if 8 * X.shape[0] * X.shape[1] <= self.max_bytes else X
 
     def _matrix(self, X: Matrix) -> Float64Array:
         needed = 8 * X.shape[0] ** 2

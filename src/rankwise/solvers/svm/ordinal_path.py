@@ -1,10 +1,4 @@
-"""Paths of ordinal support vector machines along C, with a kernel and linear.
-
-Solutions along C of ordinal support vector machines with a kernel, for all rows or for folds.
-
-Scores as weighted sums of kernel values with known rows.
-
-The path of a linear ordinal support vector machine along C, for all rows and for each fold.
+"""Paths of ordinal support vector machines along C, with a kernel and linear, also for folds.
 
 Rows of equal features and class are merged and their threshold weights added. The merged rows are
 ordered by content, so the input order does not matter, and a weight is equivalent to repetition.
@@ -15,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
 from rankwise.checks.column_sizes import far_means
-from rankwise.features.kernels import SLICE_ROWS, Kernel
+from rankwise.features.kernels import Kernel
 from rankwise.features.score_expansions import (
     Expansion,
     LinearKernelExpansion,
@@ -50,40 +44,14 @@ from rankwise.typing import Float64Array, Int64Array, Matrix, is_sparse
 
 
 @dataclass(frozen=True, eq=False)
-class KernelExpansion:
-    """Sums ``sum_i a_i K(x, x_i)`` over known rows."""
-
-    kernel: Kernel
-    X: Matrix  # known rows (n_known, n_features), float64; ignored for a precomputed kernel
-    # (n_known,): columns of the known rows in the values of a precomputed kernel
-    columns: Int64Array
-
-    def scores(self, X: Matrix, coef: Float64Array) -> Float64Array:
-        """Sums (n_rows, n_columns) for every row and column of coefficients (n_known, n_columns).
-
-        For a precomputed kernel, X holds its values with all rows of the fit.
-        O(n_rows n_known n_features), less if some known rows have no coefficient. A callable kernel
-        is called once.
-        """
-        used = np.flatnonzero(coef.any(axis=1))
-        X, coef = X.astype(np.float64, copy=False), coef[used]
-        if self.kernel.name == "precomputed":
-            return np.asarray(X[:, self.columns[used]] @ coef)
-        known = self.X[used]
-        size = SLICE_ROWS if self.kernel.function is None else max(1, X.shape[0])
-        parts = [
-            np.asarray(self.kernel(X[first : first + size], known)) @ coef
-            for first in range(0, X.shape[0], size)
-        ]
-        return np.concatenate(parts)
-
-
-@dataclass(frozen=True, eq=False)
 class OrdinalFit:
     """Solutions for every C, ascending."""
 
     merged: MergedRows
-    expansion: KernelExpansion  # over the merged rows; rows of a linear kernel are shifted
+    kernel: Kernel
+    X: Matrix  # merged rows (n_merged, n_features), float64; those of a linear kernel are shifted
+    # (n_merged,): columns of the merged rows in the values of a precomputed kernel
+    columns: Int64Array
     results: Sequence[SolveResult[OrdinalSolution]]  # of the merged rows
     coefs: Float64Array  # (n_C, n_merged)
     shifted_intercepts: Float64Array  # (n_C,): for shifted rows
@@ -93,25 +61,25 @@ class OrdinalFit:
 
     def attributes(self, index: int) -> dict[str, Any]:
         """Fitted attributes of the solution at one value of the grid."""
-        expansion, result = self.expansion, self.results[index]
-        solution, kernel = result.x, expansion.kernel
+        result, kernel = self.results[index], self.kernel
+        solution = result.x
         support = np.flatnonzero(solution.coef)
         found = {
             "thresholds_": self.thresholds[index],
-            "support_": expansion.columns[support],
+            "support_": self.columns[support],
             "dual_objective_": solution.dual_objective,
             "objective_": solution.objective,
             "dual_gap_": solution.gap,
             "n_iter_": result.n_iter,
         }
         coef, intercept = solution.coef[support], float(self.intercepts[index])
-        scores: Expansion = SupportExpansion(kernel, coef, intercept, expansion.X[support])
+        scores: Expansion = SupportExpansion(kernel, coef, intercept, self.X[support])
         if kernel.name == "linear":
-            coef = np.asarray(expansion.X.T @ solution.coef)
+            coef = np.asarray(self.X.T @ solution.coef)
             scores = LinearKernelExpansion(coef, intercept, kernel)
         elif kernel.name == "precomputed":
-            dual_coef = np.zeros(expansion.X.shape[1])
-            dual_coef[expansion.columns[support]] = coef
+            dual_coef = np.zeros(self.X.shape[1])
+            dual_coef[self.columns[support]] = coef
             scores = PrecomputedExpansion(kernel, dual_coef, intercept)
         return {**found, "expansion_": scores}
 
@@ -135,7 +103,38 @@ class OrdinalFit:
         )
 
 
-class OrdinalPath(RefitPath[OrdinalFit]):
+class ThresholdedFit(Protocol):
+    """Solutions whose scores are cut into classes."""
+
+    @property
+    def thresholds(self) -> Float64Array:
+        """Scores at which classes change, (n_C, n_classes - 1), ascending in each row."""
+        ...
+
+
+AnyFit = TypeVar("AnyFit", bound=ThresholdedFit)
+
+
+class ThresholdedPath(RefitPath[AnyFit]):
+    """Base of the paths of scores with thresholds: measures read classes, or scores."""
+
+    def _measure(
+        self,
+        fit: AnyFit,
+        measure: Measure,
+        y: Float64Array,
+        scores: Float64Array,
+        groups: QueryGroups,
+    ) -> Float64Array:
+        if measure.reads_labels:
+            columns = zip(fit.thresholds, scores.T, strict=True)
+            ranks = [np.searchsorted(cuts, column, side="right") for cuts, column in columns]
+            return mean_measure(measure, y, np.stack(ranks, axis=1).astype(float), groups)
+        # A class number below all classes of the fit has no gain.
+        return mean_measure(measure, np.maximum(y, 0.0), scores, groups)
+
+
+class OrdinalPath(ThresholdedPath[OrdinalFit]):
     """Hinge losses of ordinal margins plus half a squared norm, for a grid of C.
 
     ``rows`` are training rows with class numbers as y. ``loss`` maps rows to the weight of the
@@ -175,7 +174,7 @@ class OrdinalPath(RefitPath[OrdinalFit]):
             self._shift = far_means(X)
             X = X - self._shift if self._shift.any() else X
         columns = merged if rows.kept is None else np.flatnonzero(rows.kept)[merged]
-        self._expansion = KernelExpansion(kernel, X, columns)
+        self._kernel, self._X, self._columns = kernel, X, columns
         self._values = kernel_rows(kernel, X, max_bytes, columns)
         if not solver.intercept and (self._values.diagonal < 0).any():
             raise ValueError(
@@ -186,7 +185,7 @@ class OrdinalPath(RefitPath[OrdinalFit]):
         self._classes, self._bounds = rows.y[merged].astype(np.int64), thresholds[merged]
 
     def _solve(self, rows: Int64Array) -> OrdinalFit:
-        merged, X = self._merged, self._expansion.X
+        merged, X = self._merged, self._X
         sample_weight = self.rows.sample_weight
         weight = np.ones(len(rows)) if sample_weight is None else sample_weight[rows]
         # Merged rows of weight 0 are left out.
@@ -203,28 +202,25 @@ class OrdinalPath(RefitPath[OrdinalFit]):
         if self._shift.any():
             intercepts = shifted - coefs @ (X @ self._shift)
         cuts = np.sort([-result.x.theta for result in results], axis=1)
+        known = merged, self._kernel, X, self._columns
         found = results, coefs, shifted, intercepts, cuts
-        return OrdinalFit(merged, self._expansion, *found, self._solver.tol)
+        return OrdinalFit(*known, *found, self._solver.tol)
 
     def _scores(self, fit: OrdinalFit, X: Matrix) -> Float64Array:
         rows: Any = X
         rows = rows - self._shift if self._shift.any() else rows
-        return self._expansion.scores(rows, fit.coefs.T) + fit.shifted_intercepts
+        rows, coef = rows.astype(np.float64, copy=False), fit.coefs.T
+        used = np.flatnonzero(coef.any(axis=1))
+        if self._kernel.name == "precomputed":  # rows are values with all rows of the fit
+            found = np.asarray(rows[:, self._columns[used]] @ coef[used])
+        else:
+            found = self._kernel.products(rows, self._X[used], coef[used])
+        return found + fit.shifted_intercepts
 
     def _training_scores(self, fit: OrdinalFit, rows: Int64Array) -> Float64Array:
         position = self._merged.position[rows]
         products = [self._values.products(position, coef) for coef in fit.coefs]
         return np.stack(products, axis=1) + fit.shifted_intercepts
-
-    def _measure(
-        self,
-        fit: OrdinalFit,
-        measure: Measure,
-        y: Float64Array,
-        scores: Float64Array,
-        groups: QueryGroups,
-    ) -> Float64Array:
-        return measure_scores(measure, y, scores, fit.thresholds, groups)
 
     @property
     def _on_threads(self) -> bool:
@@ -241,26 +237,6 @@ def _merge(data: FitData, thresholds: Float64Array) -> MergedRows:
     n = len(data.y)
     groups = QueryGroups.from_qid(kinds, n) if thresholds.size else QueryGroups.single(n)
     return merge_rows(data.X, data.y, groups, data.sample_weight)
-
-
-def measure_scores(
-    measure: Measure,
-    y: Float64Array,
-    scores: Float64Array,
-    thresholds: Float64Array,
-    groups: QueryGroups,
-) -> Float64Array:
-    """Mean of a measure for columns of scores, each with its thresholds; shape (n_columns,).
-
-    The measure is one of class numbers if it reads labels, otherwise of scores. ``y``,
-    (n_samples,), holds class numbers; a number below all classes of the fit has no gain. ``scores``
-    is (n_samples, n_columns), ``thresholds`` (n_columns, n_classes - 1).
-    """
-    if measure.reads_labels:
-        columns = zip(thresholds, scores.T, strict=True)
-        ranks = [np.searchsorted(cuts, column, side="right") for cuts, column in columns]
-        return mean_measure(measure, y, np.stack(ranks, axis=1).astype(float), groups)
-    return mean_measure(measure, np.maximum(y, 0.0), scores, groups)
 
 
 @dataclass(frozen=True, eq=False)
@@ -304,7 +280,7 @@ class ThresholdFit:
 
 
 @dataclass(frozen=True, eq=False)
-class ThresholdPath(RefitPath[ThresholdFit]):
+class ThresholdPath(ThresholdedPath[ThresholdFit]):
     """Hinges of margins to thresholds plus half a squared norm, for a grid of C.
 
     ``loss`` maps rows to the weight of every row and threshold, shape (n_samples, n_classes - 1).
@@ -336,16 +312,6 @@ class ThresholdPath(RefitPath[ThresholdFit]):
 
     def _training_scores(self, fit: ThresholdFit, rows: Int64Array) -> Float64Array:
         return _scores_of_columns(fit, self._columns.take(rows))
-
-    def _measure(
-        self,
-        fit: ThresholdFit,
-        measure: Measure,
-        y: Float64Array,
-        scores: Float64Array,
-        groups: QueryGroups,
-    ) -> Float64Array:
-        return measure_scores(measure, y, scores, fit.thresholds, groups)
 
     def _solve(self, rows: Int64Array) -> ThresholdFit:
         present, position = np.unique(self._merged.position[rows], return_inverse=True)

@@ -1,21 +1,15 @@
-"""Minimal optimisation of ordinal support vector machines, on kernel rows or linear.
-
-Sequential minimal optimisation of the dual of ordinal support vector machines.
+"""Sequential minimal optimisation of the dual of ordinal support vector machines.
 
 Minimises ``(1/2) (gamma' K gamma + theta' theta) - sum alpha`` over ``0 <= alpha <= upper`` with
 ``gamma_n = sum_k alpha_nk s_nk`` and ``theta_k = sum_n alpha_nk s_nk``; with an intercept also
-``sum alpha s = 0``. Its steps are in :mod:`rankwise.kernels.ordinal_smo`.
+``sum alpha s = 0``. Its steps are in :mod:`rankwise.kernels.ordinal_smo`. They read rows of the
+kernel matrix within a memory limit: the whole matrix, or a cache of recent rows.
 
-Rows of a kernel matrix within a memory limit: the whole matrix, or a cache of recent rows.
-
-Ordinal support vector machines with a linear kernel, robust to columns of different scale.
-
-If one column is a thousand times as wide as the others, SMO needs 10^7 or more steps. If SMO has
-not converged after a moderate number of steps, Newton steps solve a nearby problem. It treats the
-intercept as the weight of a constant column, so large that its penalty is negligible. SMO then
-continues from this point and needs few further steps, if any.
-
-Composition: kernel rows x SMO, from the dual point of proximal Newton steps on the columns.
+A linear kernel needs help with columns of different scale. If one column is a thousand times as
+wide as the others, SMO needs 10^7 or more steps. If SMO has not converged after a moderate number
+of steps, Newton steps solve a nearby problem. It treats the intercept as the weight of a constant
+column, so large that its penalty is negligible. SMO then continues from this point and needs few
+further steps, if any.
 """
 
 from __future__ import annotations
@@ -297,7 +291,10 @@ class OrdinalSMO:
         )
         if self.intercept:
             free = wanted[(alpha > 0) & (alpha < upper)]
-            intercept, violation = _middle(free, top, low), max(top - low, 0.0)
+            if not len(free):
+                # LIBSVM's choice where no variable is free: the middle of the feasible interval.
+                free = np.array([end for end in (top, low) if np.isfinite(end)] or [0.0])
+            intercept, violation = float(free.mean()), max(top - low, 0.0)
         else:
             intercept, violation = 0.0, max(top, -low, 0.0)
         half_norm = 0.5 * float(coef @ rows.scores + theta @ theta)
@@ -313,14 +310,6 @@ class OrdinalSMO:
             half_norm + float((upper * losses).sum()),
         )
         return solution, violation
-
-
-def _middle(free: Float64Array, top: float, low: float) -> float:
-    """LIBSVM's choice: mean over free variables, or else middle of the feasible interval."""
-    if len(free):
-        return float(free.mean())
-    ends = [end for end in (top, low) if np.isfinite(end)]
-    return float(np.mean(ends)) if ends else 0.0
 
 
 class _ActiveRows:

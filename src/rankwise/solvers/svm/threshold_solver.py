@@ -1,58 +1,43 @@
-"""Linear scores with thresholds: their hinges, dual descent, Newton steps.
-
-Linear scores with thresholds along C: coordinate descent, then Newton steps if it stalls.
+"""Linear scores with thresholds along C: coordinate descent, then Newton steps if it stalls.
 
 Each C starts from the previous dual values times the ratio of the two C, so values at their bounds
 stay there. For the same reason, a large C is approached through smaller ones, which takes fewer
 passes than a cold start. If descent still stalls, Newton steps take over.
 
-Hinges of the margins between one score and all thresholds: the reduction of Li & Lin [1]_.
-
-Row n of class y asks, for k = 0 .. K-2, whether its class is above k. With ``s_k = 1`` for k < y
-and -1 otherwise and margins ``m_nk = s_k (f_n + theta_k)`` the loss is
+The hinges are those of the margins between one score and all thresholds (Li & Lin [1]_). Row n of
+class y asks, for k = 0 .. K-2, whether its class is above k. With ``s_k = 1`` for k < y and -1
+otherwise and margins ``m_nk = s_k (f_n + theta_k)`` the loss is
 
     sum_nk w_nk max(0, 1 - m_nk)    or, squared,    sum_nk w_nk max(0, 1 - m_nk)^2.
 
 Its dual values are within [0, w_nk], or >= 0.
 
-Rows with the powers of their features as columns, computed without storing them.
-
-If t are the scaled features, the columns are ``t, t^2, ..., t^degree``, ordered by power. Products
-with the rows read the features once; only a few rows at a time are ever written out.
-
-Linear scores with thresholds by dual coordinate descent.
-
-Minimises ``(|w|^2 + |theta|^2) / 2 + sum_nk w_nk hinge(s_nk (w.z_n + theta_k))``: this is a linear
-SVM without bias on K - 1 implicit rows ``(z_n, e_k)`` per row [2]_. Its dual is
+The problem is to minimise ``(|w|^2 + |theta|^2) / 2 + sum_nk w_nk hinge(s_nk (w.z_n + theta_k))``,
+a linear SVM without bias on K - 1 implicit rows ``(z_n, e_k)`` per row [1]_. Its dual is
 
     maximise  sum alpha - (|w|^2 + |theta|^2) / 2,   w = sum_n (sum_k s alpha) z_n,
                                                      theta_k = sum_n s_nk alpha_nk.
 
-Rows are visited in random order, and all dual values of a row are solved at once [3]_. Rows with
+Descent visits rows in random order and solves all dual values of a row at once [2]_. Rows with
 values held at bounds are left out until the others have converged. Each visit yields the row's
 share of the duality gap; their sum decides when to compute the exact gap.
 
-Complexity: a pass is O(N (D + K^2)) for D columns, 4 N D operations.
+Each round of Newton steps maximises the dual minus ``(bend / 2) |alpha - centre|^2 / w`` and makes
+the maximiser the new centre [3]_. For the weights and thresholds, this means minimising hinges that
+are smoothed around the margin. They are twice differentiable except at kinks, and Newton steps with
+a line search find the minimum. A round ends when the gradient is below the movement of the dual
+values. The squared hinge needs no smoothing and one round. The number of steps does not grow with
+C, whereas coordinate descent slows down.
 
-Linear scores with thresholds by Newton steps on smoothed hinges.
-
-The problem is that of the descent above. Each round maximises the dual
-minus ``(bend / 2) |alpha - centre|^2 / w`` and makes the maximiser the new centre [4]_. For the
-weights and thresholds, this means minimising hinges that are smoothed around the margin. They are
-twice differentiable except at kinks, and Newton steps with a line search find the minimum. A round
-ends when the gradient is below the movement of the dual values. The squared hinge needs no
-smoothing and one round. The number of steps does not grow with C, whereas coordinate descent slows
-down.
-
-Complexity: a step is O(N (D + K) + a D^2 + D^3) for D columns and a rows near the margins.
+Complexity: a pass of descent is O(N (D + K^2)) for D columns, 4 N D operations; a Newton step is
+O(N (D + K) + a D^2 + D^3) for a rows near the margins.
 
 References
 ----------
 .. [1] Li & Lin, "Ordinal regression by extended binary classification", NIPS 19 (2007).
-.. [2] Li & Lin, "Ordinal regression by extended binary classification", NIPS 19 (2007).
-.. [3] Hsieh, Chang, Lin, Keerthi & Sundararajan, "A dual coordinate descent method for large-scale
+.. [2] Hsieh, Chang, Lin, Keerthi & Sundararajan, "A dual coordinate descent method for large-scale
    linear SVM", ICML 25 (2008).
-.. [4] Rockafellar, "Augmented Lagrangians and applications of the proximal point algorithm in
+.. [3] Rockafellar, "Augmented Lagrangians and applications of the proximal point algorithm in
    convex programming", Mathematics of Operations Research 1 (1976).
 """
 
@@ -150,7 +135,10 @@ _SMALL = 1e6
 
 
 class PowerRows:
-    """Selected rows of a matrix, in a given order, with the powers of their features.
+    """Selected rows of a matrix, in a given order, with the powers of their features as columns.
+
+    If t are the scaled features, the columns are ``t, t^2, ..., t^degree``, ordered by power. They
+    are not stored: products read the features once, and only a few rows are ever written out.
 
     X is float32 or float64. ``inverse``, (n_features,), holds factors of the features, applied
     first; None: ones. Without ``rows``, all rows are taken in their order.
@@ -304,7 +292,10 @@ class ThresholdSolution(SolveResult[Float64Array]):
 def solution_of(
     loss: ThresholdHinge, rows: PowerRows, alpha: Float64Array, n_iter: int, tol: float
 ) -> ThresholdSolution:
-    """Solution for given dual values, with its duality gap; two passes over the rows."""
+    """Solution for given dual values, with its duality gap; two passes over the rows.
+
+    It counts as converged if the gap is at most ``tol`` times the objective.
+    """
     signed, theta = loss.signed(alpha)
     w = rows.transposed(signed)
     norm = 0.5 * float(w @ w + theta @ theta)
@@ -314,40 +305,36 @@ def solution_of(
     return ThresholdSolution(w, n_iter, share <= tol, share, theta, alpha, objective, gap)
 
 
-@dataclass(frozen=True)
-class ThresholdDescent:
-    """Dual coordinate descent."""
+def descend(
+    loss: ThresholdHinge, rows: PowerRows, alpha: Float64Array, tol: float, max_iter: int
+) -> ThresholdSolution:
+    """Dual coordinate descent from dual values (n_samples, n_classes - 1) within their bounds.
 
-    tol: float  # duality gap to reach, as a share of the objective
-    max_iter: int  # passes over the rows
-
-    def solve(
-        self, loss: ThresholdHinge, rows: PowerRows, alpha: Float64Array
-    ) -> ThresholdSolution:
-        """Solution from the dual values ``alpha`` (n_samples, n_classes - 1), within bounds."""
-        alpha = alpha.copy()
-        signed, theta = loss.signed(alpha)
-        table = rows.table(rows.transposed(signed))
-        order, n_left, slack = np.arange(rows.n_samples), rows.n_samples, np.inf
-        random = np.random.RandomState(_SEED)
-        for n_iter in range(1, self.max_iter + 1):
-            part = order[:n_left]
-            random.shuffle(part)
-            n_left, gap, violation = rows.descend(
-                part, loss.codes, loss.weight, (table, theta, alpha), loss.squared, slack
-            )
-            # The next pass shrinks rows beyond this pass's largest violation, as in [3].
-            slack = violation if violation > 0 else np.inf
-            norm = 0.5 * float(np.vdot(table, table) + theta @ theta)
-            # The gap gathered during the pass is from changing weights and of the rows visited: a
-            # hint only. The dual objective plus the gap estimates the primal one.
-            if gap <= self.tol * (loss.dual_sum(alpha) - norm + gap):
-                solution = solution_of(loss, rows, alpha, n_iter, self.tol)
-                if solution.converged:
-                    return solution
-                # The hint was wrong: all rows take part again.
-                n_left, slack = rows.n_samples, np.inf
-        return solution_of(loss, rows, alpha, self.max_iter, self.tol)
+    ``max_iter`` counts passes over the rows.
+    """
+    alpha = alpha.copy()
+    signed, theta = loss.signed(alpha)
+    table = rows.table(rows.transposed(signed))
+    order, n_left, slack = np.arange(rows.n_samples), rows.n_samples, np.inf
+    random = np.random.RandomState(_SEED)
+    for n_iter in range(1, max_iter + 1):
+        part = order[:n_left]
+        random.shuffle(part)
+        n_left, gap, violation = rows.descend(
+            part, loss.codes, loss.weight, (table, theta, alpha), loss.squared, slack
+        )
+        # The next pass shrinks rows beyond this pass's largest violation, as in [2].
+        slack = violation if violation > 0 else np.inf
+        norm = 0.5 * float(np.vdot(table, table) + theta @ theta)
+        # The gap gathered during the pass is from changing weights and of the rows visited: a
+        # hint only. The dual objective plus the gap estimates the primal one.
+        if gap <= tol * (loss.dual_sum(alpha) - norm + gap):
+            solution = solution_of(loss, rows, alpha, n_iter, tol)
+            if solution.converged:
+                return solution
+            # The hint was wrong: all rows take part again.
+            n_left, slack = rows.n_samples, np.inf
+    return solution_of(loss, rows, alpha, max_iter, tol)
 
 
 FIRST_BEND = 0.1  # of the margin; 0.03 to 1 measured as equally good
@@ -359,48 +346,40 @@ SLOPE_LEFT, HALVINGS = 0.1, 40
 BLOCK_ROWS = 1024
 
 
-@dataclass(frozen=True)
-class ThresholdNewton:
-    """Proximal Newton steps."""
-
-    tol: float  # duality gap to reach, as a share of the objective
-    max_iter: int  # Newton steps
-
-    def solve(
-        self, loss: ThresholdHinge, rows: PowerRows, start: ThresholdSolution
-    ) -> ThresholdSolution:
-        """Solution that starts from another one for the same rows, with feasible dual values."""
-        centre, bend = start.alpha, 0.0 if loss.squared else FIRST_BEND
-        point = _ThresholdPoint.at(loss, rows, start.x, start.theta, centre, bend)
-        n_iter, last_gap, fresh = 0, np.inf, True
-        while True:
-            if point.gap <= self.tol * point.objective or n_iter >= self.max_iter:
-                solution = solution_of(loss, rows, point.hinge.alpha, n_iter, self.tol)
-                if solution.converged or n_iter >= self.max_iter:
-                    return solution
-            error = float(np.linalg.norm(point.gradient))
-            enough = MOVED_SHARE * np.sqrt(point.hinge.moved)
-            size = 1.0 + float(np.linalg.norm(point.place))
-            # Rockafellar's criterion (B) with an extra exit where the gradient is rounding. At
-            # least one step a round: a fresh centre has not moved yet.
-            if not fresh and (error <= enough or error <= NOTHING * size) and not loss.squared:
-                centre = point.hinge.alpha
-                # The round did too little: a smaller bend lets the dual values move further.
-                if point.gap > SLOW * last_gap:
-                    bend = max(SHARPER * bend, SMALLEST_BEND)
-                last_gap, fresh = point.gap, True
-                point = point.moved_to(point.place, point.scores, centre, bend)
-                continue
-            point, fresh = _step(point, centre, bend), False
-            n_iter += 1
+def take_newton_steps(
+    loss: ThresholdHinge, rows: PowerRows, start: ThresholdSolution, tol: float, max_iter: int
+) -> ThresholdSolution:
+    """Proximal Newton steps from a solution for the same rows, with feasible dual values."""
+    centre, bend = start.alpha, 0.0 if loss.squared else FIRST_BEND
+    place = np.concatenate([start.x, start.theta])
+    point = _ThresholdPoint.at(loss, rows, place, rows.scores(start.x), centre, bend)
+    n_iter, last_gap, fresh = 0, np.inf, True
+    while True:
+        if point.gap <= tol * point.objective or n_iter >= max_iter:
+            solution = solution_of(loss, rows, point.hinge.alpha, n_iter, tol)
+            if solution.converged or n_iter >= max_iter:
+                return solution
+        error = float(np.linalg.norm(point.gradient))
+        enough = MOVED_SHARE * np.sqrt(point.hinge.moved)
+        size = 1.0 + float(np.linalg.norm(point.place))
+        # Rockafellar's criterion (B) with an extra exit where the gradient is rounding. At
+        # least one step a round: a fresh centre has not moved yet.
+        if not fresh and (error <= enough or error <= NOTHING * size) and not loss.squared:
+            centre = point.hinge.alpha
+            # The round did too little: a smaller bend lets the dual values move further.
+            if point.gap > SLOW * last_gap:
+                bend = max(SHARPER * bend, SMALLEST_BEND)
+            last_gap, fresh = point.gap, True
+            point = _ThresholdPoint.at(loss, rows, point.place, point.scores, centre, bend)
+            continue
+        point, fresh = _step(loss, rows, point, centre, bend), False
+        n_iter += 1
 
 
 @dataclass(frozen=True, eq=False)
 class _ThresholdPoint:
     """Weights and thresholds, with their smoothed loss."""
 
-    loss: ThresholdHinge
-    rows: PowerRows
     place: Float64Array  # weights, then thresholds
     scores: Float64Array
     hinge: BentHinge
@@ -410,24 +389,6 @@ class _ThresholdPoint:
 
     @classmethod
     def at(
-        cls,
-        loss: ThresholdHinge,
-        rows: PowerRows,
-        w: Float64Array,
-        theta: Float64Array,
-        centre: Float64Array,
-        bend: float,
-    ) -> _ThresholdPoint:
-        scores = rows.scores(w)
-        return cls._at(loss, rows, np.concatenate([w, theta]), scores, centre, bend)
-
-    def moved_to(
-        self, place: Float64Array, scores: Float64Array, centre: Float64Array, bend: float
-    ) -> _ThresholdPoint:
-        return self._at(self.loss, self.rows, place, scores, centre, bend)
-
-    @classmethod
-    def _at(
         cls,
         loss: ThresholdHinge,
         rows: PowerRows,
@@ -441,19 +402,25 @@ class _ThresholdPoint:
         of_dual = np.concatenate([rows.transposed(hinge.signed), hinge.thresholds])
         objective = 0.5 * float(place @ place) + hinge.loss
         gap = objective + 0.5 * float(of_dual @ of_dual) - hinge.dual
-        return cls(loss, rows, place, scores, hinge, place - of_dual, objective, gap)
+        return cls(place, scores, hinge, place - of_dual, objective, gap)
 
 
-def _step(point: _ThresholdPoint, centre: Float64Array, bend: float) -> _ThresholdPoint:
+def _step(
+    loss: ThresholdHinge,
+    rows: PowerRows,
+    point: _ThresholdPoint,
+    centre: Float64Array,
+    bend: float,
+) -> _ThresholdPoint:
     """Take a Newton step, extended while the slope along it is far below zero."""
-    D = point.rows.n_columns
-    step = -cho_solve(cho_factor(_hessian(point), lower=True), point.gradient)
-    score_step = point.rows.scores(step[:D])
+    D = rows.n_columns
+    step = -cho_solve(cho_factor(_hessian(rows, point.hinge), lower=True), point.gradient)
+    score_step = rows.scores(step[:D])
     first_slope = float(point.gradient @ step)
     length, low, high = 1.0, 0.0, 0.0
     for _ in range(HALVINGS):
         place, scores = point.place + length * step, point.scores + length * score_step
-        hinge = point.loss.bent(scores, place[D:], centre, bend)
+        hinge = loss.bent(scores, place[D:], centre, bend)
         along = float(hinge.signed @ score_step) + float(hinge.thresholds @ step[D:])
         slope = float(place @ step) - along
         # Flat enough; or still falling after a full step, from where the next one goes on.
@@ -461,20 +428,19 @@ def _step(point: _ThresholdPoint, centre: Float64Array, bend: float) -> _Thresho
             break
         low, high = (low, length) if slope > 0 else (length, high)
         length = 0.5 * (low + high)
-    return point.moved_to(
-        point.place + length * step, point.scores + length * score_step, centre, bend
-    )
+    place, scores = point.place + length * step, point.scores + length * score_step
+    return _ThresholdPoint.at(loss, rows, place, scores, centre, bend)
 
 
-def _hessian(point: _ThresholdPoint) -> Float64Array:
+def _hessian(rows: PowerRows, hinge: BentHinge) -> Float64Array:
     """Second derivative of the smoothed problem; at least the lower triangle is filled."""
-    D, n_thresholds = point.rows.n_columns, point.hinge.curvature.shape[1]
+    D, n_thresholds = rows.n_columns, hinge.curvature.shape[1]
     H = np.zeros((D + n_thresholds, D + n_thresholds))
-    near = np.flatnonzero(point.hinge.curvature.any(axis=1))
+    near = np.flatnonzero(hinge.curvature.any(axis=1))
 
     def part(first: int) -> tuple[Float64Array, Float64Array]:
         which = near[first : first + BLOCK_ROWS]
-        curvature, Z = point.hinge.curvature[which], point.rows.expanded(which)
+        curvature, Z = hinge.curvature[which], rows.expanded(which)
         mixed = curvature.T @ Z
         # One product Z'Z: all thresholds of a row share its columns.
         Z *= np.sqrt(curvature.sum(axis=1))[:, None]
@@ -485,7 +451,7 @@ def _hessian(point: _ThresholdPoint) -> Float64Array:
         H[:D, :D] += square
         H[D:, :D] += mixed
     H.flat[:: len(H) + 1] += 1.0
-    H[range(D, len(H)), range(D, len(H))] += point.hinge.curvature.sum(axis=0)
+    H[range(D, len(H)), range(D, len(H))] += hinge.curvature.sum(axis=0)
     return H
 
 
@@ -533,8 +499,8 @@ class ThresholdSolver:
             most = min(PATIENCE, self.max_iter) if may_step else self.max_iter
             # Through smaller C, each within FACTOR of the next.
             for here in [*(C / FACTOR**step for step in range(n_more, 0, -1)), C]:
-                descent = ThresholdDescent(self.tol if here == C else max(self.tol, COARSE), most)
-                start = descent.solve(loss.scaled(here), rows, start.alpha * (here / at))
+                tol, alpha = self.tol if here == C else max(self.tol, COARSE), start.alpha
+                start = descend(loss.scaled(here), rows, alpha * (here / at), tol, most)
                 n_iter, at = n_iter + start.n_iter, here
                 if may_step and not start.converged:
                     break
@@ -542,5 +508,5 @@ class ThresholdSolver:
                 return replace(start, n_iter=n_iter)
         # Feasible for C: bounds scale with it.
         start = replace(start, alpha=start.alpha * (C / at))
-        start = ThresholdNewton(self.tol, self.max_iter).solve(loss.scaled(C), rows, start)
+        start = take_newton_steps(loss.scaled(C), rows, start, self.tol, self.max_iter)
         return replace(start, n_iter=n_iter + start.n_iter)

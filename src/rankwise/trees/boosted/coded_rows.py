@@ -1,8 +1,6 @@
-"""Rows as one-byte codes, the input of gradient trees.
+"""Rows as one-byte codes, the input of gradient trees: dense, or of stored entries alone.
 
-Sparse rows as codes, the input of gradient trees where most values are 0.
-
-Rows spread over several machines, which all grow the same tree from their shares.
+Rows may be spread over several machines, which all grow the same tree from their shares.
 """
 
 from __future__ import annotations
@@ -65,8 +63,7 @@ class BinnedRows:
 
     binning: Binning
     columns: NDArray[np.uint8]  # (n_features, n_samples); used to partition the rows of a node
-    # (n_samples, n_words): eight codes per word, padded with zeros; for histograms
-    words: Int64Array
+    codes: WordCodes  # of all columns, for histograms
     nominal: NDArray[np.bool_]  # (n_features,): columns whose codes are categories
 
     @property
@@ -110,11 +107,7 @@ class BinnedRows:
 
         thread_map(write, range(0, n, n_block), n_threads)
         nominal = np.zeros(n_features, dtype=bool) if n_categories is None else n_categories > 0
-        return cls(binning, columns, codes.view(np.int64), nominal)
-
-    def all_codes(self) -> WordCodes:
-        """Codes of all columns."""
-        return WordCodes(self.words)
+        return cls(binning, columns, WordCodes(codes.view(np.int64)), nominal)
 
     def take_codes(
         self, features: Int64Array, n_threads: int, earlier: WordCodes | None = None
@@ -203,7 +196,7 @@ class SparseBinnedRows:
     """Codes of the stored entries, row by row and column by column: ten bytes per stored value."""
 
     binning: Binning
-    entries: EntryCodes  # codes by row, of all columns; used to build histograms
+    codes: EntryCodes  # by row, of all columns; used to build histograms
     # Codes by column (CSC), used to partition the rows of a node.
     column_indptr: Int64Array
     column_rows: NDArray[np.int32]
@@ -263,15 +256,11 @@ class SparseBinnedRows:
             np.zeros(n, dtype=np.uint8),
         )  # fmt: skip
 
-    def all_codes(self) -> EntryCodes:
-        """Codes of all columns."""
-        return self.entries
-
     def take_codes(self, features: Int64Array, n_threads: int, earlier: Any = None) -> EntryCodes:
         """Codes of some columns."""
-        sizes = np.diff(self.entries.starts)[features]
+        sizes = np.diff(self.codes.starts)[features]
         starts = np.concatenate([[0], np.cumsum(sizes)])
-        return replace(self.entries, columns=features, starts=starts)
+        return replace(self.codes, columns=features, starts=starts)
 
     def part(
         self,
@@ -282,7 +271,7 @@ class SparseBinnedRows:
     ) -> int:
         """Partition rows stably by the code of a column; return the number that go left."""
         start, end = self.column_indptr[feature : feature + 2].tolist()
-        stored, zero = self.column_rows[start:end], self.entries.zero_codes[feature]
+        stored, zero = self.column_rows[start:end], self.codes.zero_codes[feature]
         # Marks are codes counted from that of 0, so that rows without an entry have theirs already.
         self.marks[stored] = self.column_codes[start:end] ^ zero
         n_left = part(rows, self.marks, goes_left[EVERY_CODE ^ zero], spare)
@@ -297,7 +286,7 @@ class SparseBinnedRows:
         rows: NDArray[np.int32],
     ) -> None:
         """Add to the scores of rows the values of the leaves that they reach."""
-        entries = self.entries
+        entries = self.codes
         add_leaf_values_of_entries(
             scores, rows, entries.indptr, entries.features, entries.codes, entries.zero_codes,
             tree.feature, goes_left, tree.left, tree.right, tree.values,
@@ -313,13 +302,15 @@ def bin_rows(
     n_threads: int | None = None,
     weight: Float64Array | None = None,
     n_categories: NDArray[Any] | None = None,
+    names: Sequence[str] | NDArray[Any] | None = None,
 ) -> CodedRows:
     """Bin the columns and encode the rows in threads, in O(n_samples n_features).
 
     ``max_bins`` in [2, 255] does not count the additional bin of missing values. ``weight``
     (n_samples,) counts as a number of repetitions. ``n_categories`` (n_features,) is at most 255
     for columns with codes ``0 ... n_categories - 1``, and 0 for columns of numbers. Of more than
-    200,000 rows, only every second, third, ... row is read to find the cuts.
+    200,000 rows, only every second, third, ... row is read to find the cuts. ``names`` of columns
+    are for messages.
 
     Two bytes per value of dense rows, ten per stored value of sparse ones.
     """
@@ -328,7 +319,7 @@ def bin_rows(
     # Rows are in the order of their content, so every k-th of them is the same sample for any
     # order of the input.
     sampled = None if weight is None else weight[sample]
-    binning = find_bins(rows.X, max_bins, sampled, n_categories, n_threads, order[sample])
+    binning = find_bins(rows.X, max_bins, sampled, n_categories, n_threads, order[sample], names)
     return encode_rows(rows, binning, n_threads, n_categories)
 
 

@@ -1,14 +1,14 @@
-"""Growth of one tree: leaf by leaf, level by level, or symmetric.
+"""Gradient trees, grown one after another on the same rows of codes.
 
-For the two children of a split, the smaller child's histogram is summed from its rows. The other
-is the parent's histogram minus the smaller child's.
-
-Nodes of a growing gradient tree, and the finished tree.
+A tree grows leaf by leaf, level by level, or symmetrically. For the two children of a split, the
+smaller child's histogram is summed from its rows. The other is the parent's histogram minus the
+smaller child's.
 """
 
 from __future__ import annotations
 
 import itertools
+import math
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -32,12 +32,177 @@ from rankwise.kernels.boosted_splits import (
     part_codes,
     split_gain,
 )
-from rankwise.kernels.boosted_trees import BINS, LOWER, WORD, add_values
+from rankwise.kernels.boosted_trees import BINS, LOWER, WORD, absolute_sums, add_values, pack
 from rankwise.runtime.threads import thread_map
 from rankwise.trees.boosted.coded_rows import CodedRows, EntryCodes, Shares, WordCodes
 from rankwise.trees.boosted.growth_rules import ColumnChoice, GrowthRules
 from rankwise.trees.tree_ensemble import ScoreTree
 from rankwise.typing import Float64Array, Int64Array
+
+# A fixed number, whatever the number of threads: the sums of chunks are added in their order.
+CHUNK_ROWS = 65_536
+# Sums of derivatives fit into half a word with their sign; two of them are packed into one.
+LARGEST_SUM = 2.0**31
+# 8 bytes each: 16 GiB.
+MOST_CELLS = 2**31
+
+
+class TreeGrower:
+    """Grows trees on the same rows; reuses the memory of the histograms.
+
+    The trees do not depend on ``n_threads``. ``weight`` (n_samples,) is the number of rows that
+    each row counts as; None: one each. ``shares`` connects machines that each hold a share of the
+    rows; None: all rows are local.
+    """
+
+    def __init__(
+        self,
+        binned: CodedRows,
+        rules: GrowthRules,
+        n_threads: int,
+        weight: Float64Array | None = None,
+        shares: Shares | None = None,
+    ) -> None:
+        self._binned, self._rules, self._n_threads = binned, rules, n_threads
+        self._weight, self._shares = weight, shares
+        n_features, n, codes = binned.n_features, binned.n_rows, binned.codes
+        n_in_all = n if shares is None else int(shares.sum(np.array([n]))[0])
+        # A leaf has at least one row; two leaves are the least that histograms are made for.
+        most = min(rules.max_leaf_nodes, max(2, n_in_all))
+        if rules.max_depth is not None:
+            most = min(most, 2 ** min(rules.max_depth, 60))
+        shape = (most, int(codes.starts[-1]))
+        if math.prod(shape) > MOST_CELLS:
+            raise ValueError(
+                f"max_leaf_nodes must be such that histograms have at most {MOST_CELLS:,} cells "
+                f"(16 GiB), got {shape[0]:,} leaves of {shape[1]:,} cells ({n_features:,} "
+                "columns). Lower it, or set max_depth."
+            )
+        # Line 0 of the first buffer holds the gradients, and then, in their place, the packed
+        # derivatives. Line 1 holds the second derivatives, and then the row numbers and a scratch
+        # copy of them.
+        self._memory = TreeMemory(
+            np.empty((2, n), dtype=np.int64),
+            np.empty(shape, dtype=np.int64),
+            # The calling thread sums into the histogram itself.
+            np.empty((n_threads - 1, shape[1]), dtype=np.int64),
+        )
+        n_bins = binned.binning.n_cuts + 1
+        signs = np.array(rules.signs or [0] * n_features, dtype=np.int64)
+        self._columns = TreeColumns(
+            np.arange(n_features), codes, codes.starts, n_bins, binned.nominal, signs
+        )
+        self._drawn: Any = None  # codes of the columns of the last tree that drew some
+
+    @property
+    def n_features(self) -> int:
+        """Number of columns."""
+        return self._binned.n_features
+
+    def derivatives(self) -> tuple[Float64Array, Float64Array]:
+        """Buffers for gradients and second derivatives, which :meth:`grow` overwrites.
+
+        Each has shape (n_samples,). A tree needs no further memory.
+        """
+        gradients, hessians = self._memory.numbers.view(np.float64)
+        return gradients, hessians
+
+    @property
+    def draws(self) -> bool:
+        """Whether trees grown from the same gradients, rows and columns vary randomly."""
+        return self._rules.draws
+
+    def grow(
+        self,
+        gradients: Float64Array,
+        hessians: Float64Array,
+        shrinkage: float,
+        rows: NDArray[np.int32] | None = None,
+        columns: NDArray[np.bool_] | None = None,
+        rng: np.random.Generator | None = None,
+    ) -> GradientTree:
+        """Grow a tree on the first and second derivatives of the loss.
+
+        Both are (n_samples,), the second >= 0. ``shrinkage`` multiplies the leaf values. ``rows``
+        are reordered in place by leaf; None: all rows, and the rows of the leaves are then valid
+        only until the next tree is grown. ``columns`` (n_features,) marks those that the tree may
+        split on. ``rng`` draws columns and thresholds if the rules require it.
+
+        Derivatives are rounded to multiples of powers of two, so that all sums are whole numbers of
+        at most 31 bits. Trees are therefore bit-identical for any number of threads and any row
+        order.
+        """
+        rng = np.random.default_rng(0) if rng is None else rng
+        rules, chosen = self._rules, self._columns
+        if columns is not None:
+            # Packed codes of some columns, so that histograms are built only for these.
+            features = np.flatnonzero(columns)
+            self._drawn = self._binned.take_codes(features, self._n_threads, self._drawn)
+            chosen = TreeColumns(
+                features, self._drawn, self._drawn.starts, chosen.n_bins[features],
+                chosen.nominal[features], chosen.signs[features],
+            )  # fmt: skip
+        choice = ColumnChoice(chosen.features, rules.by_level, rules.by_node, rules.groups, rng)
+        # Before the row numbers are written, which take the place of the second derivatives.
+        unit, total = self._pack(gradients, hessians, rows)
+        if rows is None:
+            rows = self._memory.rows
+            for start in range(0, len(rows), CHUNK_ROWS):
+                end = min(start + CHUNK_ROWS, len(rows))
+                rows[start:end] = np.arange(start, end)
+        tree = GrowingTree(self, chosen, choice, rows, unit, total)
+        return tree.grow(shrinkage, rng if rules.random_thresholds else None)
+
+    def add_to_others(
+        self, grown: GradientTree, scores: Float64Array, others: NDArray[np.int32]
+    ) -> None:
+        """Add the leaf values to the scores of rows that the tree was not grown on."""
+
+        def add(start: int) -> None:
+            rows = others[start : start + CHUNK_ROWS]
+            self._binned.add_leaf_values(grown.tree, grown.goes_left, scores, rows)
+
+        thread_map(add, range(0, len(others), CHUNK_ROWS), self._n_threads)
+
+    def _pack(
+        self, gradients: Float64Array, hessians: Float64Array, rows: NDArray[np.int32] | None
+    ) -> tuple[Float64Array, int]:
+        """Write the packed derivatives; return the value of one unit of each, and their sum."""
+        n = len(gradients) if rows is None else len(rows)
+        chunks = range(0, n, CHUNK_ROWS)
+        sums = np.zeros((len(chunks), 2))
+
+        def chunk(start: int) -> NDArray[np.int32]:
+            end = min(start + CHUNK_ROWS, n)
+            return np.arange(start, end, dtype=np.int32) if rows is None else rows[start:end]
+
+        def add(number: int) -> None:
+            absolute_sums(gradients, hessians, chunk(chunks[number]), sums[number])
+
+        thread_map(add, range(len(chunks)), self._n_threads)
+        totals = np.array([*sums.sum(axis=0), n])
+        if self._shares is not None:
+            totals = self._shares.sum(totals)
+        # Rounding moves each row by half a unit at most, so that many units per row are kept free.
+        room = LARGEST_SUM - totals[2] - 1
+        # Multiplying by a power of two is exact: only the rounding to whole numbers loses digits.
+        # The exponents stay within those of float64, for sums that are almost 0 or infinite.
+        g_scale, h_scale = (
+            float(np.exp2(np.clip(np.floor(np.log2(room / total)), -1000, 1000)))
+            if total > 0
+            else 1.0
+            for total in totals[:2].tolist()
+        )
+
+        def write(start: int) -> int:
+            return int(pack(gradients, hessians, g_scale, h_scale, chunk(start), packed))
+
+        packed = self._memory.packed
+        total = sum(thread_map(write, chunks, self._n_threads))
+        if self._shares is not None:
+            total = int(self._shares.sum(np.array([total]))[0])
+        return 1.0 / np.array([g_scale, h_scale]), total
+
 
 # Work (leaves x words x bins of a search, rows x words of a sum) below which handing it to another
 # thread costs more than it saves.
@@ -81,17 +246,6 @@ class TreeColumns:
     nominal: NDArray[np.bool_]  # (n_columns,): whether bins are categories, which have no order
     signs: Int64Array  # (n_columns,): leaf values increase (1) or decrease (-1) with it, or 0
 
-    def take(self, features: Int64Array, codes: WordCodes | EntryCodes) -> TreeColumns:
-        """Select columns with the given codes."""
-        return TreeColumns(
-            features,
-            codes,
-            codes.starts,
-            self.n_bins[features],
-            self.nominal[features],
-            self.signs[features],
-        )
-
 
 @dataclass(eq=False)
 class _Leaf:
@@ -119,32 +273,28 @@ _HistogramTask = tuple[int, int, int, int]
 
 
 class GrowingTree:
-    """Tree being grown on some rows, by splitting one node after another.
+    """Tree of a grower, grown on some rows by splitting one node after another.
 
     ``rows`` (int32) are row numbers, reordered in place by leaf. ``unit`` is (2,): the value of one
     unit of the packed gradients and of the packed second derivatives; ``total`` is the packed sum
-    over the rows of all shares. ``weight`` (n_samples,) is the number of rows that each row counts
-    as; None: one each. ``shares`` connects machines that each hold a share of the rows.
+    over the rows of all shares.
     """
 
     def __init__(
         self,
-        binned: CodedRows,
-        rules: GrowthRules,
-        memory: TreeMemory,
+        grower: TreeGrower,
         columns: TreeColumns,
         choice: ColumnChoice,
         rows: NDArray[np.int32],
         unit: Float64Array,
         total: int,
-        n_threads: int,
-        weight: Float64Array | None,
-        shares: Shares | None = None,
     ) -> None:
-        self._binned, self._rules, self._memory, self._columns = binned, rules, memory, columns
-        self._choice, self._rows, self._unit, self._n_threads = choice, rows, unit, n_threads
-        self._total = total
-        self._nodes, self._n_slots, self._weight, self._shares = Nodes(), 1, weight, shares
+        self._binned, self._memory, self._rules = grower._binned, grower._memory, grower._rules
+        self._weight, self._shares = grower._weight, grower._shares
+        self._n_threads = grower._n_threads
+        self._columns, self._choice, self._rows = columns, choice, rows
+        self._unit, self._total, self._nodes, self._n_slots = unit, total, Nodes(), 1
+        rules = self._rules
         self._threshold_rng: np.random.Generator | None = None
         self._reg_lambda = rules.reg_lambda
         # None if unused: the kernels that find splits are then compiled without it. With L1, signs
@@ -226,7 +376,10 @@ class GrowingTree:
         families = [family for family in families if max(leaf.least for leaf in family) >= 0]
         if not families:
             return
-        tasks = [_plan_histogram(*family) for family in families]
+        tasks: list[_HistogramTask] = []
+        for family in families:
+            small, *large = sorted(family, key=lambda leaf: leaf.size)  # of equal ones the left
+            tasks.append((small.start, small.end, small.slot, large[0].slot if large else -1))
         leaves = [leaf for family in families for leaf in family if leaf.least >= 0]
         nodes = _describe_nodes(leaves)
         limits = np.array([leaf.limits for leaf in leaves])
@@ -360,7 +513,7 @@ class GrowingTree:
             sizes, counts = self._sizes([leaf.start, middle, leaf.end])
             slots = [leaf.slot, self._n_slots]  # the larger child's histogram replaces its parent's
             self._n_slots += 1
-            # The smaller child gets the new slot; of equal ones the left, as in _plan_histogram.
+            # The smaller child gets the new slot; of equal ones the left, as in _search.
             # Sizes count the rows of all shares, so all machines choose the same child.
             if 2 * sizes[0] <= leaf.size:
                 slots.reverse()
@@ -428,14 +581,6 @@ class GrowingTree:
 def _describe_nodes(leaves: list[_Leaf]) -> Int64Array:
     """Nodes as the kernels read them, see :mod:`rankwise.kernels.boosted_splits`."""
     return np.array([(leaf.slot, leaf.total, leaf.least) for leaf in leaves])
-
-
-def _plan_histogram(leaf: _Leaf, sibling: _Leaf | None = None) -> _HistogramTask:
-    """Describe the histogram of the smaller sibling: its rows, its slot and the parent's slot."""
-    if sibling is None:
-        return leaf.start, leaf.end, leaf.slot, -1
-    small, large = (leaf, sibling) if leaf.size <= sibling.size else (sibling, leaf)
-    return small.start, small.end, small.slot, large.slot
 
 
 @dataclass(frozen=True, eq=False)

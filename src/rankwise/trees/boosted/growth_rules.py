@@ -1,9 +1,4 @@
-"""Rules for the growth of a gradient tree: order, limits, penalties and draws.
-
-User constraints: signs of monotone columns, and groups of columns that may interact.
-
-Columns that each node may split on: a random draw from those allowed on its path.
-"""
+"""Rules for the growth of a gradient tree: order, limits, penalties, constraints and draws."""
 
 from __future__ import annotations
 

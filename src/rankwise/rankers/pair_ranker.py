@@ -2,8 +2,7 @@
 
 Minimise ``|f|^2 / 2 + C L(f)`` for a loss L over pairs of distinct grades. Composition: columns,
 their products, or a kernel x a loss over pairs x truncated Newton steps, stochastic gradient steps
-on drawn pairs, or the solver of a user.
-"""
+on drawn pairs, or the solver of a user."""
 
 from __future__ import annotations
 
@@ -32,7 +31,7 @@ from rankwise.losses.pair_loss import ListedPairs, PairLoss, PairwiseLogistic, c
 from rankwise.losses.pairwise_hinge import PairwiseHinge
 from rankwise.losses.score_loss import PAIR_WEIGHTS, QUERY_WEIGHTS, AnyLoss, PairWeight, QueryWeight
 from rankwise.rankers.basis_expansion import BasisExpansionRanker
-from rankwise.rankers.kernel.kernel_features import (
+from rankwise.rankers.kernel_features import (
     APPROXIMATION_CONSTRAINTS,
     KERNEL_CONSTRAINTS,
     KernelFeatures,

@@ -2,8 +2,7 @@
 
 Composition: kernel x absolute differences over all pairs x proximal Newton steps on the dual; or
 kernel x absolute residuals with intercept x LIBSVM (linear kernel: proximal Newton steps on the
-columns).
-"""
+columns)."""
 
 from __future__ import annotations
 
@@ -31,13 +30,14 @@ from rankwise.groups import FitData
 from rankwise.losses.absolute_loss import PointwiseAbsolute, pairwise_absolute
 from rankwise.losses.score_loss import QUERY_WEIGHTS, QueryWeight
 from rankwise.rankers.basis_expansion import BasisExpansionRanker
-from rankwise.rankers.kernel.kernel_features import (
+from rankwise.rankers.kernel_features import (
     APPROXIMATION_CONSTRAINTS,
     KERNEL_CONSTRAINTS,
     KernelFeatures,
 )
-from rankwise.rankers.linear.pair_ranker import SOLVER_STRUCTURE
-from rankwise.solvers.newton.proximal_newton import PairwiseAbsolutePath, ProximalNewton
+from rankwise.rankers.pair_ranker import SOLVER_STRUCTURE
+from rankwise.solvers.newton.proximal_newton import ProximalNewton
+from rankwise.solvers.newton.score_path import PairwiseAbsolutePath
 from rankwise.solvers.newton.support_vector_path import SupportVectorPath
 from rankwise.structure.state_rules import Number, Rule
 from rankwise.tuning import Penalty, is_searched

@@ -2,8 +2,7 @@
 
 Composition: kernel x squared loss over pairs, or pointwise with an intercept x one factorisation
 (dual, primal or landmarks) or conjugate gradients. CLSRRank penalises the coefficients of kernel
-columns instead of the norm.
-"""
+columns instead of the norm."""
 
 from __future__ import annotations
 
@@ -19,9 +18,15 @@ from rankwise.equation import Equation
 from rankwise.groups import FitData
 from rankwise.losses.score_loss import QUERY_WEIGHTS, QueryWeight
 from rankwise.losses.squared_loss import GRAPHS, SquaredLoss
-from rankwise.rankers.basis_expansion import BasisExpansionRanker
-from rankwise.rankers.closed_form import ALPHA, C_OF_MEAN, C_OF_SUM, LAM, PartialFit
-from rankwise.rankers.kernel.kernel_features import (
+from rankwise.rankers.basis_expansion import (
+    ALPHA,
+    C_OF_MEAN,
+    C_OF_SUM,
+    LAM,
+    BasisExpansionRanker,
+    PartialFit,
+)
+from rankwise.rankers.kernel_features import (
     APPROXIMATION_CONSTRAINTS,
     KERNEL_CONSTRAINTS,
     kernel_least_squares,

@@ -1,28 +1,45 @@
-"""Weighted means of scores or ranks: ScoreBlend, BordaBlend and ReciprocalRankBlend.
+"""Rankers from scores of given rankers: StackingRanker and three blends of scores or ranks.
 
 Composition: scores of rankers, standardised or as ranks within each query x a weighted mean of
-these, or of ``1 / (k + rank)``.
+these, or of ``1 / (k + rank)``; held-out scores, and their products x any ranker.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from numbers import Integral, Real
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
+from sklearn.utils import check_random_state
 
 from rankwise.base import Ranker
-from rankwise.checks.parameter_constraints import NOT_NEGATIVE
+from rankwise.checks.parameter_constraints import (
+    NOT_NEGATIVE,
+    HasMethods,
+    Interval,
+    Options,
+    StrOptions,
+    minimum,
+)
 from rankwise.features.query_scaling import QueryScaler
-from rankwise.groups import QueryGroups
+from rankwise.features.score_expansions import ProductsMap
+from rankwise.groups import FitData, QueryGroups
+from rankwise.metrics import parse
+from rankwise.prediction import fit_with, scores_of
 from rankwise.rankers.ensemble.members import (
     DEFAULT_RANKERS,
+    HeldOutScores,
     MembersMixin,
     fit_members,
+    make_member,
     member_scores,
+    parts,
     query_numbers,
+    score_held_out,
 )
-from rankwise.structure.state_rules import Number, Rule, floats, require
+from rankwise.rankers.pair_ranker import RankLR
+from rankwise.structure.state_rules import Fitted, Number, Optional, Rule, floats, require
 from rankwise.typing import ArrayLike, Float64Array, FrameLike
 
 
@@ -320,3 +337,217 @@ class ReciprocalRankBlend(Blend):
     def _points(self, scaled: Float64Array, sizes: Float64Array) -> Float64Array:
         rank = (sizes + 1) / 2 - sizes * scaled
         return 1.0 / (self.k + rank)
+
+
+class StackingRanker(MembersMixin, Ranker):
+    """Final ranker trained on the scores of other rankers for held-out queries (stacking).
+
+    Parameters
+    ----------
+    estimators : list of str, estimators or (str, estimator) pairs
+        Rankers, ordinal estimators (their ``rank_score`` is used), scikit-learn regressors and
+        pipelines. A registry key stands for the parameters of the registry, without its grid.
+        Nested parameters are named ``name__parameter``; an estimator without a name has its
+        registry key as name.
+    final_estimator : estimator, registry key, "mean" or None, default=None
+        Ranker that is trained on the scores. None: ``RankLR(C="cv", query_weight="query")``.
+        "mean": the mean of the scores, without training; held-out scores are then used for
+        ``n_best`` only.
+    cv : int, splitter, iterable of (train rows, test rows) or None, default=5
+        Number of folds of queries: every query is scored by rankers that were fitted without it.
+        None: 5. Folds contain single rows if there are fewer queries than folds.
+    share : float in (0, 1) or None, default=None
+        Replaces ``cv``: rankers are fitted on this share of the queries and ``final_estimator`` on
+        the others, as in [1]_ with 0.8.
+    scaling : {"standard", "minmax", "rank"} or None, default="standard"
+        Scaling of the scores of a ranker within each query, see :class:`QueryScaler`.
+    degree : {1, 2}, default=2
+        1: ``final_estimator`` receives the scores. 2: it also receives the products of every two
+        scores, including squares.
+    n_best : int or None, default=None
+        Number of rankers passed to ``final_estimator``, namely those with the best held-out scores
+        by ``measure``. None: all.
+    refit : bool, default=True
+        Whether to fit the rankers again on all queries for ``predict``. False: the rankers of the
+        held-out scores predict; with folds, their scaled scores are averaged.
+    measure : str or None, default=None
+        Tuning metric of keys, of the default ``final_estimator`` and of ``n_best``. None: nDCG@10
+        for grades, otherwise pairwise misranking.
+    random_state : int, RandomState or None, default=None
+        Seed for every ranker whose own ``random_state`` is None.
+
+    Attributes
+    ----------
+    models_ : list of dict of str to fitted estimator
+        Rankers used by ``predict``; a single dict unless ``refit=False`` with folds.
+    final_estimator_ : fitted estimator, or None for "mean"
+        The fitted final ranker.
+    scaler_ : QueryScaler or None
+        Scaling of the scores of each ranker.
+    score_name_ : str
+        Name of the measure that ``score`` returns.
+    n_features_in_ : int
+        Number of columns of X.
+
+    Notes
+    -----
+    Folds are the default because ``final_estimator`` can then use all queries, and stacking helps
+    on small data sets. A share needs 1 fit of every ranker instead of 5 (plus one to ``refit``).
+    Scores are scaled within queries because models of different folds differ in level and spread,
+    and because only the order within a query matters.
+
+    ``X_val, y_val, qid_val`` are passed to every ranker and ``final_estimator`` that accepts them,
+    in every fold. Estimators are used unchanged: one with ``C="val"`` needs validation data.
+    Rankers receive query numbers as query ids. ``sample_weight`` is not accepted, because most
+    rankers do not support it.
+
+    Training makes ``cv + 1`` fits of every ranker and one fit of ``final_estimator``.
+
+    Differs from [1]_: out-of-fold scores instead of one held-out part, unless
+    ``share=0.8, refit=False``.
+
+    References
+    ----------
+    .. [1] Tsai et al., "An ensemble ranking solution to the Yahoo! learning to rank challenge",
+       technical report, 2010.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rankwise import PointwiseELM, RankSVM, StackingRanker
+    >>> X = np.random.default_rng(0).normal(size=(80, 3))
+    >>> y, qid = (X[:, 0] > 0.3) * 1 + (X[:, 0] + X[:, 1] > 1), np.arange(80) // 8
+    >>> stack = StackingRanker([RankSVM(), ("elm", PointwiseELM(50, random_state=0))])
+    >>> stack.fit(X, y, qid=qid).final_estimator_.coef_.shape
+    (5,)
+    >>> bool(stack.score(X, y, qid=qid) > 0.9)
+    True
+    >>> stack.set_params(elm__n_nodes=20).get_params()["elm"].n_nodes
+    20
+    """
+
+    _structure: ClassVar[dict[str, Rule]] = {
+        "final_estimator_": Optional(Fitted()),
+    }
+
+    scaling: Literal["standard", "minmax", "rank"] | None
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **MembersMixin._parameter_constraints,
+        "final_estimator": [
+            HasMethods(["fit", "predict"]),
+            HasMethods(["fit", "rank_score"]),
+            str,
+            None,
+        ],
+        "cv": ["cv_object"],
+        "share": [Interval(Real, 0, 1, closed="neither"), None],
+        "scaling": [StrOptions({"standard", "minmax", "rank"}), None],
+        "degree": [Options(Integral, {1, 2})],
+        "n_best": [minimum(1), None],
+        "refit": ["boolean"],
+    }
+
+    def __init__(
+        self,
+        estimators: Sequence[Any] = DEFAULT_RANKERS,
+        final_estimator: Any = None,
+        *,
+        cv: Any = 5,
+        share: float | None = None,
+        scaling: Literal["standard", "minmax", "rank"] | None = "standard",
+        degree: int = 2,
+        n_best: int | None = None,
+        refit: bool = True,
+        measure: str | None = None,
+        random_state: int | np.random.RandomState | None = None,
+    ) -> None:
+        self.estimators = estimators
+        self.final_estimator = final_estimator
+        self.cv = cv
+        self.share = share
+        self.scaling = scaling
+        self.degree = degree
+        self.n_best = n_best
+        self.refit = refit
+        self.measure = measure
+        self.random_state = random_state
+
+    def fit(
+        self,
+        X: FrameLike,
+        y: ArrayLike,
+        *,
+        qid: ArrayLike | QueryGroups | None = None,
+        X_val: FrameLike | None = None,
+        y_val: ArrayLike | None = None,
+        qid_val: ArrayLike | None = None,
+    ) -> Self:
+        """Fit the rankers on each fold, the final ranker on their scores, and all rankers again.
+
+        Parameters
+        ----------
+        X : array-like or CSR of shape (n_samples, n_features)
+            Features. Sparse X and missing values are accepted if all rankers support them.
+        y : array-like of shape (n_samples,)
+            Grades or real-valued targets; larger is better.
+        qid : array-like of shape (n_samples,), optional
+            Query of each row. None: all rows form one query, and folds contain single rows.
+        X_val, y_val, qid_val : array-like, optional
+            Validation data for rankers that tune parameters or stop early on it.
+        """
+        data, validation = self._check_rows(X, y, qid, (X_val, y_val, qid_val))
+        self._set_score_name(data.y)
+        has_qid, numbers = qid is not None, query_numbers(data)
+        members = self._members(data, validation is not None)
+        splits = parts(self.cv, self.share, data, numbers)
+        held = score_held_out(members, data, splits, numbers, has_qid, validation)
+        if self.n_best is not None:
+            held = held.best(self.n_best, parse(self._measure(data)))
+        self.models_ = held.models
+        if self.refit:
+            ids = numbers if has_qid else None
+            kept = {name: members[name] for name in held.models[0]}
+            self.models_ = [fit_members(kept, data.X, data.y, ids, validation)]
+        self.scaler_ = None if self.scaling is None else QueryScaler(self.scaling).fit(held.scores)
+        self._fit_final(data, held, validation)
+        return self
+
+    def _check_structure(self) -> None:
+        super()._check_structure()
+        n = len(self.models_[0])
+        expected = n if self.degree == 1 else ProductsMap(n).n_features_out
+        width = getattr(self.final_estimator_, "n_features_in_", expected)
+        require(width == expected, "final_estimator_.n_features_in_", f"be {expected}", width)
+
+    def _fit_final(
+        self, data: FitData, held: HeldOutScores, validation: dict[str, Any] | None
+    ) -> None:
+        self.final_estimator_ = None
+        if self.final_estimator == "mean":
+            return
+        measure = self._measure(data)
+        final = self.final_estimator
+        if final is None:
+            final = RankLR(C="cv", query_weight="query", measure=measure)
+        seed = int(check_random_state(self.random_state).randint(2**31))
+        has_validation = validation is not None
+        self.final_estimator_ = make_member(
+            final, measure, seed, has_validation=has_validation, setting="final_estimator"
+        )
+        columns = self._columns(self._scale(held.scores, held.groups))
+        if validation is not None:
+            ids = validation["qid_val"]
+            groups = None if ids is None else QueryGroups.from_qid(ids, len(ids))
+            scaled = self._member_columns(validation["X_val"], groups)
+            validation = {**validation, "X_val": self._columns(scaled)}
+        offered = {"qid": held.qid, "groups": held.qid}
+        fit_with(self.final_estimator_, columns, held.y, offered, validation)
+
+    def _columns(self, scaled: Float64Array) -> Float64Array:
+        return scaled if self.degree == 1 else ProductsMap(scaled.shape[1])(scaled)
+
+    def _combine(self, scaled: Float64Array, groups: QueryGroups | None) -> Float64Array:
+        if self.final_estimator_ is None:
+            return scaled.mean(axis=1)
+        ids = None if groups is None else groups.row_ids()
+        return scores_of(self.final_estimator_, self._columns(scaled), ids)

@@ -1,8 +1,7 @@
 """Regression on the grades: RidgeRanker, LinearRegressionRanker and the piecewise ModelTree.
 
 Composition of the linear ones: columns of X x pointwise squared loss x eigendecomposition of the
-Gram matrix.
-"""
+Gram matrix."""
 
 from __future__ import annotations
 
@@ -18,10 +17,11 @@ from rankwise.checks.rows import check_fit, check_rows
 from rankwise.equation import Equation, fit_equation
 from rankwise.groups import QueryGroups, RowStream
 from rankwise.losses.squared_loss import SquaredLoss
-from rankwise.rankers.basis_expansion import LINEAR_STRUCTURE, BasisExpansionRanker
-from rankwise.rankers.closed_form import (
+from rankwise.rankers.basis_expansion import (
     ALPHA,
+    LINEAR_STRUCTURE,
     SELECTION_CONSTRAINTS,
+    BasisExpansionRanker,
     ColumnFeatures,
     PartialFit,
     build_closed_form,

@@ -60,21 +60,11 @@ class Tuned:
 def fit(estimator: Any, train: RankingData, vali: RankingData | None = None) -> list[str]:
     """Fit in place on the training part; return notes on data that the estimator did not accept.
 
-    Parameters
-    ----------
-    estimator : object with ``fit(X, y, …)``
-        Estimator to fit. It receives ``qid``, ``sample_weight`` (if the data have it) and
-        ``X_val, y_val, qid_val`` (if ``vali`` is given), as far as its signature names them.
-        Pipelines and searches receive ``qid``, ``groups`` and ``sample_weight`` if one of their
-        parts requests these by metadata routing. A plain regressor receives only X and y.
-        Estimators of rankwise also store the feature names of ``train``.
-    train, vali : RankingData
-        Training and validation parts.
-
-    Returns
-    -------
-    list of str
-        Notes, for instance that sample weights were not used.
+    The estimator receives ``qid``, ``sample_weight`` (if the data have it) and ``X_val, y_val,
+    qid_val`` (if ``vali`` is given), as far as its signature names them. Pipelines and searches
+    receive ``qid``, ``groups`` and ``sample_weight`` if one of their parts requests these by
+    metadata routing. A plain regressor receives only X and y. Estimators of rankwise also store the
+    feature names of ``train``.
     """
     X, names = prepare_rows(estimator, train)
     offered: dict[str, Any] = {"qid": train.qid, "groups": train.qid}
@@ -223,7 +213,8 @@ def _hold_out(train: RankingData, random_state: int) -> tuple[RankingData, Ranki
 def _choose_within_train_inplace(estimator: Any) -> list[str]:
     """Change path parameters from "val" to "cv"; return notes about the changes."""
     params = estimator.get_params(deep=False)
-    at_val = {name: "cv" for name in _PATH_PARAMETERS if _is_val(params.get(name))}
+    given = {name: params.get(name) for name in _PATH_PARAMETERS}
+    at_val = {name: "cv" for name, v in given.items() if isinstance(v, str) and v == "val"}
     if not (at_val and takes_validation(estimator)):
         return []
     estimator.set_params(**at_val)
@@ -253,10 +244,6 @@ def _choose_trees_inplace(estimator: Any, train: RankingData, random_state: int)
         f"no validation part: n_estimators={number} by early stopping on a quarter of the training "
         "queries, then fitted on all of them"
     ]
-
-
-def _is_val(value: Any) -> bool:
-    return isinstance(value, str) and value == "val"
 
 
 def _find_chosen(estimator: Any, is_watched: bool) -> dict[str, Any]:

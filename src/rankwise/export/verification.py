@@ -1,17 +1,14 @@
 """Compare the scores of an exported file with those of its model.
 
-Result of a comparison of an exported file with its model.
-
-Rows on which an export can go wrong: at thresholds, at zero, missing and unknown.
-
-Where the path of a row in a file leaves the path in the model.
+Besides the rows of the user, those are tried on which an export can go wrong: at thresholds, at
+zero, missing and unknown values. A difference is traced to the node where the paths part.
 """
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,9 +17,15 @@ from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
 from rankwise.export.chains import own_model
+from rankwise.export.exported_files import (
+    AS_ZERO,
+    EngineTree,
+    ExportedFile,
+    library_scores,
+    read_exported,
+    sum_trees,
+)
 from rankwise.export.maps import ExportError, Trees, feature_names
-from rankwise.export.parity.interpreters import AS_ZERO, EngineTree, ExportedFile, sum_trees
-from rankwise.export.parity.read_file import library_scores, read_exported
 from rankwise.export.parts import SOLR_SLACK, floor_float32, subtract_slack, trees_of
 from rankwise.groups import QueryGroups
 from rankwise.prediction import innermost, scores_of
@@ -124,28 +127,22 @@ def verify(
         not_tried.append("values at thresholds: the model is no sum of trees")
     found = exported.score(np.concatenate([rows, probes]))
     both = np.concatenate([wanted, of_probes])
-    moved = _Moved()
+    n_moved, example = 0, ""
     if trees is not None and exported.dtype == np.float32:
-        moved = _round_values(trees, rows)
-        both[: len(rows)] += moved.change
-        rows = moved.rows
+        rows, change, example = _round_values(trees, rows)
+        both[: len(rows)] += change
+        n_moved = int((change != 0).sum())
     if exported.is_shifted:
         found = found + np.median(both - found)
     made = _certificate(exported, trees, estimator, groups, both, found, rows, probes, not_tried)
-    return replace(made, n_moved=int((moved.change != 0).sum()), moved=moved.example)
+    return replace(made, n_moved=n_moved, moved=example)
 
 
-@dataclass(frozen=True, eq=False)
-class _Moved:
-    """Rows as float32 numbers, and what this changes in the scores of the model."""
+def _round_values(trees: Trees, rows: Float64Array) -> tuple[Float64Array, Float64Array, str]:
+    """Rows as a program of float32 numbers reads them, for which the model is asked.
 
-    rows: Any = None
-    change: Any = field(default_factory=lambda: np.zeros(0))
-    example: str = ""
-
-
-def _round_values(trees: Trees, rows: Float64Array) -> _Moved:
-    """Rows as a program of float32 numbers reads them: the model is asked for these."""
+    Also returns the changes of the model's scores, and an example of a value that is rounded.
+    """
     with np.errstate(over="ignore"):
         rounded = rows.astype(np.float32).astype(np.float64)
     grown = tuple(EngineTree.of(tree) for tree in trees.trees)
@@ -157,7 +154,7 @@ def _round_values(trees: Trees, rows: Float64Array) -> _Moved:
         differs = (rounded[row] != rows[row]) & ~np.isnan(rows[row])
         column = next(int(c) for c in tested if c >= 0 and differs[c])
         example = f"{float(rows[row, column])!r} is {float(rounded[row, column])!r}"
-    return _Moved(rounded, change, example)
+    return rounded, change, example
 
 
 def _trees(estimator: Any) -> Trees | None:

@@ -1,29 +1,197 @@
-"""Trees as a program reads them from a file, in its own arithmetic.
+"""Exported files scored as the programs that read them do: by the program, or by an interpreter.
 
-An exported file with everything that a comparison needs.
-
-Checks of what a file says beside its numbers: names, kinds of tests, sizes.
-
-Interpreters of LightGBM's text, XGBoost's JSON, Elasticsearch's ensembles and dumps.
-
-Interpreters of the files of Solr, RankLib and the Elasticsearch plugin, in float32.
+Interpreters rebuild the arithmetic of a program from its sources: float32 or float64, ``<`` or
+``<=``, and its rule for missing values. They read the files with code of their own, not with that
+of the exporters, because they certify what these write.
 """
 
 from __future__ import annotations
 
 import json
 import re
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from importlib.metadata import version
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rankwise.export.maps import LIGHTGBM_FORBIDDEN
+from rankwise.export.maps import LIGHTGBM_FORBIDDEN, NONE_FORBIDDEN, XGBOOST_FORBIDDEN
+from rankwise.rankers.adapters.read_booster import library_of
 from rankwise.trees.tree_ensemble import ScoreTree
-from rankwise.typing import Float64Array, Int64Array
+from rankwise.typing import Float64Array, Int64Array, is_sparse
+
+_ONNX_START = b"\x08"  # its first entry, the version
+_INTERPRETER = "interpreter"
+_PYTHON_START = '"""Scores of '
+
+
+def read_exported(path: Path, names: list[str]) -> ExportedFile:
+    """File that rankwise exported; the format is recognised by the content.
+
+    ``names`` are the names of the columns, for formats that refer to features by name. ValueError:
+    the file has no known format, is damaged, or names other features. ImportError: it is ONNX and
+    onnxruntime is not installed.
+    """
+    data = path.read_bytes()
+    if path.suffix == ".onnx" or data.startswith(_ONNX_START):
+        reader, score = onnx_score(path)
+        return ExportedFile("onnx", reader, score, dtype=np.float32)
+    try:
+        text = data.decode()
+        if text.startswith("tree\n"):
+            return _read_lightgbm(path, text, names)
+        if text.startswith("## "):
+            return ranklib_file(text)
+        if text.startswith(_PYTHON_START):
+            module: dict[str, Any] = {"__name__": path.stem}
+            exec(compile(text, str(path), "exec"), module)
+            check_names(list(module["FEATURES"]), names, NONE_FORBIDDEN)
+            return ExportedFile("python", f"NumPy {np.__version__}", module["score"])
+        return _read_json(path, json.loads(text), names)
+    except KeyError as error:
+        raise ValueError(
+            f"{path.name} cannot be verified: it is damaged or no export of rankwise, it lacks "
+            f"{error}."
+        ) from error
+    except (IndexError, TypeError, AttributeError, SyntaxError, ValueError) as error:
+        raise ValueError(f"{path.name} cannot be verified: {error}") from error
+
+
+def _read_lightgbm(path: Path, text: str, names: list[str]) -> ExportedFile:
+    listed = re.search(r"^feature_names=(.*)$", text, re.MULTILINE)
+    check_names(listed.group(1).split(" ") if listed else [], names)
+    check_tree_sizes(text.encode())
+    trees = lightgbm_trees(text)
+    found = lightgbm_score(path)
+    reader, score = found or (_INTERPRETER, lambda X: sum_trees(trees, X))
+    return ExportedFile("lightgbm", reader, score, trees, smallest=1e-35)
+
+
+def _read_json(path: Path, model: Any, names: list[str]) -> ExportedFile:
+    if "learner" in model:
+        listed = model["learner"].get("feature_names") or names
+        check_names(listed, names, XGBOOST_FORBIDDEN)
+        trees, constant = xgboost_trees(model)
+        found = xgboost_score(path, listed)
+        reader, score = found or (_INTERPRETER, lambda X: sum_trees(trees, X, constant))
+        return ExportedFile("xgboost", reader, score, trees, np.float32)
+    if model.get("class", "").startswith("org.apache.solr.ltr.model."):
+        return solr_file(model, names)
+    if model.get("model_type") == "tree_ensemble":
+        return _interpret("elasticsearch native", native_trees(model, names))
+    if "tree_info" in model:
+        return _interpret("vespa", vespa_trees(model, names))
+    if model["model"]["model"]["type"] == "model/xgboost+json":
+        trees = opensearch_trees(model, names)
+        return _interpret("opensearch", trees, dtype=np.float32, is_shifted=True)
+    return plugin_file(model, names)
+
+
+def _interpret(format: str, trees: tuple[EngineTree, ...], **traits: Any) -> ExportedFile:
+    """A file whose trees are interpreted here."""
+    return ExportedFile(format, _INTERPRETER, lambda X: sum_trees(trees, X), trees, **traits)
+
+
+Score = Callable[[NDArray[Any]], Float64Array]
+
+
+def lightgbm_score(path: Path) -> tuple[str, Score] | None:
+    """Name and score function of LightGBM; None if it is not installed.
+
+    The file must have passed :func:`check_tree_sizes`.
+    """
+    if find_spec("lightgbm") is None:
+        return None
+    import lightgbm
+
+    booster = lightgbm.Booster(model_file=path)
+
+    def score(X: NDArray[Any]) -> Float64Array:
+        return np.asarray(booster.predict(X, raw_score=True, num_threads=1), dtype=np.float64)
+
+    return f"LightGBM {lightgbm.__version__}", score
+
+
+def xgboost_score(path: Path, names: Sequence[str] = ()) -> tuple[str, Score] | None:
+    """Name and score function of XGBoost; None if it is not installed.
+
+    ValueError is raised if XGBoost reads other feature names than ``names``.
+    """
+    if find_spec("xgboost") is None:
+        return None
+    import xgboost
+
+    booster = xgboost.Booster({"nthread": 1})
+    booster.load_model(bytearray(path.read_bytes()))  # a path would need the suffix .json
+    if booster.feature_names and names and booster.feature_names != list(names):
+        raise ValueError(f"XGBoost reads its feature names as {booster.feature_names}.")
+
+    def score(X: NDArray[Any]) -> Float64Array:
+        rows = X.astype(np.float32)
+        return np.asarray(booster.inplace_predict(rows, predict_type="margin"), dtype=np.float64)
+
+    return f"XGBoost {xgboost.__version__}", score
+
+
+def onnx_score(path: Path) -> tuple[str, Score]:
+    """Name and score function of onnxruntime.
+
+    ImportError is raised if it is not installed: ONNX files have no interpreter here.
+    """
+    if find_spec("onnxruntime") is None:
+        raise ImportError(
+            "verify needs onnxruntime to score an ONNX file, which is not installed. Run: "
+            "pip install onnxruntime"
+        )
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = 1
+    session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+
+    def score(X: NDArray[Any]) -> Float64Array:
+        (found,) = session.run(["score"], {"X": X.astype(np.float32)})
+        return np.asarray(found, dtype=np.float64)[:, 0]
+
+    return f"onnxruntime {version('onnxruntime')}", score
+
+
+def library_scores(model: Any, X: Any) -> Float64Array:
+    """Scores (n_samples,) before the link function, by the library that trained a model.
+
+    Absent entries of CSR are zeros, as in exported files.
+    """
+    rows = X.toarray() if is_sparse(X) else X
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "X does not have valid feature names")
+        found = _SCORES[str(library_of(model))](model, rows)
+    return np.asarray(found, dtype=np.float64).reshape(-1)
+
+
+def _score_with_lightgbm(model: Any, X: Any) -> Any:
+    scores = model.predict(X, raw_score=True)
+    booster = getattr(model, "booster_", model)
+    # Raw scores of random forests are sums, of which their files are means.
+    text = booster.model_to_string()
+    is_mean = "\naverage_output\n" in text.partition("\nTree=")[0]
+    return scores / max(text.count("\nTree="), 1) if is_mean else scores
+
+
+_SCORES: dict[str, Callable[[Any, Any], Any]] = {
+    "lightgbm": _score_with_lightgbm,
+    "xgboost": lambda model, X: (
+        model.predict(X, output_margin=True, validate_features=False)
+        if hasattr(model, "get_booster")
+        else model.inplace_predict(X, predict_type="margin", validate_features=False)
+    ),
+    "catboost": lambda model, X: model.predict(X, prediction_type="RawFormulaVal"),
+}
 
 RIGHT, LEFT, AS_ZERO = 0, 1, 2  # ways of missing values
 
@@ -341,7 +509,6 @@ def vespa_trees(model: dict[str, Any], names: list[str]) -> tuple[EngineTree, ..
 
 F = np.float32
 _SOLR_SLACK = F(1e-6)
-_INTERPRETER = "interpreter"
 
 
 def solr_file(model: dict[str, Any], names: list[str]) -> ExportedFile:
@@ -360,10 +527,9 @@ def solr_file(model: dict[str, Any], names: list[str]) -> ExportedFile:
             raise ValueError("it normalizes features of trees, which the exporter never does.")
         trees = tuple(_solr_tree(tree, names, listed, nulls) for tree in params["trees"])
         # No sum with the slack equals some thresholds beside 0.
-        return ExportedFile(
-            "solr", _INTERPRETER, lambda X: sum_trees(trees, X), trees, F, takes_missing=nulls,
-            smallest=float(_SOLR_SLACK), has_slack=True,
-        )  # fmt: skip
+        return _interpret(
+            "solr", trees, dtype=F, takes_missing=nulls, smallest=float(_SOLR_SLACK), has_slack=True
+        )
 
     def normed(X: NDArray[Any]) -> Any:
         columns = [
@@ -446,9 +612,7 @@ def ranklib_file(text: str, format: str = "ranklib") -> ExportedFile:
         return ExportedFile(format, _INTERPRETER, linear, takes_missing=False, dtype=F)
     ensemble = ElementTree.fromstring("".join(body))
     trees = tuple(_ranklib_tree(tree) for tree in ensemble)
-    return ExportedFile(
-        format, _INTERPRETER, lambda X: sum_trees(trees, X), trees, F, takes_missing=False
-    )
+    return _interpret(format, trees, dtype=F, takes_missing=False)
 
 
 def _ranklib_tree(tree: Any) -> EngineTree:

@@ -1,8 +1,7 @@
 """Feature maps of kernels, exact or from landmarks, and their least-squares equation.
 
 A linear kernel is solved on the columns of X. Other kernels are solved on an N x N matrix or on the
-columns of a Nystroem map. These are three designs of the same problem.
-"""
+columns of a Nystroem map. These are three designs of the same problem."""
 
 from __future__ import annotations
 
@@ -45,7 +44,7 @@ from rankwise.features.nystroem import (
 )
 from rankwise.groups import FitData, RowStream
 from rankwise.losses.squared_loss import SquaredLoss
-from rankwise.rankers.closed_form import (
+from rankwise.rankers.basis_expansion import (
     SELECTION_CONSTRAINTS,
     build_closed_form,
     least_squares_path,

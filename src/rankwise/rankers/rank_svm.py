@@ -1,7 +1,6 @@
 """Ranking support vector machines: RankSVM on all pairs, PrunedRankSVM on selected ones.
 
-Composition: columns or kernel x hinge over pairs of distinct grades x truncated Newton steps.
-"""
+Composition: columns or kernel x hinge over pairs of distinct grades x truncated Newton steps."""
 
 from __future__ import annotations
 
@@ -18,12 +17,8 @@ from rankwise.equation import Equation
 from rankwise.losses.pairwise_hinge import PairwiseHinge
 from rankwise.losses.score_loss import PairWeight, QueryWeight
 from rankwise.rankers.basis_expansion import BasisExpansionRanker
-from rankwise.rankers.kernel.kernel_features import APPROXIMATION_CONSTRAINTS, KernelFeatures
-from rankwise.rankers.linear.pair_ranker import (
-    PAIR_CONSTRAINTS,
-    SOLVER_STRUCTURE,
-    build_pair_equation,
-)
+from rankwise.rankers.kernel_features import APPROXIMATION_CONSTRAINTS, KernelFeatures
+from rankwise.rankers.pair_ranker import PAIR_CONSTRAINTS, SOLVER_STRUCTURE, build_pair_equation
 from rankwise.solvers.newton.pair_subsets import SELECTORS, PairSelector, PrunedHinge
 from rankwise.solvers.newton.score_newton import HingeNewton, ScoreNewton
 from rankwise.solvers.newton.score_path import ScoreFit

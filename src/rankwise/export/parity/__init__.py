@@ -1,1 +1,0 @@
-"""Certificates of parity: exported files scored as the programs that read them do."""

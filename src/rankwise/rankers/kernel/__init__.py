@@ -1,1 +1,0 @@
-"""Kernel rankers, whose scores are kernel expansions over the training rows."""

@@ -194,4 +194,5 @@ def results(key: str, model: Any, form: str = "array") -> list[Any]:
 
 def attributes(model: Any) -> dict[str, Any]:
     """All attributes but the parsed model of a boosting library, which is a cache."""
-    return {name: value for name, value in vars(model).items() if name != "_booster"}
+    made = ("_booster", "_ensemble")
+    return {name: value for name, value in vars(model).items() if name not in made}

@@ -56,7 +56,8 @@ def outputs(key, model):
 
 def attributes(model):
     """Copies of all attributes but the parsed model of a boosting library, which is a cache."""
-    return copy.deepcopy({name: x for name, x in vars(model).items() if name != "_booster"})
+    made = ("_booster", "_ensemble")  # from model_, when they are asked for
+    return copy.deepcopy({name: x for name, x in vars(model).items() if name not in made})
 
 
 def attributes_but(model, name):

@@ -16,7 +16,7 @@ import re
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -35,15 +35,7 @@ class StructureError(ValueError):
 class Rule:
     """Requirement on an attribute; subclasses define ``check``."""
 
-    @property
-    def holds_parts(self) -> bool:
-        """Whether a value may hold objects with rules of their own."""
-        return False
-
-    @property
-    def may_lack(self) -> bool:
-        """Whether some fits do not set the attribute."""
-        return False
+    holds_parts: ClassVar[bool] = False  # whether a value may hold objects with rules of their own
 
     def check(self, value: Any, where: str, scope: Scope) -> Found:
         """Raise StructureError, or yield the parts of ``value`` that have rules of their own."""
@@ -338,10 +330,10 @@ def check_attributes(
     """
     rules, lacking = structure_of(type(obj)), False
     # Arrays and numbers bind the symbols that the parts refer to.
-    for name, rule in sorted(rules.items(), key=lambda item: item[1].holds_parts):
+    for name, rule in sorted(rules.items(), key=lambda item: _holds_parts(item[1])):
         if name in state:
             yield from rule.check(state[name], f"{where}.{name}", scope)
-        elif rule.may_lack:
+        elif isinstance(rule, Sometimes):
             continue
         elif complete:
             raise StructureError(f"{where} must have the attribute {name}, got none")
@@ -358,6 +350,11 @@ def check_attributes(
             raise StructureError(f"{where}.{error}") from None
         except ValueError as error:
             raise StructureError(f"{where}: {error}") from None
+
+
+def _holds_parts(rule: Rule) -> bool:
+    is_wrapper = isinstance(rule, Optional | Sometimes)
+    return _holds_parts(rule.rule) if is_wrapper else rule.holds_parts
 
 
 def check_children(
@@ -475,10 +472,6 @@ class Optional(Rule):
 
     rule: Rule
 
-    @property
-    def holds_parts(self) -> bool:
-        return self.rule.holds_parts
-
     def check(self, value: Any, where: str, scope: Scope) -> Found:
         return iter(()) if value is None else self.rule.check(value, where, scope)
 
@@ -487,11 +480,9 @@ class Optional(Rule):
 class Either(Rule):
     """The requirements of the first rule that applies."""
 
-    rules: tuple[Rule, ...]
+    holds_parts = True
 
-    @property
-    def holds_parts(self) -> bool:
-        return True
+    rules: tuple[Rule, ...]
 
     def check(self, value: Any, where: str, scope: Scope) -> Found:
         error: StructureError | None = None
@@ -508,12 +499,10 @@ class Either(Rule):
 class Many(Rule):
     """A list or tuple whose items all follow a rule."""
 
+    holds_parts = True
+
     rule: Rule
     size: Size = ""
-
-    @property
-    def holds_parts(self) -> bool:
-        return True
 
     def check(self, value: Any, where: str, scope: Scope) -> Found:
         if not isinstance(value, list | tuple):
@@ -528,12 +517,10 @@ class Many(Rule):
 class Dictionary(Rule):
     """A dict with one rule for all values and another for all keys."""
 
+    holds_parts = True
+
     keys: Rule
     values: Rule
-
-    @property
-    def holds_parts(self) -> bool:
-        return True
 
     def check(self, value: Any, where: str, scope: Scope) -> Found:
         if type(value) is not dict:
@@ -547,11 +534,9 @@ class Dictionary(Rule):
 class Instance(Rule):
     """An object of one of the given classes, which declare their structure."""
 
-    classes: tuple[type, ...]
+    holds_parts = True
 
-    @property
-    def holds_parts(self) -> bool:
-        return True
+    classes: tuple[type, ...]
 
     def check(self, value: Any, where: str, scope: Scope) -> Found:
         if type(value) not in self.classes:
@@ -567,11 +552,9 @@ class Fitted(Rule):
     ``n_features`` is the number of columns of its training rows; empty for any number.
     """
 
-    n_features: Size = ""
+    holds_parts = True
 
-    @property
-    def holds_parts(self) -> bool:
-        return True
+    n_features: Size = ""
 
     def check(self, value: Any, where: str, scope: Scope) -> Found:
         if not callable(getattr(type(value), "fit", None)):
@@ -587,9 +570,7 @@ class Fitted(Rule):
 class Plain(Rule):
     """Results that no method computes with: any numbers, text, and lists of them."""
 
-    @property
-    def holds_parts(self) -> bool:
-        return True
+    holds_parts = True
 
     def check(self, value: Any, where: str, scope: Scope) -> Found:
         yield where, value
@@ -600,14 +581,6 @@ class Sometimes(Rule):
     """An attribute that some fits set and others do not."""
 
     rule: Rule
-
-    @property
-    def holds_parts(self) -> bool:
-        return self.rule.holds_parts
-
-    @property
-    def may_lack(self) -> bool:
-        return True
 
     def check(self, value: Any, where: str, scope: Scope) -> Found:
         return self.rule.check(value, where, scope)

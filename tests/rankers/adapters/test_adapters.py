@@ -389,3 +389,20 @@ def test_unseen_categories_score_between_the_known_ones(name):
     scores = ranker.predict(pd.DataFrame({"x": [0.0] * 6, "brand": [*"abcd", "new", None]}))
     assert scores[:4].min() < scores[4] < scores[:4].max()
     assert scores[4] == scores[5]
+
+
+@pytest.mark.parametrize("params", [{}, {"boosting": "dart"}, {"zero_as_missing": True}])
+def test_own_trees_score_and_weigh_columns_as_lightgbm_does(params, judged):
+    """LightGBMRanker asks the library neither for scores nor for importances."""
+    pytest.importorskip("lightgbm")
+    X = np.where(np.random.default_rng(0).random(judged.X.shape) < 0.3, 0.0, judged.X)
+    X[::7, 1] = np.nan
+    X[:, 0] = np.arange(len(X)) % 9
+    ranker = rankwise.LightGBMRanker(n_estimators=20, params=params, categorical_features=[0])
+    ranker.fit(X, judged.y, qid=judged.qid)
+    codes = ranker.encoded_rows(X)
+    expected = ranker.booster_.predict(codes, raw_score=True)
+    np.testing.assert_array_equal(ranker.predict(X), expected)
+    gains = ranker.booster_.feature_importance("gain")
+    np.testing.assert_array_equal(ranker.feature_importances_, gains / gains.sum())
+    assert ranker.best_iteration_ == ranker.booster_.current_iteration()

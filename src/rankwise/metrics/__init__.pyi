@@ -7,10 +7,10 @@ from .label_evaluation import LabelResult as LabelResult
 from .label_evaluation import evaluate_labels as evaluate_labels
 from .label_evaluation import make_label_scorer as make_label_scorer
 from .measure import Measure as Measure
-from .measures.calibration import Calibration as Calibration
-from .measures.calibration import calibration as calibration
+from .measures.confusion_matrix import Calibration as Calibration
 from .measures.confusion_matrix import Confusion as Confusion
 from .measures.confusion_matrix import KappaInterval as KappaInterval
+from .measures.confusion_matrix import calibration as calibration
 from .measures.confusion_matrix import confusion as confusion
 from .measures.confusion_matrix import kappa_interval as kappa_interval
 from .measures.confusion_matrix import make_cost_scorer as make_cost_scorer

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from rankwise.checks.classes import order_labels
 from rankwise.metrics import Calibration, Confusion, calibration
-from rankwise.metrics.measures.calibration import calibration_line
+from rankwise.metrics.measures.confusion_matrix import calibration_line
 from rankwise.prediction import innermost, probabilities_of
 from rankwise.report.axes import FONT, MARKERS, N_SERIES, light, panels, series, style
 from rankwise.runtime.messages import escape_figure

@@ -266,10 +266,8 @@ def _table(
     by_name = {name: per_query[name] for name in sorted(per_query, key=str)}
     given = stack_columns("per_query", by_name)
     order = order_by_values(given, strata)
-    given, strata = (
-        check_columns(given[order]),
-        None if strata is None else np.asarray(strata)[order],
-    )
+    given = check_columns(given[order])
+    strata = None if strata is None else np.asarray(strata)[order]
     means = dict(zip(by_name, adjust_means(given, strata).tolist(), strict=True))
     sign = -1.0 if greater_is_better else 1.0
     names = sorted(means, key=lambda name: (math.isnan(means[name]), sign * means[name]))

@@ -10,9 +10,13 @@ import numpy as np
 
 from benchmarks.interval_errors import generators
 from benchmarks.interval_errors.cell import Cell, Outcome
-from rankwise.cli.evaluate import _summarise
 from rankwise.metrics import parse
-from rankwise.metrics.significance import bootstrap_interval, compare_to_best, paired_test
+from rankwise.metrics.significance import (
+    bootstrap_interval,
+    compare_to_best,
+    mean_intervals,
+    paired_test,
+)
 
 Generator = np.random.Generator
 # Values of n queries from 0 to 1, and their true mean.
@@ -42,8 +46,8 @@ def _rare(rng: Generator, n: int, rate: float) -> tuple[np.ndarray, float]:
 
 def _of_evaluate(rng: Generator, values: Values, n: int) -> Outcome | None:
     drawn, truth = values(rng, n)
-    found = _summarise("P@1", parse("P@1"), drawn, None).interval
-    if found is None or np.isnan(found[0]):
+    found = mean_intervals(drawn[:, None], bounds=parse("P@1").bounds)[0]
+    if np.isnan(found[0]):
         return None
     return Outcome(float(not found[0] <= truth <= found[1]))
 

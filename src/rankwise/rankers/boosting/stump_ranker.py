@@ -26,7 +26,7 @@ from rankwise.solvers.boosting.pair_boosting import (
     PairBoosting,
     layer_pairs,
 )
-from rankwise.solvers.boosting.rounds import Algorithm, State, boost, check_warm_start, run_rounds
+from rankwise.solvers.boosting.rounds import State, boost, check_warm_start, run_rounds
 from rankwise.solvers.boosting.stump_search import StumpEnsemble, StumpSearch
 from rankwise.structure.state_rules import Instance, Number, Plain, Rule, Sometimes, forget
 from rankwise.typing import ArrayLike, Float64Array, FrameLike
@@ -35,7 +35,7 @@ from rankwise.typing import ArrayLike, Float64Array, FrameLike
 class StumpRanker(Ranker):
     """Base of rankers that sum stumps; subclasses have the parameters below and ``_algorithm``."""
 
-    _algorithm: ClassVar[Callable[[LayeredPairs], Algorithm]]
+    _algorithm: ClassVar[Callable[[LayeredPairs], PairBoosting | FidelityBoosting]]
 
     _structure: ClassVar[dict[str, Rule]] = {
         "n_estimators_": Number("i", low=0, size="n_rounds"),

@@ -182,7 +182,7 @@ def stream(
         return InMemory(source, chunk_rows)
     roles = {"label": label, "qid": qid, "doc_id": doc_id, "sample_weight": sample_weight}
     columns = partial(Columns.of, **roles, features=features, ignore=ignore)
-    items = source if isinstance(source, list) and source else [source]
+    items: list[Any] = source if isinstance(source, list) and source else [source]
     if all(isinstance(item, str | os.PathLike) for item in items):
         first = Path(items[0])
         if sep is not None or first.is_dir() or suffix_of(find_files(first)[0]) in TABLES:

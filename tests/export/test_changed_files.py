@@ -88,6 +88,10 @@ def test_other_leaves_and_other_features_are_found(tmp_path):
         found = export.verify(model, path, rows(1), qid=QID)
         said = f"tree 0: the file tests column {other} where the model tests {split}"
         assert said in found.first.cause
+    root["split_feature"], root["threshold"] = split, root["threshold"] + 100.0
+    path.write_text(json.dumps(file))
+    found = export.verify(model, path, rows(1), qid=QID)
+    assert found.first.cause.startswith(f"tree 0: column {split} has the value")
     other = fitted("leaf")
     found = export.verify(other, written("vespa", model, tmp_path), rows(1), qid=QID)
     assert not found.holds

@@ -136,3 +136,13 @@ def test_v_shaped_costs_are_the_least_above(seed):
         for k in range(5):
             between = costs[row, min(y, k) : max(y, k) + 1]
             assert lifted[row, k] == between.max()
+
+
+def test_costs_by_row_follow_the_kept_rows():
+    y, kept = np.array([0.0, 1.0, 2.0, 0.0]), np.array([True, False, True, True, True])
+    single, classes = QueryGroups.single(4), np.arange(3)
+    data = FitData(np.zeros((4, 1)), y, single, None, kept=kept, classes=classes)
+    by_class, by_row = cost_matrix("absolute", 3), np.arange(15.0).reshape(5, 3)
+    assert costs_of_rows(by_class, data, np.array([0, 2])) is by_class
+    assert costs_of_rows("squared", data, np.array([0, 2])) == "squared"
+    assert costs_of_rows(by_row, data, np.array([0, 2]))[:, 0].tolist() == [0.0, 9.0]

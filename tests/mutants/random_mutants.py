@@ -386,7 +386,7 @@ def forked(work: Callable[[], int], seconds: float) -> int:
         time.sleep(0.02)
         if time.monotonic() > limit:  # what never ends is noticed
             os.killpg(worker, signal.SIGKILL)
-            ended = os.waitpid(worker, 0)
+            return os.waitpid(worker, 0)[1]
     return ended[1]
 
 

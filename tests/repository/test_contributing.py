@@ -117,7 +117,8 @@ def take_compiled_kernels(root):
 
 def test_every_recipe_is_tested():
     titles = re.findall(r"^## (.*)$", GUIDE.read_text("utf-8"), re.MULTILINE)
-    assert titles == RECIPES
+    # The first section has the rules that tests/repository/test_house.py keeps.
+    assert titles == ["Keep the house small", *RECIPES]
 
 
 def test_find_a_fault(workplace):

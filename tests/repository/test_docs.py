@@ -59,7 +59,7 @@ def resolves(name):
 
 
 def test_dotted_names_in_pages_exist():
-    recipes = {"rankwise.metrics.top_grade", "rankwise.losses.pairwise_exponential"}
+    recipes = {"rankwise.metrics.measures.top_grade", "rankwise.losses.pairwise_exponential"}
     recipes |= {"rankwise.solvers.newton.score_lbfgs", "rankwise_papers.nobody2000.experiment"}
     names = set()
     for path in [*PAGES, ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "papers/README.md"]:

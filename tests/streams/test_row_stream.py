@@ -10,7 +10,7 @@ import pytest
 from scipy import sparse
 from typer.testing import CliRunner
 
-from rankwise import RidgeRanker, stream
+from rankwise import LambdaMART, RidgeRanker, stream
 from rankwise.cli.main import app
 from rankwise.datasets import (
     IgnoredColumnsWarning,
@@ -235,6 +235,7 @@ def test_iterables_and_what_they_may_give(frame):
         [(X[:9], y[:9], qid[:9]), (X[9:], y[9:], qid[9:])],
         [(X[:9], y[:9].tolist(), qid[:9].tolist()), data.take(np.arange(9, 500))],
         [frame[:200], frame[200:]],
+        [(frame[NAMES][:9], y[:9], qid[:9]), (frame[NAMES[::-1]][9:], y[9:], qid[9:])],
     ):
         for source in (chunks, iter(chunks), lambda chunks=chunks: iter(chunks)):
             np.testing.assert_allclose(RidgeRanker().fit(stream(source)).coef_, whole.coef_)
@@ -250,3 +251,20 @@ def test_iterables_and_what_they_may_give(frame):
         with pytest.raises((TypeError, ValueError), match=message):
             list(stream(chunks))
     assert next(iter(stream([sparse.csr_array(X)]))).n_rows == 500
+
+
+def test_messages_say_what_a_stream_lacks(frame, tmp_path):
+    first, second, y = frame[NAMES][:200], frame[NAMES][200:], frame["label"]
+    rows = stream([(first, y[:200]), (second.drop(columns="age"), y[200:])])
+    with pytest.raises(ValueError, match="lacks column 'age', compared with the first chunk"):
+        RidgeRanker().fit(rows)
+    with pytest.raises(ValueError, match="got a stream without any"):
+        RidgeRanker("cv").fit(stream([]))
+    with pytest.raises(TypeError, match="Read the rows into memory, or use one of these"):
+        LambdaMART().fit(rows)
+    with pytest.raises(TypeError, match="Pass the X of each chunk, or score any ranker with"):
+        RidgeRanker().fit(frame[NAMES], frame["label"]).rank(rows)
+    frame.loc[250, "label"] = 2**53 + 1
+    frame.to_csv(tmp_path / "rows.csv", index=False)
+    with pytest.raises(ValueError, match="9007199254740993"):
+        RidgeRanker().fit(stream(tmp_path / "rows.csv"))

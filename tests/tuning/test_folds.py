@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from rankwise import RidgeRanker
 from rankwise.groups import QueryGroups
 from rankwise.tuning import content_folds, split_stratified
 
@@ -62,3 +63,10 @@ def test_distinct_rows_are_dealt_out_evenly_and_equal_rows_share_a_fold(rng):
     folds = content_folds(X, np.zeros(26), 5)
     assert sorted(len(fold) for fold in folds) == [4, 4, 6, 6, 6]
     assert all((fold[::2] + 1 == fold[1::2]).all() for fold in folds)
+
+
+@pytest.mark.parametrize("cv", [[], [([0, 1], [])], [([0, 1], [2]), ([], [0])], [([0],)]])
+def test_splits_without_rows_are_refused(cv):
+    X, y = np.arange(8.0)[:, None], np.arange(8) % 2
+    with pytest.raises(ValueError, match="must give splits with training rows and test rows"):
+        RidgeRanker(alpha=[0.1, 1.0], cv=cv).fit(X, y)

@@ -79,6 +79,22 @@ def test_values_out_of_range(penalty, value):
         search(penalty, value)
 
 
+def test_the_limit_without_a_penalty_is_allowed_where_it_exists():
+    free = replace(ALPHA, unpenalised=True)
+    assert [p.constraint[0].closed for p in (C, ALPHA, free)] == ["right", "neither", "left"]
+    assert search(free, 0.0).penalties.values.tolist() == [0.0]
+    with pytest.raises(ValueError, match=r"^alpha must be a number or a list of numbers"):
+        search(free, ["1", "a"])
+
+
+@pytest.mark.parametrize(
+    ("penalty", "expected"), [(C, 4.0), (ALPHA, 0.25), ("lam", 0.05), ("mean", 0.8)]
+)
+def test_penalties_are_converted_for_the_solvers(penalty, expected):
+    penalty = replace(C, scale=penalty) if isinstance(penalty, str) else penalty
+    assert search(penalty, 4.0).penalties.C(10.0) == pytest.approx(expected)
+
+
 def test_validation_data_come_before_folds():
     assert search(C, [1.0, 2.0], validation=ROWS).way == "val"
     assert search(C, "cv", validation=ROWS).way == "cv"

@@ -217,30 +217,21 @@ def _load(source: Any, given: dict[str, Any], extra: Sequence[str] = ()) -> dict
     """Columns of a table by role, as Arrow arrays; ``extra`` columns by name."""
     if isinstance(source, Path):
         stored = open_stored(source)
-        names = _choose_columns(stored.schema.names, given)
-        _check_extra(extra, stored.schema.names)
+        names = _choose_columns(stored.schema.names, given, extra)
         found: Any = stored.read(list(dict.fromkeys([*names.values(), *extra])))
     elif isinstance(source, DelimitedFile):
-        names = _choose_columns(source.header, given)
-        _check_extra(extra, source.header)
+        names = _choose_columns(source.header, given, extra)
         types = {
             name: pa.string() if role in (*IDS, "click") else pa.float64()
             for role, name in names.items()
         }
         found = source.table(types | dict.fromkeys(extra, pa.string()))
     else:
-        names = _choose_columns([str(name) for name in source.columns], given)
-        _check_extra(extra, source.columns)
+        names = _choose_columns([str(name) for name in source.columns], given, extra)
         wanted = dict.fromkeys([*names.values(), *extra])
         found = {name: _arrow(source.get_column(name)) for name in wanted}
     columns = {role: found[name] for role, name in names.items()}
     return columns | {name: found[name] for name in extra}
-
-
-def _check_extra(extra: Sequence[str], columns: Sequence[str]) -> None:
-    missing = [name for name in extra if name not in columns]
-    if missing:
-        raise ValueError(f"column {missing[0]!r} is missing; there are {', '.join(columns)}.")
 
 
 def _arrow(column: nw.Series[Any]) -> Any:
@@ -254,8 +245,10 @@ def _arrow(column: nw.Series[Any]) -> Any:
         return column.to_list()
 
 
-def _choose_columns(columns: Sequence[str], given: dict[str, Any]) -> dict[str, str]:
-    """Column of each role that has one."""
+def _choose_columns(
+    columns: Sequence[str], given: dict[str, Any], extra: Sequence[str]
+) -> dict[str, str]:
+    """Column of each role that has one; ``extra`` columns must be there."""
     chosen = {}
     for role, name in given.items():
         if name is False or not isinstance(name, str | None):
@@ -275,6 +268,9 @@ def _choose_columns(columns: Sequence[str], given: dict[str, Any]) -> dict[str, 
             )
         if name is not None:
             chosen[role] = name
+    missing = [name for name in extra if name not in columns]
+    if missing:
+        raise ValueError(f"column {missing[0]!r} is missing; there are {', '.join(columns)}.")
     if given["weight"] is None and "weight" not in chosen:
         chosen |= _first("impressions", IMPRESSIONS, columns)
     if chosen["query"].lower() not in TEXTS:

@@ -286,12 +286,8 @@ class SetTerms(NamedTuple):
     item_tie: Float64Array | None  # (n_sets, size, n_sizes)
 
 
-@dataclass(frozen=True, eq=False)
-class ChoiceBlock:
-    """Distinct sets of alternatives of one size."""
-
-    members: Int64Array  # (n_sets, size)
-    weight: Float64Array  # (n_sets,): weight of the choices from each set
+# Distinct sets of alternatives of one size, (n_sets, size), and the weight of choices from each.
+Block = tuple[Int64Array, Float64Array]
 
 
 @dataclass(frozen=True, eq=False)
@@ -299,7 +295,7 @@ class ChoiceLikelihood:
     """Negative log-likelihood of the choices that make up orders."""
 
     n_items: int
-    blocks: list[ChoiceBlock]
+    blocks: list[Block]
     tie_sizes: Int64Array  # sizes of ties that occur, ascending
     linear: Float64Array  # (n_parameters,): weighted sum of ``chosen``
     # CSR, (n_orders, n_parameters): derivatives of the logarithms of the chosen sets' weights
@@ -340,8 +336,8 @@ class ChoiceLikelihood:
     def largest_advantage(self, theta: Float64Array) -> float:
         """Largest lead of the best alternative over the second, or logarithm of a tie's weight."""
         leads = [float(np.abs(theta[self.n_items :]).max(initial=0.0))]
-        for block in self.blocks:
-            top = np.partition(theta[block.members], -2, axis=1)[:, -2:]
+        for members, _ in self.blocks:
+            top = np.partition(theta[members], -2, axis=1)[:, -2:]
             leads.append(float((top[:, 1] - top[:, 0]).max()))
         return max(leads)
 
@@ -349,17 +345,15 @@ class ChoiceLikelihood:
         """Negative log-likelihood."""
         total = -float(self.linear @ theta)
         with np.errstate(over="ignore"):
-            for block, part in self._parts():
-                terms = self._terms(theta, block.members[part], second=False)
-                total += float(block.weight[part] @ terms.value)
+            for members, weight in self._parts():
+                total += float(weight @ self._terms(theta, members, second=False).value)
         return total
 
     def derivatives(self, theta: Float64Array) -> tuple[Float64Array, Float64Array]:
         """Gradient and Hessian."""
         m, P = self.n_items, self.n_parameters
         gradient, hessian = -self.linear, np.zeros((P, P))
-        for block, part in self._parts():
-            members, weight = block.members[part], block.weight[part]
+        for members, weight in self._parts():
             is_dense = m == P and _DENSE_SHARE * members.shape[1] > m
             terms = self._terms(theta, members, second=not is_dense)
             by_item = weight[:, None] * terms.by_item
@@ -398,12 +392,12 @@ class ChoiceLikelihood:
         """Gradient of each order, as CSR of shape (n_orders, n_parameters)."""
         m, n_ties = self.n_items, len(self.tie_sizes)
         values, columns, lengths = [], [], []
-        for block in self.blocks:
-            terms = self._terms(theta, block.members, second=False)
-            ties = np.broadcast_to(np.arange(m, m + n_ties), (len(block.members), n_ties))
+        for members, _ in self.blocks:
+            terms = self._terms(theta, members, second=False)
+            ties = np.broadcast_to(np.arange(m, m + n_ties), (len(members), n_ties))
             values.append(np.concatenate([terms.by_item, terms.by_tie], axis=1).ravel())
-            columns.append(np.concatenate([block.members, ties], axis=1).ravel())
-            lengths.append(np.full(len(block.members), block.members.shape[1] + n_ties))
+            columns.append(np.concatenate([members, ties], axis=1).ravel())
+            lengths.append(np.full(len(members), members.shape[1] + n_ties))
         ends = np.concatenate([[0], np.cumsum(np.concatenate(lengths))])
         by_set = sparse.csr_array(
             (np.concatenate(values), np.concatenate(columns), ends),
@@ -412,13 +406,12 @@ class ChoiceLikelihood:
         expected: Any = self.visits @ by_set
         return sparse.csr_array(sparse.diags_array(weight) @ (expected - self.chosen))
 
-    def _parts(self) -> Iterator[tuple[ChoiceBlock, slice]]:
+    def _parts(self) -> Iterator[Block]:
         """Chunks of sets of one size."""
-        for block in self.blocks:
-            size = block.members.shape[1]
-            rows = max(1, _MOST_ENTRIES // max(size**2, self.n_items))
-            for start in range(0, len(block.members), rows):
-                yield block, slice(start, start + rows)
+        for members, weight in self.blocks:
+            rows = max(1, _MOST_ENTRIES // max(members.shape[1] ** 2, self.n_items))
+            for start in range(0, len(members), rows):
+                yield members[start : start + rows], weight[start : start + rows]
 
     def _terms(self, theta: Float64Array, members: Any, *, second: bool) -> SetTerms:
         strengths = theta[members]
@@ -546,7 +539,7 @@ def _alternatives(
 
 def _merge_sets(
     sets: list[tuple[Int64Array, Int64Array]], weight: Float64Array, n: int
-) -> tuple[list[ChoiceBlock], Any]:
+) -> tuple[list[Block], Any]:
     blocks, orders, numbers, before = [], [], [], 0
     for size in sorted({members.shape[1] for _, members in sets}):
         same = [(rows, members) for rows, members in sets if members.shape[1] == size]
@@ -554,7 +547,7 @@ def _merge_sets(
         members = np.concatenate([members for _, members in same])
         distinct, place = np.unique(members, axis=0, return_inverse=True)
         place = place.ravel()
-        blocks.append(ChoiceBlock(distinct, np.bincount(place, weight[rows], len(distinct))))
+        blocks.append((distinct, np.bincount(place, weight[rows], len(distinct))))
         orders.append(rows)
         numbers.append(before + place)
         before += len(distinct)

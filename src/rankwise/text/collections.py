@@ -178,25 +178,14 @@ def _vaswani(folder: Path) -> TextCollection:
 
 
 def _cranfield(folder: Path) -> TextCollection:
-    documents = {
-        row["doc"]: {"title": row["title"], "text": row["text"]}
-        for row in _rows(_find(folder, "docs.tsv"), "\t")
-    }
-    queries = _table_queries(folder)
-    qrels = read_qrels(_find(folder, "qrels-gain.trec"))
-    return TextCollection(documents, queries, {"all": qrels}, ("title", "text"), "cranfield")
+    qrels = {"all": read_qrels(_find(folder, "qrels-gain.trec"))}
+    return TextCollection(*_tables(folder, "text"), qrels, ("title", "text"), "cranfield")
 
 
 def _scifact(folder: Path) -> TextCollection:
-    documents = {
-        row["doc"]: {"title": row["title"], "text": row["abstract"]}
-        for row in _rows(_find(folder, "docs.tsv"), "\t")
-    }
-    qrels = {
-        part: read_qrels(_find(folder, f"beir-qrels-{part}.tsv")) for part in ("train", "test")
-    }
-    queries = _table_queries(folder)
-    return TextCollection(documents, queries, qrels, ("title", "text"), "scifact")
+    parts = ("train", "test")
+    qrels = {part: read_qrels(_find(folder, f"beir-qrels-{part}.tsv")) for part in parts}
+    return TextCollection(*_tables(folder, "abstract"), qrels, ("title", "text"), "scifact")
 
 
 def _nfcorpus(folder: Path) -> TextCollection:
@@ -272,8 +261,14 @@ def _rows(path: Path, separator: str) -> Iterator[dict[str, str]]:
     yield from csv.DictReader(io.StringIO(text, newline=""), delimiter=separator, quoting=quoting)
 
 
-def _table_queries(folder: Path) -> dict[str, str]:
-    return {row["query"]: row["text"] for row in _rows(_find(folder, "queries.tsv"), "\t")}
+def _tables(folder: Path, column: str) -> tuple[dict[str, dict[str, str]], dict[str, str]]:
+    """Documents, whose text is in a column, and queries."""
+    documents = {
+        row["doc"]: {"title": row["title"], "text": row[column]}
+        for row in _rows(_find(folder, "docs.tsv"), "\t")
+    }
+    queries = _rows(_find(folder, "queries.tsv"), "\t")
+    return documents, {row["query"]: row["text"] for row in queries}
 
 
 def _qrels(rows: list[tuple[str, str, int]]) -> Qrels:

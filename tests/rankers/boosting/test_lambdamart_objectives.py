@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from rankwise import LambdaMART, LightGBMRanker, evaluate, load, save
+from rankwise.losses.measure_changes import weigh_neighbours
 from tests.oracles import ragged_groups
 
 # Defaults of LightGBM, under which training rows are fitted closely.
@@ -148,6 +149,16 @@ def test_decay_needs_no_measure(judged, rng, tmp_path):
     restored = load(tmp_path / "model")
     assert restored.decay == 0.85
     np.testing.assert_array_equal(restored.predict(X), scores)
+
+
+@pytest.mark.parametrize(
+    ("labels", "largest"),
+    [([0, 1, 2, 3], 1), ([0, 0.5, 2, 3], 3), ([0, 1, 2, 31], 31), ([-2, 0, 1, 1], 2)],
+)
+def test_whole_grades_are_gains_of_decay_and_other_labels_are_divided(labels, largest):
+    y = np.array(labels, dtype=float)
+    changes = weigh_neighbours(0.85, y, np.array([0, 4]), np.ones(4))
+    np.testing.assert_array_equal(changes.gains, y / largest)
 
 
 def test_decay_is_of_yetirank_alone(judged):

@@ -241,6 +241,19 @@ def test_perceptron_search_gains_what_it_says(pocket, rng):
     assert search.best(np.zeros(150, np.int64), 0, 0) is None
 
 
+@pytest.mark.parametrize("pocket", [False, True])
+def test_perceptron_search_improves_on_the_difference_of_means(pocket, rng):
+    Z = rng.normal(size=(150, 2)) @ [[1.0, 0.95], [0.0, 0.3]]
+    u = np.where(Z @ [1.0, -1.0] > 0, 1000, -1000)
+    gains = [
+        PerceptronSearch(Z, pocket=pocket, n_iter=n_iter, seed=1, first_round=0)
+        .best(u, int(u.sum()), 0)
+        .gain
+        for n_iter in (0, 300)
+    ]
+    assert gains[0] < 145_000 <= gains[1]
+
+
 def test_line_search_is_exact(rng):
     from rankwise.kernels.boosting_rounds import search_line
 

@@ -66,12 +66,10 @@ from rankwise.datasets.table_columns import (
     IgnoredColumnsWarning,
     Kinds,
     TableRows,
-    frame_kinds,
-    is_frame,
     list_names,
 )
 from rankwise.groups import Chunk, RowStream
-from rankwise.runtime.frames import collect_frame, text_array
+from rankwise.runtime.frames import FrameColumns, text_array
 from rankwise.runtime.messages import setting
 from rankwise.runtime.threads import available_threads
 
@@ -377,17 +375,17 @@ class Repeated(RowStream):
     def __iter__(self) -> Iterator[Chunk]:
         columns: Columns | None = None
         for number, item in enumerate(self.make()):
-            if not is_frame(item):
+            source = FrameColumns.of(item)
+            if source.frame is None:
                 yield _convert_to_chunk(item, number)
                 continue
-            table = collect_frame(item)
-            assert table is not None
+            source = FrameColumns(source.collect())
             try:
                 if columns is None:
-                    columns = self.roles(frame_kinds(table))
+                    columns = self.roles(source.kinds)
                 else:
-                    self._check_same(columns, frame_kinds(table))
-                yield _chunk_of(columns.read(table, self.dtype), columns)
+                    self._check_same(columns, source.kinds)
+                yield _chunk_of(columns.read(source.collect(), self.dtype), columns)
             except ValueError as error:
                 raise ValueError(f"chunk {number} of the stream: {error}") from None
 

@@ -8,8 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rankwise import evaluate
-from rankwise.groups import QueryGroups
-from rankwise.losses.class_costs import cost_matrix, row_costs, threshold_weights, v_shaped
+from rankwise.groups import FitData, QueryGroups
+from rankwise.losses.class_costs import (
+    cost_matrix,
+    costs_of_rows,
+    row_costs,
+    threshold_weights,
+    v_shaped,
+)
 from tests.oracles import ragged_groups
 
 

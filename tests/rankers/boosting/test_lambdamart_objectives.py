@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from rankwise.losses.measure_changes import weigh_neighbours
 
 from rankwise import LambdaMART, LightGBMRanker, evaluate, load, save
-from rankwise.losses.measure_changes import weigh_neighbours
 from tests.oracles import ragged_groups
 
 # Defaults of LightGBM, under which training rows are fitted closely.

@@ -456,9 +456,13 @@ def read_frame(frame: Any, roles: Roles, dtype: DTypeLike) -> tuple[Columns, Tab
         raise TypeError(
             f"frame must be a data frame, got {type(frame).__name__}. Pass arrays to RankingData."
         )
-    columns = Columns.of(source.kinds, *roles, sample=lambda name: source.sample(name, SAMPLE_ROWS))
-    rows = columns.read(source.collect(columns.names()), dtype)
-    return columns.without_unusable(rows, roles)
+    columns = Columns.of(
+        source.kinds, *roles, sample=lambda name: source.first_values(name, SAMPLE_ROWS)
+    )
+    table = source.frame
+    if isinstance(table, nw.LazyFrame):
+        table = table.select(columns.names()).collect()
+    return columns.without_unusable(columns.read(table, dtype), roles)
 
 
 def is_frame(data: Any) -> bool:

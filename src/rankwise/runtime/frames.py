@@ -288,25 +288,21 @@ class FrameColumns:
         frame: Any = self.frame
         schema = frame.collect_schema()
         check_unique([str(name) for name in schema])
-        kinds = (
-            {}
-            if isinstance(frame, nw.DataFrame)
-            else {name: kind_of_dtype(dtype) for name, dtype in schema.items()}
-        )
+        kinds: dict[str, str | None] = {}
+        if isinstance(frame, nw.LazyFrame):
+            kinds = {name: kind_of_dtype(dtype) for name, dtype in schema.items()}
         unknown = [name for name in schema if kinds.get(name, "") == ""]
         if unknown:
-            eager = self.collect(unknown) if kinds else frame
+            eager = frame.select(unknown).collect() if kinds else frame
             kinds |= {name: kind_of(eager.get_column(name)) for name in unknown}
         return {str(name): kinds[name] for name in schema}
 
-    def collect(self, names: Sequence[str] | None = None) -> nw.DataFrame[Any]:
-        """The frame in memory; of a lazy one, only the named columns."""
+    def collect(self) -> nw.DataFrame[Any]:
+        """The frame in memory."""
         frame: Any = self.frame
-        if isinstance(frame, nw.DataFrame):
-            return frame
-        return (frame if names is None else frame.select(names)).collect()
+        return frame.collect() if isinstance(frame, nw.LazyFrame) else frame
 
-    def sample(self, name: str, n_rows: int) -> list[Any]:
+    def first_values(self, name: str, n_rows: int) -> list[Any]:
         """First values of a column."""
         rows: Any = self.frame
         original = {str(column): column for column in rows.collect_schema()}[name]

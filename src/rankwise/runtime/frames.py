@@ -297,7 +297,7 @@ class FrameColumns:
             kinds |= {name: kind_of(eager.get_column(name)) for name in unknown}
         return {str(name): kinds[name] for name in schema}
 
-    def collect(self) -> nw.DataFrame[Any]:
+    def in_memory(self) -> nw.DataFrame[Any]:
         """The frame in memory."""
         frame: Any = self.frame
         return frame.collect() if isinstance(frame, nw.LazyFrame) else frame

@@ -319,7 +319,7 @@ class ParquetFiles(RowStream):
         with name_file_in_errors(paths[0]), name_sizes_in_errors(paths[0]):
             columns = roles(
                 found.kinds,
-                sample=lambda name: ParquetTable(found.first[name]).head(name, SAMPLE_ROWS),
+                sample=lambda name: ParquetTable(found.first[name]).first_values(name, SAMPLE_ROWS),
             )
         found.check(columns)
         absolute = tuple(path.absolute() for path in paths)  # workers have their own folder
@@ -379,13 +379,13 @@ class Repeated(RowStream):
             if source.frame is None:
                 yield _convert_to_chunk(item, number)
                 continue
-            source = FrameColumns(source.collect())
+            source = FrameColumns(source.in_memory())
             try:
                 if columns is None:
                     columns = self.roles(source.kinds)
                 else:
                     self._check_same(columns, source.kinds)
-                yield _chunk_of(columns.read(source.collect(), self.dtype), columns)
+                yield _chunk_of(columns.read(source.in_memory(), self.dtype), columns)
             except ValueError as error:
                 raise ValueError(f"chunk {number} of the stream: {error}") from None
 

@@ -33,7 +33,7 @@ from rankwise.datasets import (
     read_run,
     read_table,
 )
-from rankwise.datasets.catalog.arff import read_arff
+from rankwise.datasets.catalog.multi_label import read_arff
 from rankwise.datasets.readers import cache
 from rankwise.runtime.array_folder import HEADER, sign_header
 from rankwise.streams.row_stream import UnjudgedLetor

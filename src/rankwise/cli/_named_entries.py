@@ -8,7 +8,7 @@ from typing import Any
 
 from rankwise._registry import RANKING, REGISTRY
 from rankwise.cli._console import UsageError
-from rankwise.cli._files import LetorLayout, first_index_of_model
+from rankwise.cli._data import LetorLayout, first_index_of_model
 from rankwise.cli._options import make_ranker, ranker_entry, split_list
 
 ALL = "all"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -333,11 +333,6 @@ class ColumnOptions:
         if self.categories:
             given["categories"] = self.categories
         return given
-
-    def with_categories_of(self, table: RankingData) -> ColumnOptions:
-        """Options that read the same columns as categories as in a table that was read before."""
-        names, numbers = table.feature_names or [], table.categories or {}
-        return replace(self, categories=tuple(names[j] for j in numbers))
 
     def check_ignored(self, table: RankingData) -> None:
         """Raise UsageError if columns to ignore have no names, by which to predict."""

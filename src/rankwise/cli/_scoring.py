@@ -15,8 +15,7 @@ import pyarrow as pa
 
 from rankwise.checks.exact_values import RowError
 from rankwise.cli._console import UsageError, waiting
-from rankwise.cli._data import load_table
-from rankwise.cli._files import ScoreFormat, text_columns_of
+from rankwise.cli._data import ScoreFormat, load_table, text_columns_of
 from rankwise.cli._options import NO_COLUMNS, ColumnOptions
 from rankwise.datasets.judged_source import (
     are_numbers,

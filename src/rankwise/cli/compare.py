@@ -26,7 +26,7 @@ from rankwise.cli._console import (
     terminal_width,
     waiting,
 )
-from rankwise.cli._files import Part, parts_of, place_bad_value
+from rankwise.cli._data import Part, parts_of, place_bad_value
 from rankwise.cli._named_entries import (
     DEFAULT,
     columns_of,

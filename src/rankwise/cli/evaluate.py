@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from rankwise.cli._console import JobError, UsageError, echo, number, print_json, print_table
-from rankwise.cli._files import Part, name_bad_values
+from rankwise.cli._data import Part, name_bad_values
 from rankwise.cli._named_entries import (
     columns_of,
     layout_of,
@@ -394,8 +394,7 @@ def _rows(
     systems: dict[str, Any], data: list[str], columns: ColumnOptions, *, may_be_one: bool
 ) -> RankingData:
     """Read judged rows with the features of all models among the systems."""
-    from rankwise.cli._data import load_table, refuse_one_query
-    from rankwise.cli._files import text_columns_of
+    from rankwise.cli._data import load_table, refuse_one_query, text_columns_of
 
     models = [system for system in systems.values() if hasattr(system, "predict")]
     named = [model.feature_names_in_ for model in models if hasattr(model, "feature_names_in_")]

@@ -21,7 +21,7 @@ from rankwise.cli._console import (
     trial_progress,
     waiting,
 )
-from rankwise.cli._files import Part, name_bad_values
+from rankwise.cli._data import Part, name_bad_values
 from rankwise.cli._options import (
     MISSING_FOLDERS,
     NO_COLUMNS,

@@ -21,8 +21,7 @@ from rankwise.cli._console import (
     say,
     waiting,
 )
-from rankwise.cli._data import load_table
-from rankwise.cli._files import name_lines, read_row_summary
+from rankwise.cli._data import load_table, name_lines, read_row_summary
 from rankwise.cli._options import (
     MISSING_FOLDERS,
     NO_COLUMNS,

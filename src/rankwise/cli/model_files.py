@@ -326,7 +326,7 @@ def _score(path: str) -> None:
     import numpy as np
 
     from rankwise.checks.text_categories import category_frame
-    from rankwise.cli._files import text_columns_of
+    from rankwise.cli._data import text_columns_of
     from rankwise.persistence import load
     from rankwise.prediction import scores_of
     from rankwise.runtime.frames import frame_for

@@ -18,12 +18,7 @@ from rankwise.cli._console import (
     print_json,
     waiting,
 )
-from rankwise.cli._files import (
-    ScoreFormat,
-    first_index_of_model,
-    format_of,
-    name_lines,
-)
+from rankwise.cli._data import ScoreFormat, first_index_of_model, format_of, name_lines
 from rankwise.cli._options import (
     MISSING_FOLDERS,
     NO_COLUMNS,

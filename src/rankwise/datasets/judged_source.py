@@ -117,7 +117,7 @@ def load_source(
     n_features: int | None = None,
     names: Sequence[str] | None = None,
     first_index: int | None = None,
-) -> RankingData | Fold | FoldedData:
+) -> Any:
     """Load the table, the fold or the folds that paths name, see :func:`read_files`."""
     if len(paths) == 1 and not exists(paths[0]):
         if named := _named(columns):
@@ -210,9 +210,9 @@ def read_files(
         grouped = have_sizes(paths)
         if are_tables(paths, columns) and not (grouped and are_numbers(paths)):
             words = table_words(paths, columns)
-            table = read_table(
-                list(paths), **words if names is None else words | {"features": list(names)}
-            )
+            if names is not None:
+                words["features"] = list(names)
+            table = read_table(list(paths), **words)
             if not table.n_samples:
                 raise ValueError(f"{source_name(paths)} has a header, but no rows.")
             return replace(table, name=source_name(paths))

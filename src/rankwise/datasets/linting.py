@@ -539,8 +539,9 @@ class LintReport:
         return {"ok": self.ok, **asdict(self)}
 
     def __str__(self) -> str:
-        counts = [_format_count(self.count(level), level) for level in LEVELS]
-        title = escape_hidden(f"Lint of {self.name or 'data'}: {', '.join(counts)}")
+        counts = ((self.count(level), "note" if level == "info" else level) for level in LEVELS)
+        found = ", ".join(f"{n} {noun}{'' if n == 1 else 's'}" for n, noun in counts)
+        title = escape_hidden(f"Lint of {self.name or 'data'}: {found}")
         parts = _table(
             ("part", "rows", "queries", "features", "rows a query", "labels"),
             [
@@ -579,11 +580,6 @@ class LintReport:
             if count > LIKE_FINDINGS
         )
         return "\n\n".join(block for block in (title, parts, findings, more) if block)
-
-
-def _format_count(count: int, level: str) -> str:
-    noun = {"error": "error", "warning": "warning", "info": "note"}[level]
-    return f"{count} {noun}{'' if count == 1 else 's'}"
 
 
 def _table(header: Sequence[str], rows: list[tuple[str, ...]], right: Sequence[int]) -> str:

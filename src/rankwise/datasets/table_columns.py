@@ -40,17 +40,15 @@ from rankwise.checks.text_categories import (
 from rankwise.runtime.frames import (
     MOSTLY_NUMBERS,
     TIMES,
+    FrameColumns,
     check_one_type,
-    check_unique,
     convert_to_array,
     convert_to_values,
     first_merged,
     is_missing,
     kind_of,
-    kind_of_dtype,
     numbers_of,
     text_array,
-    wrap_frame,
 )
 from rankwise.runtime.messages import callers_level, did_you_mean, setting
 from rankwise.typing import Float64Array
@@ -453,20 +451,15 @@ def read_frame(frame: Any, roles: Roles, dtype: DTypeLike) -> tuple[Columns, Tab
     TypeError is raised for anything else, and ValueError for a column that is missing, has an
     ambiguous role or holds values of the wrong kind.
     """
-    table = wrap_frame(frame)
-    if table is None:
+    source = FrameColumns.of(frame)
+    if source.frame is None:
         raise TypeError(
             f"frame must be a data frame, got {type(frame).__name__}. Pass arrays to RankingData."
         )
-
-    rows = table.lazy()
-
-    def sample(name: str) -> Iterable[Any]:
-        original = {str(column): column for column in rows.collect_schema()}[name]
-        part = rows.select(original).head(SAMPLE_ROWS).collect()
-        return convert_to_array(part[original].to_native()).tolist()
-
-    columns = Columns.of(frame_kinds(table), *roles, sample=sample)
+    columns = Columns.of(
+        source.kinds, *roles, sample=lambda name: source.first_values(name, SAMPLE_ROWS)
+    )
+    table = source.frame
     if isinstance(table, nw.LazyFrame):
         table = table.select(columns.names()).collect()
     return columns.without_unusable(columns.read(table, dtype), roles)
@@ -474,20 +467,7 @@ def read_frame(frame: Any, roles: Roles, dtype: DTypeLike) -> tuple[Columns, Tab
 
 def is_frame(data: Any) -> bool:
     """Whether ``data`` is a frame of narwhals or of a library that it supports."""
-    return wrap_frame(data) is not None
-
-
-def frame_kinds(table: nw.DataFrame[Any] | nw.LazyFrame[Any]) -> dict[str, str | None]:
-    """Kinds of the columns of a frame; of a lazy one, columns of unknown type are collected."""
-    schema = table.collect_schema()
-    check_unique([str(name) for name in schema])
-    kinds = {name: kind_of_dtype(dtype) for name, dtype in schema.items()}
-    if isinstance(table, nw.LazyFrame):
-        unknown = [name for name, kind in kinds.items() if kind == ""]
-        kinds |= frame_kinds(table.select(unknown).collect()) if unknown else {}
-    else:
-        kinds = {name: kind_of(table.get_column(name)) for name in schema}
-    return {str(name): kind for name, kind in kinds.items()}
+    return FrameColumns.of(data).frame is not None
 
 
 def choose_features(kinds: Kinds, *, with_text: bool = False) -> tuple[list[str], dict[str, str]]:

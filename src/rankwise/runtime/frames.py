@@ -271,6 +271,45 @@ class Table:
         return Table(frame.to_native()), {str(name): str(kind) for name, kind in times.items()}
 
 
+class FrameColumns:
+    """Columns of a frame of any library, which may be lazy; ``frame`` is None for anything else."""
+
+    def __init__(self, frame: nw.DataFrame[Any] | nw.LazyFrame[Any] | None) -> None:
+        self.frame = frame
+
+    @classmethod
+    def of(cls, X: Any) -> FrameColumns:
+        """Columns of any input."""
+        return cls(wrap_frame(X))
+
+    @cached_property
+    def kinds(self) -> dict[str, str | None]:
+        """What every column holds; of a lazy frame, columns of unknown type are collected."""
+        frame: Any = self.frame
+        schema = frame.collect_schema()
+        check_unique([str(name) for name in schema])
+        kinds: dict[str, str | None] = {}
+        if isinstance(frame, nw.LazyFrame):
+            kinds = {name: kind_of_dtype(dtype) for name, dtype in schema.items()}
+        unknown = [name for name in schema if kinds.get(name, "") == ""]
+        if unknown:
+            eager = frame.select(unknown).collect() if kinds else frame
+            kinds |= {name: kind_of(eager.get_column(name)) for name in unknown}
+        return {str(name): kinds[name] for name in schema}
+
+    def in_memory(self) -> nw.DataFrame[Any]:
+        """The frame in memory."""
+        frame: Any = self.frame
+        return frame.collect() if isinstance(frame, nw.LazyFrame) else frame
+
+    def first_values(self, name: str, n_rows: int) -> list[Any]:
+        """First values of a column."""
+        rows: Any = self.frame
+        original = {str(column): column for column in rows.collect_schema()}[name]
+        part = rows.lazy().select(original).head(n_rows).collect()
+        return convert_to_array(part[original].to_native()).tolist()
+
+
 def wrap_frame(X: Any) -> nw.DataFrame[Any] | nw.LazyFrame[Any] | None:
     """X as a narwhals frame, which may be lazy; None if it is not a frame.
 

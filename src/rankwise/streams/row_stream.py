@@ -66,12 +66,10 @@ from rankwise.datasets.table_columns import (
     IgnoredColumnsWarning,
     Kinds,
     TableRows,
-    frame_kinds,
-    is_frame,
     list_names,
 )
 from rankwise.groups import Chunk, RowStream
-from rankwise.runtime.frames import collect_frame, text_array
+from rankwise.runtime.frames import FrameColumns, text_array
 from rankwise.runtime.messages import setting
 from rankwise.runtime.threads import available_threads
 
@@ -182,7 +180,7 @@ def stream(
         return InMemory(source, chunk_rows)
     roles = {"label": label, "qid": qid, "doc_id": doc_id, "sample_weight": sample_weight}
     columns = partial(Columns.of, **roles, features=features, ignore=ignore)
-    items = source if isinstance(source, list) and source else [source]
+    items: list[Any] = source if isinstance(source, list) and source else [source]
     if all(isinstance(item, str | os.PathLike) for item in items):
         first = Path(items[0])
         if sep is not None or first.is_dir() or suffix_of(find_files(first)[0]) in TABLES:
@@ -321,7 +319,7 @@ class ParquetFiles(RowStream):
         with name_file_in_errors(paths[0]), name_sizes_in_errors(paths[0]):
             columns = roles(
                 found.kinds,
-                sample=lambda name: ParquetTable(found.first[name]).head(name, SAMPLE_ROWS),
+                sample=lambda name: ParquetTable(found.first[name]).first_values(name, SAMPLE_ROWS),
             )
         found.check(columns)
         absolute = tuple(path.absolute() for path in paths)  # workers have their own folder
@@ -377,17 +375,17 @@ class Repeated(RowStream):
     def __iter__(self) -> Iterator[Chunk]:
         columns: Columns | None = None
         for number, item in enumerate(self.make()):
-            if not is_frame(item):
+            source = FrameColumns.of(item)
+            if source.frame is None:
                 yield _convert_to_chunk(item, number)
                 continue
-            table = collect_frame(item)
-            assert table is not None
+            source = FrameColumns(source.in_memory())
             try:
                 if columns is None:
-                    columns = self.roles(frame_kinds(table))
+                    columns = self.roles(source.kinds)
                 else:
-                    self._check_same(columns, frame_kinds(table))
-                yield _chunk_of(columns.read(table, self.dtype), columns)
+                    self._check_same(columns, source.kinds)
+                yield _chunk_of(columns.read(source.in_memory(), self.dtype), columns)
             except ValueError as error:
                 raise ValueError(f"chunk {number} of the stream: {error}") from None
 

@@ -8,8 +8,7 @@ import pytest
 from scipy import sparse
 
 from rankwise.datasets import load_mulan, read_extreme, read_mulan
-from rankwise.datasets.catalog.arff import read_arff
-from rankwise.datasets.catalog.multi_label import MULAN_SETS
+from rankwise.datasets.catalog.multi_label import MULAN_SETS, read_arff
 
 HEADER = """% a comment
 @relation 'toy set'

@@ -24,7 +24,7 @@ from rankwise.datasets import (
     read_table,
     write_qrels,
 )
-from rankwise.datasets.catalog.arff import read_arff
+from rankwise.datasets.catalog.multi_label import read_arff
 from rankwise.datasets.readers.trec import Qrels
 from rankwise.streams.row_stream import UnjudgedLetor
 

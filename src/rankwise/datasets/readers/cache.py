@@ -75,7 +75,8 @@ class CacheSlot:
     def folder_name(self) -> str:
         """Name of the cache: source, hash of the paths, hash of the options."""
         options = json.dumps(self.options, sort_keys=True).encode()
-        return f"{_source_name(self.paths)}-{hashlib.sha256(options).hexdigest()[:8]}{SUFFIX}"
+        name, source = self.paths[0].name[:60], _source_hash(self.paths)
+        return f"{name}-{source}-{hashlib.sha256(options).hexdigest()[:8]}{SUFFIX}"
 
     def load(
         self, build: Callable[[dict[str, NDArray[Any]], Json], T], *, verify: bool = False
@@ -191,10 +192,6 @@ def verify_cache(path: PathLike | Sequence[PathLike]) -> list[str]:
 
 def _source_hash(paths: Iterable[Path]) -> str:
     return hashlib.sha256("\n".join(map(str, paths)).encode()).hexdigest()[:16]
-
-
-def _source_name(paths: Sequence[Path]) -> str:
-    return f"{paths[0].name[:60]}-{_source_hash(paths)}"
 
 
 def _stamp(path: Path) -> Json:

@@ -108,28 +108,19 @@ def parse_files(
     ValueError is raised at the first malformed line, or if there are no rows.
     """
     try:
-        rows = _parse_files(files, options, n_threads or available_threads(), block_bytes)
+        blocks = [block for file in files for block in cut_into_blocks(file, block_bytes)]
+        if not blocks:
+            raise NoRowsError(", ".join(str(file.path) for file in files))
+        rows = parse_lines(blocks, options, n_threads or available_threads())
     except ChangedError:
         raise
     except ValueError:  # a file being written may look malformed
-        _check_unchanged(files)
+        for file in files:
+            file.check_unchanged()
         raise
-    _check_unchanged(files)
-    return rows
-
-
-def _check_unchanged(files: Sequence[TextFile]) -> None:
     for file in files:
         file.check_unchanged()
-
-
-def _parse_files(
-    files: Sequence[TextFile], options: LetorOptions, n_threads: int, block_bytes: int
-) -> LetorRows:
-    blocks = [block for file in files for block in cut_into_blocks(file, block_bytes)]
-    if not blocks:
-        raise NoRowsError(", ".join(str(file.path) for file in files))
-    return parse_lines(blocks, options, n_threads)
+    return rows
 
 
 def parse_lines(blocks: Sequence[LineBlock], options: LetorOptions, n_threads: int) -> LetorRows:

@@ -248,7 +248,7 @@ def _read_stored(
     found = FileColumns.join(files)
 
     def sample(name: str) -> list[Any]:
-        return tables[paths.index(found.first[name])].head(name, SAMPLE_ROWS)
+        return tables[paths.index(found.first[name])].first_values(name, SAMPLE_ROWS)
 
     with name_file_in_errors(paths[0]), name_sizes_in_errors(paths[0]):
         columns = Columns.of(found.kinds, *roles, sample=sample)
@@ -289,7 +289,7 @@ class StoredTable:
         """Arrow table of some columns, in this order; None: of all."""
         return self._table if names is None else self._table.select(list(names))
 
-    def head(self, name: str, n_rows: int) -> list[Any]:
+    def first_values(self, name: str, n_rows: int) -> list[Any]:
         """First values of a column."""
         return self._table[name].slice(0, n_rows).to_pylist()
 
@@ -319,7 +319,7 @@ class ParquetTable(StoredTable):
                 return valid(file.read())
             return valid(file.read(columns=list(names))).select(list(names))
 
-    def head(self, name: str, n_rows: int) -> list[Any]:
+    def first_values(self, name: str, n_rows: int) -> list[Any]:
         """First values of a column."""
         with open_parquet(self.path) as file:
             batch = next(file.iter_batches(n_rows, columns=[name]), None)

@@ -293,7 +293,7 @@ class FrameColumns:
             kinds = {name: kind_of_dtype(dtype) for name, dtype in schema.items()}
         unknown = [name for name in schema if kinds.get(name, "") == ""]
         if unknown:
-            eager = frame.select(unknown).collect() if kinds else frame
+            eager: Any = frame.select(unknown).collect() if kinds else frame
             kinds |= {name: kind_of(eager.get_column(name)) for name in unknown}
         return {str(name): kinds[name] for name in schema}
 

@@ -142,12 +142,6 @@ def _shift(value, by, limit):
 
 
 @njit(fastmath=CONTRACT)
-def _add_rows(step, plus, minus, columns, f):
-    for r in range(len(columns)):
-        f[r] += step * (plus[columns[r]] - minus[columns[r]])
-
-
-@njit(fastmath=CONTRACT)
 def _largest(codes, up, f):
     best, at = -FAR, -1
     for r in range(len(f)):

@@ -8,12 +8,9 @@ each grade. The loss is ``curvature s^2`` up to ``bend`` and continues as a stra
 The weight of a pair of rows is ``table[a, b]`` for their grades a > b, times the weights of the two
 rows, times the scale of the query.
 
-Complexity: O(m log m + m K) for a query of m rows and K grades; nearly sorted rows sort in O(m).
-
-For many distinct labels and pairs of equal weight, sums over all lower labels are
-prefix sums of a Fenwick tree [2]_ over the ranks of the labels.
-
-Complexity: O(m log m) for a query of m rows, for any number of labels.
+They take O(m log m + m K) for a query of m rows and K grades; nearly sorted rows sort in O(m). For
+many distinct labels and pairs of equal weight, sums over all lower labels are prefix sums of a
+Fenwick tree [2]_ over the ranks of the labels, in O(m log m) for any number of labels.
 
 For the logistic loss ``log(1 + exp(-(f_i - f_j)))``, the rows of a query are sorted by grade, so
 that the opponents of a row form a contiguous range. ``exp(f_j - f_i)`` is a product of one number
@@ -301,7 +298,7 @@ def hinge_point_many(keys, ranks, weight, scale, indptr, shape, order, placed, o
 
     ``ranks`` (n,), int64, are those of each row's label within its query, from 0; equal labels
     share a rank. ``order`` (n,), int64, holds the rows of each query in the order of their keys.
-    For the other arrays, see :func:`rankwise.kernels.pair_losses.hinge_point`.
+    For the other arrays, see ``hinge_point``.
     """
     margin, bend, curvature = shape[0], shape[1], shape[2]
     straight = bend < np.inf

@@ -63,7 +63,7 @@ class MeasureGradients(GradientLoss):
 class LambdaGradients(MeasureGradients):
     """Gradients at the scores of whole queries; stores the order of the rows between calls.
 
-    For ``measure``, see :func:`rankwise.losses.lambda_gradients.changes_of`, for ``normalised``
+    For ``measure``, see :func:`changes_of`, for ``normalised``
     :func:`rankwise.kernels.lambda_gradients.measure_gradients`. The gradients do not depend on
     ``n_threads``. O(m k) for a query of m rows and the cut-off k, with one exponential per row.
     """
@@ -105,7 +105,7 @@ class NeighbourGradients(MeasureGradients):
     u_i in (0, 1). The loss is ``sum_q c_q sum_t sum_(i, j) D_ij log(1 + exp(f_j - f_i)) / T`` over
     rows i and j that are neighbours in ranking t, where i has the higher label. D_ij is the change
     of the measure if i and j swap ranks there, see
-    :func:`rankwise.losses.lambda_gradients.changes_of`. With a ``decay`` in (0, 1) it is
+    :func:`changes_of`. With a ``decay`` in (0, 1) it is
     ``(1 - decay) decay^r |y_i - y_j|`` instead if i and j are at ranks r and r + 1 from 0, as in
     CatBoost, where ``decay`` is 0.85.
 

@@ -323,7 +323,7 @@ class NominalColumns:
         """Best subset split of each node by each column: gains (0: no split) and marks.
 
         Gains are (n_nominal, n_nodes), marks (n_nominal, n_nodes, width) as in
-        :class:`rankwise.trees.node_splits.Splits`.
+        :class:`Splits`.
         """
         gains = np.zeros((len(self.features), len(segments)))
         marks = np.zeros((len(self.features), len(segments), self.width), dtype=np.uint8)

@@ -127,7 +127,7 @@ def read_mulan(
         If there is no such file.
     ValueError
         If the labels are not among the attributes, are not 0/1, or the file is not valid ARFF; see
-        ``rankwise.datasets.catalog.multi_label.read_arff``.
+        ``read_arff``.
 
     Examples
     --------

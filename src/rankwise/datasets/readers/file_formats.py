@@ -1,6 +1,6 @@
 """Formats of files: a table of suffixes and first bytes, and recognition by the first lines.
 
-A new format of tables needs a file, a test and one line of ``FORMATS``.
+A new format of tables is one line of ``FORMATS``, and for binary files a file that reads it.
 
 Readers of judgements, runs and scores ask :func:`file_format`; names and suffixes do not count for
 them. Each line among the first 64 KiB has one vote:

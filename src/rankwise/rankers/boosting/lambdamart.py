@@ -664,12 +664,21 @@ class LambdaMART(TreeScores):
             is_named = isinstance(self.objective, str)
             reg_lambda, relative_lambda = 0.0, automatic_penalty(n_queries) if is_named else 0.0
         return GrowthRules(
-            max_leaf_nodes, self.max_depth, self.min_samples_leaf, self.min_hessian_leaf,
-            reg_lambda, self.reg_alpha, self.min_split_gain, self.growth,
-            self.colsample_bylevel, self.colsample_bynode, self.extra_trees,
-            monotone_signs(self, self.monotonic_cst, self.columns_.nominal),
-            interaction_groups(self, self.interaction_cst), relative_lambda,
-        )  # fmt: skip
+            max_leaf_nodes=max_leaf_nodes,
+            max_depth=self.max_depth,
+            min_samples_leaf=self.min_samples_leaf,
+            min_hessian_leaf=self.min_hessian_leaf,
+            reg_lambda=reg_lambda,
+            reg_alpha=self.reg_alpha,
+            min_split_gain=self.min_split_gain,
+            growth=self.growth,
+            by_level=self.colsample_bylevel,
+            by_node=self.colsample_bynode,
+            random_thresholds=self.extra_trees,
+            signs=monotone_signs(self, self.monotonic_cst, self.columns_.nominal),
+            groups=interaction_groups(self, self.interaction_cst),
+            relative_lambda=relative_lambda,
+        )
 
     def _boosting(self, seed: int) -> TreeBoosting:
         """Order and shrinkage of the trees, and what each of them draws."""

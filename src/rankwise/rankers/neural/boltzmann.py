@@ -139,8 +139,7 @@ def sample_rankings(
     """All rankings of a query if at most ``n_rankings``, else a sample from ``P(r|scores)``.
 
     Query q has the rows ``indptr[q]:indptr[q + 1]`` of ``scores`` (n_samples,). ``slope > 0`` is
-    that of the distance function ``g(t) = slope t`` of a query, one for all or (n_queries,), see
-    :mod:`rankwise.rankers.neural.boltzmann`.
+    that of the distance function ``g(t) = slope t`` of a query, one for all or (n_queries,).
 
     Each ranking starts as the order of the scores plus normal noise. For evenly spaced scores, the
     variance of the noise gives nearly the correct spread of ranks for any slope. Twenty sweeps of

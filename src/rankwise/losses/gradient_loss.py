@@ -1,7 +1,8 @@
 """Losses for gradient boosting, given by their derivatives for each row; additive position bias.
 
-Clicks depend on a score plus a bias for the row's position [1]_: the loss is evaluated at ``f_i + b_p``, where p is the position at which row i was shown, and the
-trees learn only f. After every tree, each b takes a Newton step of the loss,
+Clicks depend on a score plus a bias for the row's position [1]_: the loss is evaluated at
+``f_i + b_p``, where p is the position at which row i was shown, and the trees learn only f. After
+every tree, each b takes a Newton step of the loss,
 
     ``b_p += learning_rate G / (H + 0.001)``,
     ``G = -sum_i g_i - n_p regularisation b_p``, ``H = sum_i h_i + n_p regularisation``,

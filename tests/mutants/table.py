@@ -50,8 +50,8 @@ TABLE = [
     ),
     Mutation(
         "checks/rows.py",
-        "differs[indptr[1:-1] - 1] = False",
-        "differs[indptr[1:-1]] = False",
+        "differs[groups.indptr[1:-1] - 1] = False",
+        "differs[groups.indptr[1:-1]] = False",
         "checks/test_queries.py",
     ),
     Mutation(

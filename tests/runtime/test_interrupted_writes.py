@@ -90,7 +90,7 @@ INPUTS: dict[str, Path] = {}
 
 
 def predict(path):
-    predict_command(INPUTS["model"], [str(INPUTS["data"])], out=path)
+    predict_command(model=INPUTS["model"], data=[str(INPUTS["data"])], out=path)
 
 
 WRITERS = {

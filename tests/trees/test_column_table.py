@@ -49,7 +49,7 @@ def test_types_of_a_frame_say_what_its_columns_hold(library):
     }
     assert {j: c.tolist() for j, c in table.ordered.items()} == {2: ASCENDING}
     assert table.n_categories(6).tolist() == [2, 2, 0, 0, 0, 0]
-    encoded = table.encode(frame)
+    encoded = table.encode(frame).rows
     assert list(encoded.columns) == list(frame.columns)
     for name in ("colour", "shade"):
         np.testing.assert_array_equal(encoded[name].to_numpy(), [1, np.nan, 0, 1])
@@ -72,7 +72,7 @@ def test_other_frames_are_read_by_the_first_one(library):
             "weight": [0.0, 1.0, 2.0],
         }
     )
-    encoded = table.encode(other)
+    encoded = table.encode(other).rows
     np.testing.assert_array_equal(encoded["colour"].to_numpy(), [0, np.nan, 1])
     np.testing.assert_array_equal(encoded["shade"].to_numpy(), [np.nan, 1, np.nan])
     np.testing.assert_array_equal(encoded["size"].to_numpy(), [2, np.nan, 0])
@@ -105,9 +105,9 @@ def test_categories_of_rows_without_weight_are_unknown(X, chosen):
 def test_numbers_alone_pass_untouched():
     pd = pytest.importorskip("pandas")
     for X in (np.eye(3), [[1.0], [2.0]], pd.DataFrame(np.eye(3)), sparse.csr_array(np.eye(3))):
-        assert ColumnTable.of(X).encode(X) is X
+        assert ColumnTable.of(X).encode(X).rows is X
     text = frame_of("pandas")
-    assert ColumnTable.of(text, None).encode(text) is text
+    assert ColumnTable.of(text, None).encode(text).rows is text
 
 
 @pytest.mark.parametrize("chosen", [[1], np.array([False, True, False]), (1,), np.array([1])])
@@ -117,10 +117,10 @@ def test_nominal_columns_of_arrays(chosen):
         table = ColumnTable.of(rows, chosen)
         assert table.nominal[1].tolist() == [-1.0, 30.0]
         assert table.n_categories(3).tolist() == [0, 2, 0]
-        encoded = np.asarray(table.encode(rows))
+        encoded = np.asarray(table.encode(rows).rows)
         np.testing.assert_array_equal(encoded[:, 1].astype(float), [1, np.nan, 0])
         np.testing.assert_array_equal(encoded[:, ::2], np.asarray(rows)[:, ::2])
-    assert table.encode(X.astype(np.float32)).dtype == np.float32
+    assert table.encode(X.astype(np.float32)).rows.dtype == np.float32
     assert X[0, 1] == 30.0
 
 
@@ -129,12 +129,12 @@ def test_text_in_arrays_and_lists():
     for X in (rows, np.array(rows, dtype=object)):
         table = ColumnTable.of(X, [0])
         assert table.nominal[0].tolist() == ["", "blue", "red"]
-        encoded = table.encode(X)
+        encoded = table.encode(X).rows
         np.testing.assert_array_equal(encoded[:, 0].astype(float), [2, 1, np.nan, 0])
         assert encoded[:, 1].tolist() == [1.5, 2.5, None, 0.0]
     table = ColumnTable.of(np.array([["x"], ["long"]]), [0])
     with pytest.warns(UserWarning, match="knows no category of these columns: 0 holds 'longer'"):
-        assert table.encode(np.array([["longer"], ["other"]])).size == 2
+        assert table.encode(np.array([["longer"], ["other"]])).rows.size == 2
 
 
 @pytest.mark.parametrize("library", FRAMES)
@@ -158,7 +158,7 @@ def test_mixed_objects_are_categories_where_one_is_text():
     table = ColumnTable.of(frame)
     assert table.nominal[0].tolist() == [1, 2, "a", "b"]
     assert list(table.nominal) == [0]
-    np.testing.assert_array_equal(table.encode(frame)["mixed"], [1, 3, np.nan, 0, 2])
+    np.testing.assert_array_equal(table.encode(frame).rows["mixed"], [1, 3, np.nan, 0, 2])
 
 
 @pytest.mark.parametrize("chosen", [[3], [-1], ["x"], [0.5], [True, False], "first"])
@@ -177,7 +177,7 @@ def test_numbers_in_place_of_text_are_named():
     numbers = ColumnTable.of(np.array([[1.0], [2.0]]), [0])
     with pytest.raises(ValueError, match="must hold numbers"):
         numbers.encode(pd.DataFrame({"colour": ["red"]}))
-    np.testing.assert_array_equal(table.encode(pd.DataFrame({"colour": [None]})), [[np.nan]])
+    np.testing.assert_array_equal(table.encode(pd.DataFrame({"colour": [None]})).rows, [[np.nan]])
 
 
 def test_sparse_rows_become_dense_up_to_a_size(monkeypatch):

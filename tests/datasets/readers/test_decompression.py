@@ -249,8 +249,8 @@ def test_parquet_files_that_state_too_much_are_refused_by_every_reader(tmp_path)
 @pytest.mark.parametrize("reader", ["leaderboard", "read_clicks", "read_ubi"])
 def test_the_default_limit_of_parquet_holds_for_every_reader(tmp_path, monkeypatch, reader):
     path = tmp_path / "bomb.parquet"
-    pyarrow.parquet.write_table(pyarrow.table({"qid": ["1"], "doc_id": ["a"], "grade": [1]}), path)
-    monkeypatch.setattr(tables.check_size, "__defaults__", (1,))
-    monkeypatch.setattr(tables.read_parquet, "__defaults__", (1,))
+    columns = {"qid": ["1"], "doc_id": ["a"], "grade": [1], "place": [1], "click": [1]}
+    pyarrow.parquet.write_table(pyarrow.table(columns), path)
+    monkeypatch.setattr(tables.open_stored, "__defaults__", (1,))
     with pytest.raises(ValueError, match=r"bomb\.parquet: its columns take"):
         EVERY_READER[reader](path)

@@ -25,14 +25,52 @@ os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 _MUST_NOT_WARN = ("tests/repository/test_docs.py", "papers/tests/", "tests/experiments/")
 
 
-# Pages, papers and long journeys: `make test-all` has them, `make test` does without.
+# Pages, papers, journeys through several processes, rates over many draws, and large inputs take
+# half of the time: `make test-all` has them, `make test` does without.
 _SLOW = (
     "papers/tests/",
+    "tests/checks/test_constant_scores.py",
+    "tests/checks/test_dominant_columns.py::test_estimators",
+    "tests/cli/test_clicks.py::test_off_policy",
+    "tests/cli/test_cold_start.py",
+    "tests/cli/test_compare.py::test_a_time_limit",
+    "tests/cli/test_row_lines.py::test_values_that_are_not_finite",
+    "tests/clicks/test_interleaving.py::test_teams",
+    "tests/common/test_common_estimators.py::test_number_of_threads",
+    "tests/common/test_common_hostile.py",
+    "tests/common/test_full_disk.py",
+    "tests/common/test_plain_kernels.py",
+    "tests/datasets/catalog/",
+    "tests/datasets/readers/test_one_reader.py::test_a_field_of_20_megabytes",
+    "tests/experiments/",
+    "tests/export/test_xgboost.py::test_categories",
+    "tests/export/test_xgboost.py::test_dumps",
     "tests/fuzz/",
+    "tests/metrics/measures/test_kappa_interval.py::test_coverage",
+    "tests/metrics/statistics/test_max_t.py::test_error_rates",
+    "tests/metrics/statistics/test_prediction_powered.py::test_intervals_cover",
+    "tests/metrics/test_scored.py::test_a_million_rows",
+    "tests/papers/",
+    "tests/persistence/test_roundtrip.py",
+    "tests/preferences/test_interval_coverage.py",
+    "tests/rankers/ensemble/test_auto.py",
+    "tests/rankers/kernel/test_kernel_rankers.py::test_memory",
+    "tests/rankers/neural/test_boltz_rank.py::test_training",
+    "tests/rankers/test_stream.py::test_same_bits_in_float32",
+    "tests/rankers/test_stream_memory.py",
+    "tests/report/test_line_plots.py",
     "tests/repository/test_archives.py",
     "tests/repository/test_contributing.py",
     "tests/repository/test_docs.py",
     "tests/repository/test_gallery.py",
+    "tests/repository/test_imports.py::test_a_loaded_model",
+    "tests/selection/judging/test_difference_bounds.py::test_extremes",
+    "tests/selection/test_isolation.py",
+    "tests/selection/test_origin.py",
+    "tests/selection/test_resume.py",
+    "tests/structure/test_model_check.py::test_a_kill",
+    "tests/structure/test_model_check.py::test_a_short_write",
+    "tests/text/test_cf_letor.py",
 )
 
 

@@ -55,6 +55,8 @@ def chosen_checks():
         )
         for place, given in enumerate(checks):
             pair, marks = (given.values, given.marks) if hasattr(given, "marks") else (given, ())
+            if fit in seen:
+                marks = [*marks, pytest.mark.slow]
             if fit not in seen or (place - number) % SHARE == 0:
                 name = getattr(pair[1], "func", pair[1]).__name__.removeprefix("check_")
                 yield pytest.param(*pair, marks=marks, id=f"{key}-{place}-{name}")

@@ -46,13 +46,17 @@ with open_to_write({path!r}) as file:
     print("begun", flush=True)
     sys.stdin.read()
 """
-# The child lives on after a kill of its parent, as a forked worker may.
+# The child lives on after a kill of its parent, as a forked worker may. It says when it runs: until
+# then it holds the locks that it inherited.
 FORK = """import os, time
+    ready, done = os.pipe()
     child = os.fork()
     if child == 0:
         os.close(1)
+        os.write(done, b".")
         time.sleep(60)
-        os._exit(0)"""
+        os._exit(0)
+    os.read(ready, 1)"""
 
 
 @contextmanager

@@ -31,11 +31,15 @@ _SLOW = (
     "papers/tests/",
     "tests/checks/test_constant_scores.py",
     "tests/checks/test_dominant_columns.py::test_estimators",
+    "tests/cli/test_categories.py",
     "tests/cli/test_clicks.py::test_off_policy",
     "tests/cli/test_cold_start.py",
     "tests/cli/test_compare.py::test_a_time_limit",
+    "tests/cli/test_ignored_columns.py",
     "tests/cli/test_row_lines.py::test_values_that_are_not_finite",
     "tests/clicks/test_interleaving.py::test_teams",
+    "tests/clicks/test_judgement.py::test_grades_follow",
+    "tests/clicks/test_judgement.py::test_shrunk",
     "tests/common/test_common_estimators.py::test_number_of_threads",
     "tests/common/test_common_hostile.py",
     "tests/common/test_full_disk.py",
@@ -46,6 +50,8 @@ _SLOW = (
     "tests/export/test_xgboost.py::test_categories",
     "tests/export/test_xgboost.py::test_dumps",
     "tests/fuzz/",
+    "tests/kernels/test_tree_shapley.py::test_background_values",
+    "tests/kernels/test_tree_shapley.py::test_path_values",
     "tests/metrics/measures/test_kappa_interval.py::test_coverage",
     "tests/metrics/statistics/test_max_t.py::test_error_rates",
     "tests/metrics/statistics/test_prediction_powered.py::test_intervals_cover",
@@ -53,7 +59,9 @@ _SLOW = (
     "tests/papers/",
     "tests/persistence/test_roundtrip.py",
     "tests/preferences/test_interval_coverage.py",
+    "tests/rankers/adapters/test_tables.py",
     "tests/rankers/ensemble/test_auto.py",
+    "tests/rankers/ensemble/test_auto_inputs.py",
     "tests/rankers/kernel/test_kernel_rankers.py::test_memory",
     "tests/rankers/neural/test_boltz_rank.py::test_training",
     "tests/rankers/test_stream.py::test_same_bits_in_float32",
@@ -68,10 +76,18 @@ _SLOW = (
     "tests/selection/test_isolation.py",
     "tests/selection/test_origin.py",
     "tests/selection/test_resume.py",
+    "tests/solvers/least_squares/test_leave_out.py::test_leave_pair_out",
     "tests/structure/test_model_check.py::test_a_kill",
     "tests/structure/test_model_check.py::test_a_short_write",
     "tests/text/test_cf_letor.py",
 )
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Do not even import files whose tests are all slow, if those are not wanted."""
+    path = collection_path.relative_to(config.rootpath).as_posix()
+    is_slow = (f"{path}/" if collection_path.is_dir() else path).startswith(_SLOW)
+    return True if config.option.markexpr == "not slow" and is_slow else None
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -3,8 +3,9 @@
 A model file is a zip archive in the format of skops [1]_ with an additional entry,
 ``rankwise.json``. This entry lists the estimator, its parameters and features, library versions and
 the fingerprint of the training data. :func:`describe` reads it without creating any object. Classes
-of this library are named ``rankwise.NAME`` (format 2), so files do not depend on the module in
-which a class is defined; files of format 1, which name modules, load as well.
+of this library are named ``rankwise.NAME``, so files do not depend on the module in which a class
+is defined. Files of format 1, which name modules, and of format 2, with parameters and attributes
+that have other names today, load as well.
 
 ``load`` creates only allow-listed types: the estimators of the registry, the result types listed
 here, and the types that skops trusts (scikit-learn's estimators, NumPy and SciPy arrays). The file
@@ -49,6 +50,7 @@ from sklearn.base import BaseEstimator
 from rankwise._registry import REGISTRY
 from rankwise._version import __version__
 from rankwise.runtime.files import check_folder, write_file
+from rankwise.runtime.renames import rename_stored
 from rankwise.structure.model_check import check_model
 from rankwise.structure.state_rules import StructureError
 
@@ -56,7 +58,7 @@ if TYPE_CHECKING:
     from rankwise.datasets import RowSummary
 
 
-FORMAT = 2
+FORMAT = 3
 MAX_BYTES = 2**33
 HEADER = "rankwise.json"
 RESULT_TYPES = (
@@ -276,13 +278,15 @@ def load_bytes(
 ) -> Any:
     """Estimator from the content of a model file; ``path`` is its name in messages."""
     names = [_name(item) for item in ([trusted] if isinstance(trusted, str) else trusted)]
-    _read_header(data, path)
+    header = _read_header(data, path)
     try:
         with ZipFile(io.BytesIO(data)) as archive:
             schema = json.loads(archive.read(SCHEMA))
             check_loaders(schema, path)
             check_array_files(archive, schema, path, max_bytes)
             has_other_names = _use_modules(schema)
+            if header["format"] < FORMAT:
+                has_other_names |= any([rename_stored(entry) for entry in dicts_of(schema)])
             estimator = read_plain(archive, schema)
         if estimator is None:  # the file holds entries that only skops reads
             current = replace_schema(data, schema) if has_other_names else data

@@ -32,6 +32,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from rankwise.runtime.messages import did_you_mean
+from rankwise.runtime.renames import find_new_name
 from rankwise.typing import is_sparse
 
 FITTING = ("fit", "partial_fit")
@@ -74,7 +75,7 @@ class FiniteResults:
             method = vars(cls).get(name)
             if callable(method):
                 setattr(cls, name, guard(method, name))
-        for name in OTHERS:
+        for name in (*OTHERS, "__init__"):
             method = vars(cls).get(name)
             if callable(method):
                 setattr(cls, name, names_its_class(method))
@@ -83,6 +84,25 @@ class FiniteResults:
 
     def _examine_fit(self, given: dict[str, Any], /) -> None:
         """Look at the fitted model; ``given`` are the arguments of ``fit``."""
+
+    def set_params(self, **params: Any) -> Any:
+        """Set parameters of this estimator, and of nested ones as ``NAME__PARAMETER``.
+
+        Raises
+        ------
+        ValueError
+            If the estimator has no such parameter. The error gives the new name of an old one.
+        """
+        estimator: Any = super()
+        try:
+            return estimator.set_params(**params)
+        except ValueError as error:
+            known = self.get_params(deep=False)  # pyright: ignore[reportAttributeAccessIssue]
+            for name in params:
+                if name not in known and (new := find_new_name(name, known)):
+                    own = type(self).__name__
+                    raise ValueError(f"{own}: {name} is now {new}.") from error
+            raise
 
 
 @contextmanager
@@ -177,7 +197,10 @@ def guard(method: Callable[..., Any], name: str) -> Callable[..., Any]:
 
 
 def names_its_class(method: Callable[P, R]) -> Callable[P, R]:
-    """Wrap ``method`` so that errors for wrong arguments name the class that the user calls."""
+    """Wrap ``method`` so that errors for wrong arguments name the class that the user calls.
+
+    A function is named itself. Old names of arguments come with their new ones.
+    """
     parameters = signature(method)
 
     @wraps(method)
@@ -186,9 +209,14 @@ def names_its_class(method: Callable[P, R]) -> Callable[P, R]:
             return method(*args, **kwargs)
         except TypeError as error:
             if _is_of_the_call(error):
-                said = f"{type(args[0]).__name__}.{method.__name__}"
-                raise _call_error(said, parameters, args, kwargs, error) from None
+                raise _call_error(said_of(args), parameters, args, kwargs, error) from None
             raise
+
+    def said_of(args: Any) -> str:
+        if next(iter(parameters.parameters), "") != "self":
+            return method.__name__
+        own = type(args[0]).__name__
+        return own if method.__name__ == "__init__" else f"{own}.{method.__name__}"
 
     return named
 
@@ -201,7 +229,8 @@ def _call_error(
         if hasattr(type(value), "refused"):
             stream: Any = value
             return stream.refused(said)
-    estimator = args[0]
+    # An estimator under construction has no parameters to name.
+    estimator = args[0] if "." in said else None
     settings = estimator.get_params(deep=False) if hasattr(estimator, "get_params") else ()
     return TypeError(wrong_call(said, parameters, kwargs, error, settings))
 
@@ -390,6 +419,8 @@ def wrong_call(
         said = str(error)
         return method + said[said.index("(") :] if "(" in said else f"{method}: {said}"
     said = f"{method} takes no argument {unknown!r}."
+    if new := find_new_name(unknown, takes):
+        return f"{said} {unknown} is now {new}."
     name, hint = _ELSEWHERE.get(unknown, ("", ""))
     if name in takes:
         return f"{said} {hint}."

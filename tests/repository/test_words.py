@@ -6,7 +6,6 @@ import inspect
 from functools import cache
 
 import pytest
-
 from benchmarks.fingerprints import public
 
 # Old word -> (the one in use, names that keep the old word for another concept, with the reason).

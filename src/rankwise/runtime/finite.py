@@ -232,7 +232,9 @@ def _call_error(
     # An estimator under construction has no parameters to name.
     estimator = args[0] if "." in said else None
     settings = estimator.get_params(deep=False) if hasattr(estimator, "get_params") else ()
-    return TypeError(wrong_call(said, parameters, kwargs, error, settings))
+    built: Any = type(args[0]) if args and said == type(args[0]).__name__ else None
+    of_fit = signature(built.fit).parameters if hasattr(built, "fit") else ()
+    return TypeError(wrong_call(said, parameters, kwargs, error, settings, of_fit))
 
 
 def _is_of_the_call(error: TypeError) -> bool:
@@ -407,11 +409,13 @@ def wrong_call(
     given: Mapping[str, object],
     error: TypeError,
     settings: Container[str] = (),
+    of_fit: Container[str] = (),
 ) -> str:
     """The message for a call of ``method``, "Class.method", that does not fit its signature.
 
     ``given`` are the keyword arguments, ``error`` is Python's own, and ``settings`` are the names
-    of the parameters of the estimator.
+    of the parameters of the estimator. ``of_fit`` are the arguments of its ``fit``, if ``method`` is
+    its class.
     """
     takes = [name for name in signature.parameters if name != "self"]
     unknown = next((name for name in given if name not in takes), None)
@@ -421,6 +425,8 @@ def wrong_call(
     said = f"{method} takes no argument {unknown!r}."
     if new := find_new_name(unknown, takes):
         return f"{said} {unknown} is now {new}."
+    if unknown in of_fit:
+        return f"{said} Pass it to fit."
     name, hint = _ELSEWHERE.get(unknown, ("", ""))
     if name in takes:
         return f"{said} {hint}."

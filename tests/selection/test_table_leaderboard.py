@@ -298,7 +298,7 @@ OPTIONS = {
     "runs": [1, 3],
     "test": [{"test": "t"}, {"test": "wilcoxon"}, {"test": "t", "correction": "holm"},
              {"test": "randomisation", "correction": "bonferroni"}],
-    "confidence": [0.5, 0.95],
+    "confidence_level": [0.5, 0.95],
     "values": ["ties", "hard", "chance"],
 }  # fmt: skip
 
@@ -326,7 +326,7 @@ def test_a_position_lies_in_its_interval_of_ranks(seed):
     frame = pd.DataFrame(rows)
     try:
         board = leaderboard(
-            frame, missing=drawn["missing"], confidence=drawn["confidence"],
+            frame, missing=drawn["missing"], confidence_level=drawn["confidence_level"],
             run="seed" if runs > 1 else None, unit="unit", **drawn["groups"], **drawn["test"],
         )  # fmt: skip
     except ValueError as error:

@@ -445,13 +445,13 @@ class JudgementCurve:
         """Mean difference between learnt fusion and the rule, shape (n_sizes,)."""
         return (self.learned - self.baseline).mean(axis=1)
 
-    def interval(self, level: float = 0.95) -> Float64Array:
+    def interval(self, confidence_level: float = 0.95) -> Float64Array:
         """Interval of the gain for one set of judged queries, shape (n_sizes, 2).
 
-        The interval contains the middle ``level`` of the draws, so it shows the gain to expect from
-        one set of judged queries. It is not a confidence interval of the mean.
+        The interval contains the middle ``confidence_level`` of the draws, so it shows the gain to
+        expect from one set of judged queries. It is not a confidence interval of the mean.
         """
-        tail = (1.0 - level) / 2
+        tail = (1.0 - confidence_level) / 2
         return np.quantile(self.learned - self.baseline, [tail, 1.0 - tail], axis=1).T
 
     def __str__(self) -> str:

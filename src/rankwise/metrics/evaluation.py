@@ -739,7 +739,7 @@ def values_by_both_judges(
 
 
 def estimate_mean(
-    spec: str, values: Sequence[Float64Array], confidence: float = 0.95
+    spec: str, values: Sequence[Float64Array], confidence_level: float = 0.95
 ) -> PoweredMean:
     """Mean, or mean difference, from human, machine and further machine values.
 
@@ -747,7 +747,9 @@ def estimate_mean(
     """
     human, machine, machine_only = values
     try:
-        return prediction_powered_mean(human, machine, machine_only, confidence=confidence)
+        return prediction_powered_mean(
+            human, machine, machine_only, confidence_level=confidence_level
+        )
     except ValueError as error:
         raise ValueError(f"{spec}: {error}") from error
 

@@ -69,7 +69,7 @@ def evaluate_systems(
     ignore_identical_ids: bool = False,
     test: str = "t",
     correction: str | None = None,
-    confidence: float = 0.95,
+    confidence_level: float = 0.95,
     random_state: int = 0,
 ) -> Leaderboard:
     """Evaluate existing systems on the same judged queries, without fitting.
@@ -144,7 +144,7 @@ def evaluate_systems(
     settings = Settings(
         test=test,
         correction=correction,
-        confidence=confidence,
+        confidence_level=confidence_level,
         baseline=baseline,
         random_state=random_state,
     )

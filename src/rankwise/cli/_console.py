@@ -440,10 +440,10 @@ def _renamed_option(error: Any) -> str:
     """The message for an option under its old name; empty for other errors."""
     if getattr(error, "ctx", None) is None or not hasattr(error, "possibilities"):
         return ""
-    known = {option.lstrip("-") for p in error.ctx.command.params for option in p.opts}
-    old = error.option_name.lstrip("-")
-    new = find_new_name(old.replace("-", "_"), {option.replace("-", "_") for option in known})
-    return f"--{old} is now --{new.replace('_', '-')}." if new else ""
+    options = [option for p in error.ctx.command.params for option in p.opts]
+    known = {option.lstrip("-").replace("-", "_"): option for option in options}
+    new = find_new_name(error.option_name.lstrip("-").replace("-", "_"), known)
+    return f"{error.option_name} is now {known[new]}." if new else ""
 
 
 def _code_and_line(error: Exception) -> tuple[int, str]:

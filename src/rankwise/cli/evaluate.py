@@ -254,7 +254,7 @@ def _show_next(
 
     words: dict[str, Any] = {"pairs": pairs, "preset": preset}
     bounds = difference_bounds(systems, qrels, measure, **words)
-    chosen = next_judgements(systems, qrels, measure, n=n, **words)
+    chosen = next_judgements(systems, qrels, measure, k=n, **words)
     if json:
         facts = [asdict(found) | {"is_settled": found.is_settled} for found in bounds]
         print_json({"differences": facts, "next": [choice._asdict() for choice in chosen]})

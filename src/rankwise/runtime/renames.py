@@ -14,10 +14,18 @@ from typing import Any
 # a call is told the first that it takes.
 PARAMETERS: dict[str, tuple[str, ...]] = {
     "confidence": ("confidence_level",),
+    "cutoff": ("k",),
+    "k": ("rank_constant", "n_splits"),
     "level": ("confidence_level",),
+    "n": ("k",),
+    "top": ("k",),
 }
 # Parameters and attributes of classes in model files until format 2; None: no longer stored.
-STORED: dict[str, dict[str, str | None]] = {}
+STORED: dict[str, dict[str, str | None]] = {
+    "LambdaRank": {"cutoff": "k"},
+    "LearnedFusion": {"k": "rank_constant"},
+    "ReciprocalRankBlend": {"k": "rank_constant"},
+}
 # Words that option strings have changed to.
 VALUES: dict[str, str] = {}
 

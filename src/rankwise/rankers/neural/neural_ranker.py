@@ -420,7 +420,7 @@ class LambdaRank(NeuralRanker):
     discount : {"log2", "letor", "reciprocal"}, default="log2"
         Discount of rank r. "log2": ``1 / log2(1 + r)``. "letor": 1 for r = 1 and ``1 / log2(r)``
         for later ranks. "reciprocal": ``1 / r``.
-    cutoff : int >= 1, optional
+    k : int >= 1, optional
         Last rank that counts. None: all ranks count.
 
     Attributes
@@ -471,7 +471,7 @@ class LambdaRank(NeuralRanker):
         **NeuralRanker._parameter_constraints,
         "gain": [StrOptions({"auto", "exp2", "linear"})],
         "discount": [StrOptions({"log2", "letor", "reciprocal"})],
-        "cutoff": [minimum(1), None],
+        "k": [minimum(1), None],
     }
 
     def __init__(
@@ -487,7 +487,7 @@ class LambdaRank(NeuralRanker):
         standardize: bool = True,
         gain: str = "auto",
         discount: str = "log2",
-        cutoff: int | None = None,
+        k: int | None = None,
         measure: str = "nDCG@10",
         early_stopping_rounds: int | None = None,
         device: str = "cpu",
@@ -509,7 +509,7 @@ class LambdaRank(NeuralRanker):
         )
         self.gain = gain
         self.discount = discount
-        self.cutoff = cutoff
+        self.k = k
 
     def _loss(self, graded: bool) -> Loss:
         from rankwise.rankers.neural import training as losses
@@ -519,7 +519,7 @@ class LambdaRank(NeuralRanker):
             losses.lambda_rank,
             gain=losses.GAINS[gain],
             discount=losses.DISCOUNTS[self.discount],
-            cutoff=self.cutoff,
+            cutoff=self.k,
         )
 
 

@@ -13,6 +13,7 @@ from rankwise.clicks.log import ClickLog, count_cells
 from rankwise.datasets.data import RankingData
 from rankwise.prediction import fit_with, rank, scores
 from rankwise.rankers.boosting.lambdamart import LambdaMART
+from rankwise.runtime.finite import names_its_class
 from rankwise.runtime.messages import check_choice
 from rankwise.typing import ArrayLike, Float64Array, FrameLike, Int64Array
 
@@ -24,7 +25,7 @@ class ClickRanker(BaseEstimator):
 
     Parameters
     ----------
-    ranker : ranker, optional
+    estimator : ranker, optional
         Unfitted ranker of rankwise; it is cloned. None: ``LambdaMART()``.
     method : {"ctr", "coec", "harvest", "ips", "pbm", "ubm", "sdbn", "dbn", "position"}
         Judgements to learn from, see :func:`judgements`. Its default there, "ctr", also orders
@@ -44,7 +45,7 @@ class ClickRanker(BaseEstimator):
     ----------
     judgements_ : Judgements
         Click rates if ``method="position"``.
-    ranker_ : fitted ranker
+    estimator_ : fitted ranker
     n_rows_ : int
         Rows that were judged, and learnt from; of ``method="position"``, the rows of impressions.
 
@@ -78,9 +79,10 @@ class ClickRanker(BaseEstimator):
     True
     """
 
+    @names_its_class
     def __init__(
         self,
-        ranker: Any = None,
+        estimator: Any = None,
         *,
         method: Method | Literal["position"] = "coec",
         propensities: Any = None,
@@ -97,7 +99,7 @@ class ClickRanker(BaseEstimator):
                 "weights must be 'trust' or 'impressions' for method='position', whose rows stand "
                 "for many impressions, got None."
             )
-        self.ranker = ranker
+        self.estimator = estimator
         self.method: Method | Literal["position"] = method
         self.propensities = propensities
         self.weights: Literal["trust", "impressions"] | None = weights
@@ -132,7 +134,7 @@ class ClickRanker(BaseEstimator):
             )
         rows, offered = self._rows(data, log)
         self.n_rows_ = len(rows)
-        ranker: Any = LambdaMART() if self.ranker is None else clone(self.ranker)
+        ranker: Any = LambdaMART() if self.estimator is None else clone(self.estimator)
         taken = fit_with(ranker, rows.X, rows.y, {"qid": rows.qid, **offered}, None)
         for name in offered:
             if name not in taken:
@@ -140,7 +142,7 @@ class ClickRanker(BaseEstimator):
                 raise ValueError(
                     f"{type(ranker).__name__} takes no {name}. {fix}, or another ranker."
                 )
-        self.ranker_ = ranker
+        self.estimator_ = ranker
         return self
 
     def _rows(self, data: RankingData, log: ClickLog) -> tuple[RankingData, dict[str, Any]]:
@@ -159,15 +161,15 @@ class ClickRanker(BaseEstimator):
     def predict(self, X: FrameLike, qid: ArrayLike | None = None) -> Float64Array:
         """Score of every row; higher ranks higher."""
         self._check_fitted()
-        return scores(self.ranker_, X, qid)
+        return scores(self.estimator_, X, qid)
 
     def rank(self, X: FrameLike, qid: ArrayLike | None = None) -> Any:
         """Rank of every row in its query, from 1."""
         self._check_fitted()
-        return rank(self.ranker_, X, qid)
+        return rank(self.estimator_, X, qid)
 
     def _check_fitted(self) -> None:
-        if not hasattr(self, "ranker_"):
+        if not hasattr(self, "estimator_"):
             raise ValueError("fit the ranker first: ClickRanker(…).fit(data, log).")
 
 

@@ -52,7 +52,7 @@ def queries(seed: int, n_queries: int = 100, n_documents: int = 20) -> RankingDa
     n = n_queries * n_documents
     y = rng.choice(5, size=n, p=[0.5, 0.2, 0.15, 0.1, 0.05]).astype(float)
     X = (y + 1.5 * rng.normal(size=n))[:, None]
-    return RankingData(X, y, np.arange(n) // n_documents, np.arange(n).astype(str))
+    return RankingData(X, y, qid=np.arange(n) // n_documents, doc_ids=np.arange(n).astype(str))
 
 
 def record(data: RankingData, user: str, n: int, varied: bool, seed: int) -> ClickLog:

@@ -31,7 +31,7 @@ def click_data(seed=0, n_queries=30, n_documents=8):
     X = rng.normal(size=(n, 3))
     y = np.clip(np.round(X[:, 0] + 1), 0, 3)
     doc_ids = np.array([f"d{i % n_documents}" for i in range(n)])
-    return RankingData(X, y, np.arange(n) // n_documents, doc_ids)
+    return RankingData(X, y, qid=np.arange(n) // n_documents, doc_ids=doc_ids)
 
 
 def single_impressions(data, log):

@@ -41,9 +41,7 @@ def test_one_document_lists_equal_the_formulas_of_bandits():
         "dr": (expected + w * (reward - guess[action])).mean(),
     }
     for method, value in formulas.items():
-        found = off_policy(
-            log, target[action], "CTR", method, baseline=(guess[action], expected)
-        )
+        found = off_policy(log, target[action], "CTR", method, baseline=(guess[action], expected))
         np.testing.assert_allclose(found.value, value, rtol=1e-12)
         assert found.low < found.value < found.high
     ips = off_policy(log, target[action], "CTR", "ips")

@@ -72,7 +72,9 @@ class ClickRanker(BaseEstimator):
     >>> from rankwise.clicks import ClickRanker, simulate_clicks
     >>> X = np.random.default_rng(0).normal(size=(60, 2))
     >>> y = np.clip(np.round(X[:, 0] + 1), 0, 2)
-    >>> data = RankingData(X, y, np.arange(60) // 10, np.array([f"d{i}" for i in range(60)]))
+    >>> data = RankingData(
+    ...     X, y, qid=np.arange(60) // 10, doc_ids=np.array([f"d{i}" for i in range(60)])
+    ... )
     >>> log = simulate_clicks(data, X[:, 1], n_sessions=3000, temperature=2.0)
     >>> ranker = ClickRanker(RidgeRanker(), method="ips").fit(data, log)
     >>> bool(np.corrcoef(ranker.predict(X), y)[0, 1] > 0.8)
@@ -130,7 +132,7 @@ class ClickRanker(BaseEstimator):
         if not isinstance(data, RankingData):
             raise TypeError(
                 f"data must be a RankingData with query and document ids, got "
-                f"{type(data).__name__}. Pass RankingData(X, y, qid, doc_ids); y may be zeros."
+                f"{type(data).__name__}. Pass RankingData(X, y, qid=…, doc_ids=…); y may be zeros."
             )
         rows, offered = self._rows(data, log)
         self.n_rows_ = len(rows)

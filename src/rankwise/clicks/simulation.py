@@ -99,7 +99,7 @@ def simulate_clicks(
     >>> import numpy as np
     >>> from rankwise import RankingData
     >>> from rankwise.clicks import simulate_clicks
-    >>> data = RankingData(np.eye(4), np.array([0.0, 2, 1, 0]), np.array([1, 1, 2, 2]))
+    >>> data = RankingData(np.eye(4), np.array([0.0, 2, 1, 0]), qid=np.array([1, 1, 2, 2]))
     >>> simulate_clicks(data, [1.0, 0.0, 1.0, 0.0], n_sessions=100)
     ClickLog(200 impressions, 60 clicks, 100 lists, 2 queries, 4 pairs)
     """

@@ -217,7 +217,7 @@ def deal_folds(ids: np.ndarray[Any, Any], n_folds: int, seed: int | None = None)
             f"n_queries={len(ids)}. Add a qid to the rows, lower cv, or choose the penalty on a "
             "sample in memory."
         )
-    groups = QueryGroups(np.arange(len(ids) + 1), None, ids)
+    groups = QueryGroups(np.arange(len(ids) + 1), None, ids=ids)
     fold_of = np.empty(len(ids), dtype=np.int64)
     dealt = deal_queries(groups, n_folds) if seed is None else deal_queries(groups, n_folds, seed)
     for fold, queries in enumerate(dealt):

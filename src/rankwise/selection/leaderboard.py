@@ -151,6 +151,8 @@ class Leaderboard:
 
     def cell(self, ranker: str, fold: str) -> FoldResult:
         """Cell of one ranker and fold."""
+        if ranker not in self.rankers:
+            raise KeyError(f"{ranker!r} is not on this leaderboard. On it: {list(self.rankers)}")
         return self._by_place[ranker, fold]
 
     def per_query(self, measure: str | None = None) -> dict[str, Float64Array]:
@@ -162,10 +164,24 @@ class Leaderboard:
             Name among ``measures``; None: the first.
         """
         spec = self.specs[self._name(measure)]
-        return {ranker: self.values(ranker, spec) for ranker in self.rankers}
+        return {ranker: self._values(ranker, spec) for ranker in self.rankers}
 
-    def values(self, ranker: str, spec: str) -> Float64Array:
-        """Values of one ranker by a full spec that its cells hold, aligned with ``qids``."""
+    def values(self, ranker: str, measure: str | None = None) -> Float64Array:
+        """Values of one ranker, aligned with ``qids``; NaN if not counted or not finished.
+
+        Parameters
+        ----------
+        ranker : str
+        measure : str, optional
+            Name among ``measures``, or a full spec that the cells hold; None: the first measure.
+        """
+        name = self.measures[0] if measure is None else measure
+        spec = self.specs.get(name, name)
+        if not any(spec in cell.values for cell in self.cells):
+            spec = self.specs[self._name(measure)]
+        return self._values(ranker, spec)
+
+    def _values(self, ranker: str, spec: str) -> Float64Array:
         folds = [(self.cell(ranker, info.name).values, len(info.qids)) for info in self.fold_infos]
         return np.concatenate([values.get(spec, np.full(n, np.nan)) for values, n in folds])
 
@@ -198,7 +214,7 @@ class Leaderboard:
         beside = find_unjudged_share(parse(self.specs[self._name(measure)]))
         if beside is None:
             return None
-        values = self.values(ranker, str(beside))
+        values = self._values(ranker, str(beside))
         return None if np.isnan(values).all() else beside.aggregate(values)
 
     def why_undefined(self, measure: str | None = None) -> str | None:

@@ -224,7 +224,7 @@ def test_score_columns_follow_their_rows(data):
     rows = np.arange(data.n_samples)[::-2]
     assert scored.take(rows).score_columns["now"].tolist() == rows.tolist()
     with pytest.raises(ValueError, match=r"score_columns\['now'\] must have n_samples"):
-        RankingData(data.X, data.y, data.qid, score_columns={"now": np.zeros(3)})
+        RankingData(data.X, data.y, qid=data.qid, score_columns={"now": np.zeros(3)})
 
 
 def test_intervals_of_bounded_measures_stay_in_bounds(data):

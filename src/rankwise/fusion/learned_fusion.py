@@ -47,7 +47,7 @@ from rankwise.rankers.basis_expansion import (
     build_closed_form,
 )
 from rankwise.rankers.rankrls import LSRRank
-from rankwise.runtime.finite import restore_on_error
+from rankwise.runtime.finite import names_its_class, restore_on_error
 from rankwise.runtime.messages import check_choice, check_whole, join_lines
 from rankwise.solvers.least_squares.path_selection import NonNegativePath
 from rankwise.structure.state_rules import Fitted, Names, Rule, require
@@ -127,6 +127,7 @@ class LearnedFusion(JudgedFusion):
         ],
     }
 
+    @names_its_class
     def __init__(
         self,
         estimator: Any = None,

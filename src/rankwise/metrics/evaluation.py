@@ -495,7 +495,7 @@ class ScoredRows:
                 f"doc_ids must not repeat within a query, got {names[row]!r} of query "
                 f"{self.groups.ids[codes[row]]!s} again at row {row}. A document has one rank."
             )
-        return replace(self, groups=QueryGroups(self.groups.indptr, order, self.groups.ids))
+        return replace(self, groups=QueryGroups(self.groups.indptr, order, ids=self.groups.ids))
 
     def bounds(self, measure: Measure) -> tuple[Float64Array, Float64Array]:
         """Lowest and highest value per query over all orders of tied rows."""

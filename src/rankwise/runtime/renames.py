@@ -15,9 +15,12 @@ from typing import Any
 PARAMETERS: dict[str, tuple[str, ...]] = {
     "confidence": ("confidence_level",),
     "cutoff": ("k",),
+    "estimator": ("method",),
     "k": ("rank_constant", "n_splits"),
     "level": ("confidence_level",),
+    "model": ("estimator",),
     "n": ("k",),
+    "ranker": ("estimator",),
     "top": ("k",),
 }
 # Parameters and attributes of classes in model files until format 2; None: no longer stored.

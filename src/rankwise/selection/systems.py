@@ -327,7 +327,7 @@ def _evaluate_runs(
                 f"at least 0: {name} has "
                 f"{str(run.doc_ids[0])!r}, the judgments have {str(counted.doc_ids[0])!r}."
             )
-        table = RankingData(np.empty((len(told), 0)), told.y, told.qid, told.doc_ids)
+        table = RankingData(np.empty((len(told), 0)), told.y, qid=told.qid, doc_ids=told.doc_ids)
         qids = table.groups.ids.tolist()
         missed = int((kept & ~answered[name]).sum())
         notes = [f"{missed} of {len(qids)} queries have no answer in the run"] if missed else []

@@ -293,7 +293,7 @@ class BoltzRank(NeuralRanker):
         self.pair_scale_ = max(1.0, float(np.diff(indptr).mean()) - 1.0)
         if self.n_features is not None:
             selector = AdaRank(self.objective, n_features_to_select=self.n_features)
-            groups = QueryGroups(indptr, None, np.arange(len(indptr) - 1))
+            groups = QueryGroups(indptr, None, ids=np.arange(len(indptr) - 1))
             self.selected_features_ = selector.fit(X, labels, qid=groups).selected_features_
         elif self.features is not None:
             self.selected_features_ = np.array(self.features, dtype=np.int64)

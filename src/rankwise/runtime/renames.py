@@ -12,7 +12,9 @@ from typing import Any
 
 # Parameters, options of commands (with underscores) and fields of results: the new names, of which
 # a call is told the first that it takes.
-PARAMETERS: dict[str, tuple[str, ...]] = {}
+PARAMETERS: dict[str, tuple[str, ...]] = {
+    "data": ("qrels",),
+}
 # Parameters and attributes of classes in model files until format 2; None: no longer stored.
 STORED: dict[str, dict[str, str | None]] = {}
 # Words that option strings have changed to.

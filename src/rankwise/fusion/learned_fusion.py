@@ -576,7 +576,7 @@ def _prepare_measure(
     It follows trec_eval's conventions without sorting ids again.
     """
     # With equal scores, documents come by descending id: the reverse of the pool's order.
-    judged = judge(Run(pool.qid, pool.doc_ids, np.zeros(len(pool))), qrels)
+    judged = judge(qrels, Run(pool.qid, pool.doc_ids, np.zeros(len(pool))))
     groups = QueryGroups.from_qid(judged.qid, len(judged))
     number = {query: place for place, query in enumerate(pool.groups.ids.tolist())}
     source = np.full(len(judged), -1, dtype=np.int64)  # -1: no system returned the document

@@ -22,6 +22,7 @@ PARAMETERS: dict[str, tuple[str, ...]] = {
     "n": ("k",),
     "ranker": ("estimator",),
     "top": ("k",),
+    "data": ("qrels",),
 }
 # Parameters and attributes of classes in model files until format 2; None: no longer stored.
 STORED: dict[str, dict[str, str | None]] = {

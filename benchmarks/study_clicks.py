@@ -233,7 +233,7 @@ def study_off_policy(n_simulations: int = 300) -> None:
                 **{"list_propensity" if chain else "propensity": chance.ravel()},
             )  # fmt: skip
             model = ClickModel("pbm").fit(log) if not chain else None
-            for estimator in ("ips", "snips") if chain else ("item-position", "dr"):
+            for estimator in ("ips", "snips") if chain else ("item_position", "dr"):
                 value = off_policy(log, wanted, "CTR", estimator, baseline=model)  # type: ignore[arg-type]
                 hit = value.low <= truth <= value.high
                 found.setdefault(estimator, []).append(

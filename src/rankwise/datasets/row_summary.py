@@ -64,7 +64,7 @@ class ColumnSummary:
 
 @dataclass(frozen=True, repr=False)
 class RowSummary:
-    """Summary of rows, see :func:`summarise_rows`.
+    """Summary of rows, see :func:`summarize_rows`.
 
     Attributes
     ----------
@@ -129,7 +129,7 @@ class RowSummary:
             raise ValueError(f"state must be a result of RowSummary.to_dict: {error}.") from None
 
 
-def summarise_rows(
+def summarize_rows(
     X: Any,
     qid: ArrayLike | None = None,
     *,
@@ -164,7 +164,7 @@ def summarise_rows(
     --------
     >>> import numpy as np
     >>> X = np.random.default_rng(0).random((500, 2))
-    >>> summary = summarise_rows(X, qid=np.arange(500) // 10)
+    >>> summary = summarize_rows(X, qid=np.arange(500) // 10)
     >>> summary.n_queries, [round(share, 2) for share in summary.columns["0"].shares[:3]]
     (50, [0.1, 0.1, 0.1])
     """

@@ -147,7 +147,7 @@ def test_settled_pairs_are_certain_and_ask_for_nothing(rng):
 @pytest.mark.parametrize("n", [0, -1, 2.5, True, "3"])
 def test_the_number_of_documents_is_checked(rng, n):
     runs, known, _ = case(rng, n_queries=2)
-    with pytest.raises(ValueError, match="n must be a whole number >= 1"):
+    with pytest.raises(ValueError, match="k must be a whole number >= 1"):
         next_judgements(runs, known, k=n)
 
 

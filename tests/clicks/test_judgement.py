@@ -495,7 +495,7 @@ def judged_data():
     X = rng.normal(size=(n, 4)).astype(np.float32)
     y = np.clip(np.round(X[:, 0] + 1), 0, 3).astype(float)
     doc_ids = np.array([f"d{i % 10}" for i in range(n)])
-    return RankingData(X, y, np.arange(n) // 10, doc_ids)
+    return RankingData(X, y, qid=np.arange(n) // 10, doc_ids=doc_ids)
 
 
 def test_clicks_train_a_ranker():

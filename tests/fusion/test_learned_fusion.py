@@ -48,7 +48,7 @@ def judged():
 
 
 def ap(run, qrels):
-    rows = judge(run, qrels)
+    rows = judge(qrels, run)
     preset = {"preset": "trec_eval", "doc_ids": rows.doc_ids, "retrieved": rows.retrieved}
     return evaluate(rows.y, rows.scores, rows.qid, "AP", **preset)["AP"]
 

@@ -386,7 +386,7 @@ def off_policy(
     log: Any,
     run: Annotated[Path, typer.Argument(metavar="RUN", help="TREC run of the other system.")],
     metric: Annotated[str, typer.Option(help="CTR or DCG@k.")] = "CTR",
-    estimator: Annotated[
+    method: Annotated[
         str, typer.Option(help="Estimator: ips, snips, item_position or dr (PBM as baseline).")
     ] = "snips",
     confidence_level: Level = 0.95,
@@ -402,9 +402,9 @@ def off_policy(
     from rankwise.clicks import off_policy as estimate
 
     with waiting("Estimating"):
-        baseline = ClickModel("pbm").fit(log) if estimator == "dr" else None
+        baseline = ClickModel("pbm").fit(log) if method == "dr" else None
         found = estimate(
-            log, run, metric, estimator, baseline=baseline, confidence_level=confidence_level
+            log, run, metric, method, baseline=baseline, confidence_level=confidence_level
         )  # type: ignore[arg-type]
     if json:
         print_json(asdict(found))

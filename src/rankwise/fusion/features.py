@@ -91,12 +91,22 @@ def fusion_table(
     X, grades = feature_matrix(pool, chosen, rank_constant), np.zeros(len(pool))
     names = [f"{feature}({system})" for feature in chosen for system in pool.systems]
     if qrels is None:
-        return RankingData(X, grades, pool.qid, pool.doc_ids, names, name="fusion")
+        return RankingData(
+            X, grades, qid=pool.qid, doc_ids=pool.doc_ids, feature_names=names, name="fusion"
+        )
     grades, judged = check_judged(pool, qrels)
     kept = judged if unjudged == "ignore" else np.isin(pool.qid, np.unique(qrels.qid))
     qid, doc_ids = pool.qid[kept], pool.doc_ids[kept]
     missed = find_missed_documents(qrels, qid, doc_ids)
-    return RankingData(X[kept], grades[kept], qid, doc_ids, names, name="fusion", missed=missed)
+    return RankingData(
+        X[kept],
+        grades[kept],
+        qid=qid,
+        doc_ids=doc_ids,
+        feature_names=names,
+        name="fusion",
+        missed=missed,
+    )
 
 
 def feature_matrix(pool: RunPool, features: Sequence[str], k: float) -> Float64Array:

@@ -47,7 +47,7 @@ from rankwise.rankers.basis_expansion import (
     build_closed_form,
 )
 from rankwise.rankers.rankrls import LSRRank
-from rankwise.runtime.finite import restore_on_error
+from rankwise.runtime.finite import names_its_class, restore_on_error
 from rankwise.runtime.messages import check_choice, check_whole, join_lines
 from rankwise.solvers.least_squares.path_selection import NonNegativePath
 from rankwise.structure.state_rules import Fitted, Names, Rule, require
@@ -127,6 +127,7 @@ class LearnedFusion(JudgedFusion):
         ],
     }
 
+    @names_its_class
     def __init__(
         self,
         estimator: Any = None,
@@ -575,7 +576,7 @@ def _prepare_measure(
     It follows trec_eval's conventions without sorting ids again.
     """
     # With equal scores, documents come by descending id: the reverse of the pool's order.
-    judged = judge(Run(pool.qid, pool.doc_ids, np.zeros(len(pool))), qrels)
+    judged = judge(qrels, Run(pool.qid, pool.doc_ids, np.zeros(len(pool))))
     groups = QueryGroups.from_qid(judged.qid, len(judged))
     number = {query: place for place, query in enumerate(pool.groups.ids.tolist())}
     source = np.full(len(judged), -1, dtype=np.int64)  # -1: no system returned the document

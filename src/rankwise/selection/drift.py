@@ -21,6 +21,7 @@ from rankwise.datasets.row_summary import (
     scores_at_ranks,
 )
 from rankwise.metrics.significance import holm
+from rankwise.runtime.finite import names_its_class
 from rankwise.runtime.frames import wrap_frame
 from rankwise.runtime.messages import join_lines, setting
 from rankwise.typing import ArrayLike, Float64Array, Int64Array
@@ -102,12 +103,13 @@ class DriftReport:
         return join_lines([*lines, *(f"note: {note}" for note in self.notes)])
 
 
+@names_its_class
 def find_drift(
     before: RowSummary,
     X: Any,
     qid: ArrayLike | None = None,
     *,
-    model: Any = None,
+    estimator: Any = None,
     confidence_level: float = 0.95,
     random_state: int = 0,
 ) -> DriftReport:
@@ -123,7 +125,7 @@ def find_drift(
     qid : array-like of shape (n_samples,), optional
         Query of each row; None: every row is drawn for itself, and neither sizes of queries nor
         scores by rank are compared.
-    model : estimator, optional
+    estimator : estimator, optional
         Fitted ranker: its scores are compared too, if the summary has any.
     confidence_level : float in (0, 1)
         Joint level of the tests of all columns.
@@ -174,7 +176,7 @@ def find_drift(
             "summarize_rows."
         )
     names = None if wrap_frame(X) is not None else list(before.columns)
-    columns, scores, groups = sample_columns(X, qid, model, random_state, names)
+    columns, scores, groups = sample_columns(X, qid, estimator, random_state, names)
     _check_columns(before, columns)
     few = [n for n in (before.n_queries, groups.n_queries) if n < FEWEST_QUERIES]
     query_of_row = groups.codes()

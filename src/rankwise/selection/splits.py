@@ -299,14 +299,14 @@ def _describe_data(data: Any) -> str:
         )
     kind = type(data).__name__
     if not isinstance(data, Sequence):
-        return f"{kind}. Combine arrays with their queries: RankingData(X, y, qid)"
+        return f"{kind}. Combine arrays with their queries: RankingData(X, y, qid=qid)"
     inside = ", ".join(type(part).__name__ for part in data[:3])
     if any(isinstance(part, RankingData) for part in data):
         fix = "Name the parts: Fold(train, vali, test), with None for no validation part"
     elif data and all(isinstance(part, Sequence) for part in data):
-        fix = "Make each entry a Fold(train, vali, test) whose parts are RankingData(X, y, qid)"
+        fix = "Make each entry a Fold(train, vali, test) whose parts are RankingData(X, y, qid=qid)"
     else:
-        fix = "Combine arrays with their queries: RankingData(X, y, qid)"
+        fix = "Combine arrays with their queries: RankingData(X, y, qid=qid)"
     return f"a {kind} of {len(data)} ({inside}). {fix}"
 
 

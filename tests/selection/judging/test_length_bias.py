@@ -48,7 +48,7 @@ def test_the_interval_is_that_of_the_ranks(rng):
     human, machine, lengths = case(rng, n_queries=60)
     first = {q: next(iter(documents)) for q, documents in human.items()}
     human = {q: {d: human[q][d]} for q, d in first.items()}
-    [of_rank] = bias_by_rank({"a": {q: {d: 1.0} for q, d in first.items()}}, human, machine)
+    [of_rank] = bias_by_rank(human, machine, {"a": {q: {d: 1.0} for q, d in first.items()}})
     [group] = bias_by_length(human, machine, lengths, n_groups=1).groups
     assert (group.low, group.high) == pytest.approx((of_rank.low, of_rank.high))
 

@@ -70,8 +70,8 @@ class DifferenceBounds:
 
 
 def difference_bounds(
-    systems: Mapping[str, Any],
     qrels: Qrels | Any,
+    systems: Mapping[str, Any],
     measure: str | Measure = "nDCG@10",
     *,
     pairs: Sequence[tuple[str, str]] | None = None,
@@ -86,10 +86,10 @@ def difference_bounds(
 
     Parameters
     ----------
-    systems : mapping of str to run
-        Systems by name, in any form that :func:`rankwise.fusion.as_run` takes.
     qrels : Qrels, path, frame, mapping, RankingData or list of these
         See :func:`rankwise.text.read_judgements`.
+    systems : mapping of str to run
+        Systems by name, in any form that :func:`rankwise.fusion.as_run` takes.
     measure : str or Measure
         Measure of the top of a ranking that takes unjudged documents as not relevant.
     pairs : sequence of pairs of str, optional
@@ -134,13 +134,13 @@ def difference_bounds(
     Examples
     --------
     >>> systems = {"a": {"q": {"d1": 2.0, "d2": 1.0}}, "b": {"q": {"d3": 2.0, "d2": 1.0}}}
-    >>> [bounds] = difference_bounds(systems, {"q": {"d1": 1}}, "P@1")
+    >>> [bounds] = difference_bounds({"q": {"d1": 1}}, systems, "P@1")
     >>> bounds.difference, bounds.low, bounds.high, bounds.is_settled
     (1.0, 0.0, 1.0, False)
     """
     measure = parse(measure, preset)
     check_completable(measure)
-    pool = read_pool(systems, qrels, all_queries=all_queries)
+    pool = read_pool(qrels, systems, all_queries=all_queries)
     if pairs is None:
         return enclose_neighbours([pool], measure)
     return [enclose_difference(pool, measure, *pair) for pair in check_pairs(pairs, pool)]
@@ -161,12 +161,12 @@ def check_completable(measure: Measure) -> None:
         )
 
 
-def read_pool(systems: Mapping[str, Any], qrels: Qrels | Any, *, all_queries: bool) -> JudgedPool:
+def read_pool(qrels: Qrels | Any, systems: Mapping[str, Any], *, all_queries: bool) -> JudgedPool:
     """Pool of two or more systems and judgements; queries without judgements do not count."""
     if not isinstance(systems, Mapping):
         raise TypeError(
             f"systems must map names to runs, got {type(systems).__name__}. Pass for example "
-            "{'new': run, 'old': other_run}."
+            "{'new': run, 'old': other_run}, after the judgements."
         )
     runs, qrels = {str(name): as_run(run) for name, run in systems.items()}, read_judgements(qrels)
     if len(runs) < 2:
@@ -177,7 +177,7 @@ def read_pool(systems: Mapping[str, Any], qrels: Qrels | Any, *, all_queries: bo
     if not len(qrels):
         raise ValueError("the runs and the judgements have no query in common.")
     return pool_runs(
-        {name: judge(run, qrels, all_queries=True) for name, run in runs.items()}, qrels
+        {name: judge(qrels, run, all_queries=True) for name, run in runs.items()}, qrels
     )
 
 
@@ -259,8 +259,8 @@ class NextJudgement(NamedTuple):
 
 
 def next_judgements(
-    systems: Mapping[str, Any],
     qrels: Qrels | Any,
+    systems: Mapping[str, Any],
     measure: str | Measure = "nDCG@10",
     *,
     k: int = 20,
@@ -272,10 +272,10 @@ def next_judgements(
 
     Parameters
     ----------
-    systems : mapping of str to run
-        Systems by name, in any form that :func:`rankwise.fusion.as_run` takes.
     qrels : Qrels, path, frame, mapping, RankingData or list of these
         Judgements so far. Queries without any are left out: judge a document of each first.
+    systems : mapping of str to run
+        Systems by name, in any form that :func:`rankwise.fusion.as_run` takes.
     measure : str or Measure
         See :func:`difference_bounds`.
     k : int >= 1
@@ -315,13 +315,13 @@ def next_judgements(
     >>> systems = {"a": {"q": {"d1": 3.0, "d2": 2.0, "d3": 1.0}},
     ...            "b": {"q": {"d4": 3.0, "d2": 2.0, "d1": 1.0}}}
     >>> [(next.doc_id, round(next.gain, 2)) for next in
-    ...  next_judgements(systems, {"q": {"d1": 1, "d3": 0}}, "DCG@3")]
+    ...  next_judgements({"q": {"d1": 1, "d3": 0}}, systems, "DCG@3")]
     [('d4', 1.0)]
     """
     check_whole("k", k, 1)
     measure = parse(measure, preset)
     check_completable(measure)
-    pool = read_pool(systems, qrels, all_queries=all_queries)
+    pool = read_pool(qrels, systems, all_queries=all_queries)
     if pairs is None:
         pairs = [
             (b.first, b.second) for b in enclose_neighbours([pool], measure) if not b.is_settled

@@ -82,9 +82,9 @@ class MachineJudged:
 
 
 def evaluate_with_judge(
-    systems: Mapping[str, Run | Any],
     human: Qrels | Any,
     machine: Qrels | Any,
+    systems: Mapping[str, Run | Any],
     measures: str | Measure | Sequence[str | Measure] = DEFAULT_MEASURE,
     *,
     preset: str | None = None,
@@ -92,19 +92,19 @@ def evaluate_with_judge(
 ) -> MachineJudged:
     """Evaluate systems by few human and many machine judgements.
 
-    ``evaluate(run, human, measures, judge=machine)`` does so for one run.
+    ``evaluate(human, run, measures, judge=machine)`` does so for one run.
 
     The intervals hold whatever the errors of the machine are, if the queries with human
     judgements are a random sample of all.
 
     Parameters
     ----------
-    systems : mapping of str to run
-        Systems by name, in any form that :func:`rankwise.fusion.as_run` takes.
     human : Qrels, path, frame, mapping, RankingData or list of these
         Human judgements of some queries; see :func:`rankwise.text.read_judgements`.
     machine : Qrels, path, frame, mapping, RankingData or list of these
         Judgements of a machine on the same and on further queries.
+    systems : mapping of str to run
+        Systems by name, in any form that :func:`rankwise.fusion.as_run` takes.
     measures : str, Measure or sequence of them
         Measures for which every query counts, such as P@3 and nDCG(empty=0)@10.
     preset : str, optional
@@ -137,14 +137,14 @@ def evaluate_with_judge(
     ...            for q, grades in truth.items()}
     >>> human = {q: truth[q] for q in list(truth)[:40]}
     >>> run = {q: {d: rng.random() for d in grades} for q, grades in truth.items()}
-    >>> found = evaluate_with_judge({"a": run}, human, machine, "P@3").means["P@3"]["a"]
+    >>> found = evaluate_with_judge(human, machine, {"a": run}, "P@3").means["P@3"]["a"]
     >>> round(found.machine_mean, 2), round(found.bias, 2), round(found.mean, 2)
     (0.5, 0.1, 0.35)
     """
     if not isinstance(systems, Mapping) or not systems:
         raise TypeError(
             f"systems must map names to runs, got {type(systems).__name__}. Pass for example "
-            "{'new': run, 'old': other_run}."
+            "{'new': run, 'old': other_run}, after the judgements."
         )
     runs = {str(name): as_run(run) for name, run in systems.items()}
     values, _, n_left_out = values_by_both_judges(
@@ -188,9 +188,9 @@ class RankBias:
 
 
 def bias_by_rank(
-    systems: Mapping[str, Run | Any],
     human: Qrels | Any,
     machine: Qrels | Any,
+    systems: Mapping[str, Run | Any],
     *,
     k: int = 10,
     rel: float = 1,
@@ -202,10 +202,10 @@ def bias_by_rank(
 
     Parameters
     ----------
-    systems : mapping of str to run
-        Systems by name, in any form that :func:`rankwise.fusion.as_run` takes.
     human, machine : Qrels, path, frame, mapping, RankingData or list of these
         See :func:`rankwise.text.read_judgements`.
+    systems : mapping of str to run
+        Systems by name, in any form that :func:`rankwise.fusion.as_run` takes.
     k : int >= 1
         Number of ranks.
     rel : float
@@ -228,7 +228,7 @@ def bias_by_rank(
     >>> systems = {"a": {q: {"d1": 2.0, "d2": 1.0} for q in "pqr"}}
     >>> human = {"p": {"d1": 1, "d2": 0}, "q": {"d1": 0, "d2": 1}, "r": {"d1": 0, "d2": 0}}
     >>> machine = {q: {"d1": 1, "d2": 0} for q in "pqr"}
-    >>> [(found.rank, round(found.bias, 2)) for found in bias_by_rank(systems, human, machine)]
+    >>> [(found.rank, round(found.bias, 2)) for found in bias_by_rank(human, machine, systems)]
     [(1, 0.67), (2, -0.33)]
     """
     check_whole("k", k, 1)
@@ -255,7 +255,7 @@ def _rank_pairs(
     run: Run, human: Qrels, machine: Qrels, rel: float
 ) -> tuple[np.ndarray[Any, Any], Int64Array, Float64Array, Float64Array]:
     """Query, rank and both verdicts of the retrieved documents that both judged."""
-    rows = judge(run, human)
+    rows = judge(human, run)
     found = rows.retrieved
     qid = rows.qid[found]
     starts = np.flatnonzero(np.append(True, qid[1:] != qid[:-1])[: len(qid)])

@@ -157,7 +157,7 @@ def save(
     path : path-like
         File to write. It is replaced atomically: a reader sees the old file or the new one.
     rows : RowSummary, optional
-        Summary of the training rows, of :func:`rankwise.datasets.summarise_rows`, to compare later
+        Summary of the training rows, of :func:`rankwise.datasets.summarize_rows`, to compare later
         rows with: see :func:`rankwise.selection.find_drift`. ``describe`` returns it as "rows".
 
     Returns
@@ -287,7 +287,7 @@ def load_bytes(
             has_other_names = _use_modules(schema)
             if header["format"] < FORMAT:
                 renamed = [rename_stored(entry) for entry in dicts_of(schema)]
-                has_other_names |= any(renamed)
+                has_other_names |= any(renamed)  # noqa: C419
             estimator = read_plain(archive, schema)
         if estimator is None:  # the file holds entries that only skops reads
             current = replace_schema(data, schema) if has_other_names else data

@@ -112,7 +112,7 @@ RANKERS: dict[str, Row] = {
         "Random hidden nodes, squared loss of score differences, two ridges (ELMRank)",
         "pairwise closed-form random-nodes path validation",
         paper="chen2014",
-        params={"lam": "val", "C": "val", "random_state": 0},
+        params={"lam": "val", "alpha": "val", "random_state": 0},
     ),
     "rankrls": Row(
         "rankers.rankrls:RankRLS",
@@ -140,7 +140,7 @@ RANKERS: dict[str, Row] = {
         "Magnitude-preserving ranking with squared loss (MPRank)",
         "pairwise closed-form kernel path validation",
         paper="cortes2007",
-        params={"C": "val"},
+        params={"lam": "val"},
     ),
     "svrank": Row(
         "rankers.svrank:SVRank",

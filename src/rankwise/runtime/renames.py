@@ -10,17 +10,32 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+import numpy as np
+
 # Parameters, options of commands (with underscores) and fields of results: the new names, of which
 # a call is told the first that it takes.
 PARAMETERS: dict[str, tuple[str, ...]] = {
+    "C": ("alpha", "lam"),
     "estimator": ("method",),
+    "eta": ("learning_rate",),
+    "max_steps": ("max_iter",),
     "model": ("estimator",),
+    "n_landmarks": ("n_components",),
     "ranker": ("estimator",),
 }
 # Parameters and attributes of classes in model files until format 2; None: no longer stored.
-STORED: dict[str, dict[str, str | None]] = {}
+STORED: dict[str, dict[str, str | None]] = {
+    "CompressedSensing": {"max_steps": "max_iter"},
+    "Nystroem": {"n_landmarks": "n_components"},
+    "WidrowHoff": {"eta": "learning_rate"},
+}
+# Penalties of classes in model files until format 2 that are the reciprocals of today's.
+RECIPROCALS: dict[str, dict[str, str]] = {
+    "ELMRank": {"C": "alpha", "C_": "alpha_"},
+    "MPRank": {"C": "lam", "C_": "lam_"},
+}
 # Words that option strings have changed to.
-VALUES: dict[str, str] = {}
+VALUES: dict[str, str] = {"grid": "cv"}
 
 
 def find_new_name(old: str, known: Iterable[str]) -> str | None:
@@ -45,3 +60,28 @@ def rename_stored(entry: dict[str, Any]) -> bool:
         kinds["content"] = kinds["content"][: len(kept)]  # all keys are strings
     state["content"] = kept
     return True
+
+
+def say_new_name(old: str, known: Iterable[str]) -> str:
+    """Sentence about the name among ``known`` that replaced ``old``; empty if there is none."""
+    new = find_new_name(old, known)
+    return f"{old} is now {new}{' = 1/C' * (old == 'C')}." if new else ""
+
+
+def convert_stored(stored: Any) -> None:
+    """Give an object of a model file until format 2 the values that its attributes have today."""
+    values: dict[str, Any] = vars(stored)
+    for old, new in RECIPROCALS.get(type(stored).__name__, {}).items():
+        for table in (values, *[value for value in values.values() if isinstance(value, dict)]):
+            if old in table:
+                value = table.pop(old)
+                table[new] = value if isinstance(value, str) else _invert(value)
+    if isinstance(values.get("gamma"), str) and values["gamma"] == "grid":
+        ways = [values.get(name) for name in ("C", "alpha", "lam")]
+        values["gamma"] = next((way for way in ways if isinstance(way, str)), VALUES["grid"])
+
+
+def _invert(value: Any) -> Any:
+    with np.errstate(divide="ignore"):
+        inverse = 1.0 / np.asarray(value, dtype=np.float64)
+    return float(inverse) if np.ndim(value) == 0 else inverse

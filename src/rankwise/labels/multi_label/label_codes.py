@@ -221,7 +221,7 @@ class CompressedSensing(LabelSpace):
         divided by the square root of M.
     decoder : {"cosamp", "omp"}, default="cosamp"
         Decoder: CoSaMP or orthogonal matching pursuit.
-    max_steps : int >= 1, default=10
+    max_iter : int >= 1, default=10
         Largest number of steps of CoSaMP.
     alpha : float >= 0, default=0.01
         As in :class:`BinaryRelevance`.
@@ -287,7 +287,7 @@ class CompressedSensing(LabelSpace):
         "random_state": ["random_state"],
         "rows": [StrOptions({"hadamard", "gaussian"})],
         "decoder": [StrOptions({"cosamp", "omp"})],
-        "max_steps": [minimum(1)],
+        "max_iter": [minimum(1)],
     }
 
     def __init__(
@@ -298,7 +298,7 @@ class CompressedSensing(LabelSpace):
         random_state: int | np.random.RandomState | None = None,
         rows: Literal["hadamard", "gaussian"] = "hadamard",
         decoder: Literal["cosamp", "omp"] = "cosamp",
-        max_steps: int = 10,
+        max_iter: int = 10,
         alpha: float = 0.01,
         estimator: Any = None,
     ) -> None:
@@ -307,7 +307,7 @@ class CompressedSensing(LabelSpace):
         self.random_state = random_state
         self.rows = rows
         self.decoder = decoder
-        self.max_steps = max_steps
+        self.max_iter = max_iter
         self.alpha = alpha
         self.estimator = estimator
 
@@ -336,7 +336,7 @@ class CompressedSensing(LabelSpace):
 
     def _decode(self, codes: Float64Array) -> Float64Array:
         if self.decoder == "cosamp":
-            return cosamp(self.components_, codes, self.sparsity_, self.max_steps)
+            return cosamp(self.components_, codes, self.sparsity_, self.max_iter)
         return matching_pursuit(self.components_, codes, self.sparsity_)
 
 

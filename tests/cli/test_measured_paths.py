@@ -25,7 +25,7 @@ def test_files_of_runs(rankwise, tmp_path, preset):
     options = ["--measures", ",".join(MEASURES), "--per-query", "--json"]
     options += [] if preset is None else ["--preset", preset]
     outcome = rankwise("evaluate", str(tmp_path / "a.run"), str(tmp_path / "a.qrels"), *options)
-    expected = evaluate(run, qrels, MEASURES, preset=preset)
+    expected = evaluate(qrels, run, MEASURES, preset=preset)
     for spec in MEASURES:
         np.testing.assert_equal(told_values(outcome, spec), by_query(expected, spec))
 

@@ -452,7 +452,7 @@ def test_grades_lie_in_their_intervals(method, level):
         session=[1, 1, 2, 2, 3, 3, 4, 4],
     )  # fmt: skip
     for shrinkage in (0.0, "fit"):
-        judged = judgements(log, method, shrinkage=shrinkage, level=level)
+        judged = judgements(log, method, shrinkage=shrinkage, confidence_level=level)
         assert (judged.low <= judged.grade).all()
         assert (judged.grade <= judged.high).all()
 

@@ -260,7 +260,7 @@ def test_rankers_that_may_be_as_good_as_the_best_are_listed_with_their_intervals
     assert said in str(board).splitlines()
     assert near["diff_low"] < 0 < near["diff_high"]
     for correction in ("holm", "benjamini-hochberg", "bonferroni"):
-        settings = Settings("made", "AP", correction=correction, confidence=0.9)
+        settings = Settings("made", "AP", correction=correction, confidence_level=0.9)
         other = Leaderboard(
             board.specs, board.descriptions, board.fold_infos, board.cells, settings
         )

@@ -76,7 +76,7 @@ def test_all_systems_miss_them(data):
         "run": run,
         "model": FrozenEstimator(Column(0).fit(data.X, data.y, qid=data.qid)),
     }
-    board = evaluate_systems(systems, data, measures=["AP"])
+    board = evaluate_systems(data, systems, measures=["AP"])
     values = board.per_query("AP")
     assert all(of.tolist() == [0.25, 0.0] for of in values.values())
     assert board.recall == 0.25

@@ -160,7 +160,7 @@ def test_letor_rotation_is_that_of_letor():
         assert fold.train.groups.ids.tolist() == parts[a] + parts[b] + parts[c]
         assert fold.vali.groups.ids.tolist() == parts[vali]
         assert fold.test.groups.ids.tolist() == parts[test]
-    with pytest.raises(ValueError, match="k must be >= 3"):
+    with pytest.raises(ValueError, match="n_splits must be >= 3"):
         letor_folds(data, 2)
 
 

@@ -59,7 +59,7 @@ class OffPolicyEstimate:
     logged_value : float
         Value of the ranking that made the log.
     metric, method : str
-    level : float
+    confidence_level : float
     notes : list of str
     """
 
@@ -72,13 +72,13 @@ class OffPolicyEstimate:
     logged_value: float
     metric: str
     method: str
-    level: float
+    confidence_level: float
     notes: list[str] = field(default_factory=list)
 
     def __str__(self) -> str:
         lines = [
-            f"{self.metric} by {self.method}: {self.value:.5f}, {self.level:.0%} interval "
-            f"{self.low:.5f} to {self.high:.5f} (logged: {self.logged_value:.5f})",
+            f"{self.metric} by {self.method}: {self.value:.5f}, {self.confidence_level:.0%} "
+            f"interval {self.low:.5f} to {self.high:.5f} (logged: {self.logged_value:.5f})",
             f"{self.n_lists} lists, effective size {self.effective_size:.0f}, largest weight "
             f"{self.largest_weight:.1f}",
         ]
@@ -93,7 +93,7 @@ def off_policy(
     method: Literal["ips", "snips", "dr", "item-position"] = "snips",
     *,
     baseline: ClickModel | tuple[Any, Any] | None = None,
-    level: float = 0.95,
+    confidence_level: float = 0.95,
     min_effective_size: float = 50.0,
 ) -> OffPolicyEstimate:
     """Estimate a measure of clicks for a ranking that did not make the log.
@@ -126,7 +126,7 @@ def off_policy(
     baseline : ClickModel or (array-like, array-like), optional
         For "dr": a model fitted on other rows (``target`` must then be a run), or the arrays b and
         t by row of the table.
-    level : float in (0, 1)
+    confidence_level : float in (0, 1)
     min_effective_size : float
         Below this effective size, no value is given.
 
@@ -164,7 +164,7 @@ def off_policy(
     >>> found.value, found.logged_value, found.effective_size
     (0.5, 0.25, 200.0)
     """
-    check_level(level)
+    check_level(confidence_level)
     check_choice("method", method, METHODS)
     if isinstance(target, list | tuple):
         is_array = len(target) > 0 and isinstance(target[0], int | float | np.number)
@@ -208,11 +208,11 @@ def off_policy(
     value = float(np.average(term, weights=counts)) / scale
     influence = (term - value * (weight if method == "snips" else 1.0)) / scale
     se, freedom = _clustered_error(log, influence, counts, starts)
-    width = float(stdtrit(freedom, (1 + level) / 2)) * se
+    width = float(stdtrit(freedom, (1 + confidence_level) / 2)) * se
     return OffPolicyEstimate(
         value, value - width, value + width, size,
         float((weight[gain > 0] if by_item else weight).max()), len(starts),
-        float(np.average(reward, weights=counts)), metric, method, level,
+        float(np.average(reward, weights=counts)), metric, method, confidence_level,
         _notes(log, weight, gain, by_item),
     )  # fmt: skip
 

@@ -16,17 +16,27 @@ import numpy as np
 # a call is told the first that it takes.
 PARAMETERS: dict[str, tuple[str, ...]] = {
     "C": ("alpha", "lam"),
+    "confidence": ("confidence_level",),
+    "cutoff": ("k",),
+    "data": ("qrels",),
     "estimator": ("method",),
     "eta": ("learning_rate",),
+    "k": ("rank_constant", "n_splits"),
+    "level": ("confidence_level",),
     "max_steps": ("max_iter",),
     "model": ("estimator",),
+    "n": ("k",),
     "n_landmarks": ("n_components",),
     "ranker": ("estimator",),
+    "top": ("k",),
 }
 # Parameters and attributes of classes in model files until format 2; None: no longer stored.
 STORED: dict[str, dict[str, str | None]] = {
     "CompressedSensing": {"max_steps": "max_iter"},
+    "LambdaRank": {"cutoff": "k"},
+    "LearnedFusion": {"k": "rank_constant"},
     "Nystroem": {"n_landmarks": "n_components"},
+    "ReciprocalRankBlend": {"k": "rank_constant"},
     "WidrowHoff": {"eta": "learning_rate"},
 }
 # Penalties of classes in model files until format 2 that are the reciprocals of today's.

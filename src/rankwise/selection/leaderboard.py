@@ -32,6 +32,7 @@ from rankwise.runtime.messages import (
     escape_table,
     join_lines,
 )
+from rankwise.runtime.renames import find_new_name
 from rankwise.selection.cells.result_store import (
     DONE,
     FAILED,
@@ -283,7 +284,7 @@ class Leaderboard:
             try:
                 self._detectable[name] = detectable_difference(
                     {ranker: values[ranker] for ranker in self.rankers if self._complete[ranker]},
-                    level=self.settings.confidence,
+                    confidence_level=self.settings.confidence_level,
                     random_state=self.settings.random_state,
                     strata=self.fold_of_query,
                 )
@@ -487,7 +488,7 @@ class Leaderboard:
                 greater_is_better=self.greater_is_better(name),
                 test=self.settings.test,
                 correction=self.settings.correction,
-                confidence=self.settings.confidence,
+                confidence_level=self.settings.confidence_level,
                 random_state=self.settings.random_state,
                 baseline=baseline,
                 bounds=self._bounds(name),
@@ -547,7 +548,8 @@ def _median(values: list[Any]) -> float | None:
 
 def _select_fields(cls: type, state: Mapping[str, Any]) -> dict[str, Any]:
     names = {f.name for f in fields(cls)}
-    return {name: value for name, value in state.items() if name in names}
+    known = {find_new_name(name, names - state.keys()) or name: v for name, v in state.items()}
+    return {name: value for name, value in known.items() if name in names}
 
 
 _ADJUSTED = "adjusted"
@@ -803,13 +805,13 @@ def _list_to_baseline(board: Leaderboard, row: dict[str, Any], form: str, digits
 
 def _caption(board: Leaderboard, form: str, rows: list[dict[str, Any]]) -> str:
     settings = board.settings
-    level = f"{100 * settings.confidence:g}" + (r"\,\%" if form == "latex" else " %")
+    level = f"{100 * settings.confidence_level:g}" + (r"\,\%" if form == "latex" else " %")
     counted = escape_table(queries_that_count(board), form)
     said = [f"Means over {len(board.qids)} {settings.unit}{counted}"]
     if any(found["separable"] for row in rows for found in row["measures"].values()):
         said.append(
             f"{_WORSE[form].strip()}: significantly worse than the best of the column "
-            f"({how_tested(settings)}, p < {1 - settings.confidence:g})"
+            f"({how_tested(settings)}, p < {1 - settings.confidence_level:g})"
         )
     if has_rank_intervals(rows):
         said.append(

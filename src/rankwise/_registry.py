@@ -78,7 +78,7 @@ _LANDMARKS = {"approximation": "nystroem", "n_landmarks": 1000, "random_state": 
 _NETWORK: dict[str, Any] = {
     "extra": "neural",
     "params": {"n_epochs": 100, "early_stopping_rounds": 10, "random_state": 0},
-    "space": {"learning_rate_init": [0.003, 0.01], "alpha": [1e-4, 1e-2]},
+    "space": {"learning_rate_init": [0.003, 0.01], "lam": [1e-4, 1e-2]},
 }
 
 RANKERS: dict[str, Row] = {

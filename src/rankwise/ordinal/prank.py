@@ -272,7 +272,8 @@ class WidrowHoff(OnlineRanker):
         self, features: Matrix, codes: Int64Array, coins: NDArray[np.bool_]
     ) -> NDArray[np.int32]:
         known = self.hypotheses_
-        state = (float(self.learning_rate), known.weights[:, 0], known.thresholds[0], known.tallies[0])
+        rate = float(self.learning_rate)
+        state = (rate, known.weights[:, 0], known.thresholds[0], known.tallies[0])
         if is_sparse(features):
             lms_csr(features.data, features.indices, features.indptr, codes, *state)
         else:

@@ -431,13 +431,13 @@ class ELMRank(BasisExpansionRanker):
     n_nodes : int, default=100
         Number of hidden nodes, >= 1.
     lam : float, list of floats, "cv" or "val", default=0.01
-        Penalty beside a MEAN, lam >= 0: factor of the squared norm of the output weights; the mean
-        over ordered pairs has factor 1. With 0 and ``alpha=0`` the minimum-norm solution is used.
-        "cv" and "val" search 1e-5, 1e-4, ..., 10.
+        Penalty added to the MEAN over ordered pairs, lam >= 0: factor of the squared norm of the
+        output weights. With 0 and ``alpha=0`` the minimum-norm solution is used. "cv" and "val"
+        search 1e-5, 1e-4, ..., 10.
     alpha : float, list of floats, "cv" or "val", default=0.0
-        Penalty beside a SUM, alpha >= 0: factor of the squared norm of the output weights; the
-        squared residuals of the system ``A b = B`` have factor 1. 0 solves the system directly,
-        equation (7) of [1]. "cv" and "val" search 2^-1, 2^-2, ..., 2^-25, written 1/C in [1].
+        Penalty added to the SUM of the squared residuals of ``A b = B``, alpha >= 0: factor of the
+        squared norm of the output weights. 0 solves the system directly, equation (7) of [1]. "cv"
+        and "val" search 2^-1, 2^-2, ..., 2^-25, written 1/C in [1].
     activation : {"sigmoid", "gaussian", "linear", "tanh", "relu", "sine", "hardlimit"}
         Activation of the nodes, default "sigmoid".
     weight_law : {"uniform", "normal"}, default="uniform"

@@ -62,10 +62,10 @@ class RankRLS(PartialFit, BasisExpansionRanker):
         "lpo" and "val", as for the penalty. "scale" and "auto" are defined as in scikit-learn.
         Kernels without gamma ignore it and warn.
     alpha : float, list of floats, "cv", "loqo", "lpo" or "val", default=1.0
-        Penalty, alpha > 0: factor of the squared norm of the scores; the SUM over pairs (each pair
-        once) has factor 1. A grid is searched on ``X_val`` if it is given, otherwise with ``cv``
-        folds of queries. "cv", "loqo" (exact leave-one-query-out), "lpo" (exact leave-pair-out) and
-        "val" search 2^30, 2^28, ..., 2^-20.
+        Penalty added to the SUM over pairs (each pair once), alpha > 0: factor of the squared norm
+        of the scores. A grid is searched on ``X_val`` if it is given, otherwise with ``cv`` folds
+        of queries. "cv", "loqo" (exact leave-one-query-out), "lpo" (exact leave-pair-out) and "val"
+        search 2^30, 2^28, ..., 2^-20.
     kernel_params : dict, optional
         Further kernel parameters: "degree" and "coef0" of the polynomial (and sigmoid) kernel,
         "delta" of the perceptron and stump kernels, or keyword arguments of a callable.
@@ -210,8 +210,9 @@ class MPRank(PartialFit, BasisExpansionRanker):
 
     Minimises ``(1/S) sum_q c_q sum_{i,j in q} w_i w_j ((y_i - y_j) - (f_i - f_j))^2
     + lam |f|_K^2``: a mean over ordered pairs, where ``|f|_K`` is the norm in the space of the
-    kernel. c_q is 1, 1 / W_q or 1 / W_q^2 (``query_weight``), W_q is the sum of the query's weights, and
-    ``S = sum_q c_q W_q^2``: m^2 for one query of m rows. The model equals that of LSRRank.
+    kernel. c_q is 1, 1 / W_q or 1 / W_q^2 (``query_weight``), W_q is the sum of the query's
+    weights, and ``S = sum_q c_q W_q^2``: m^2 for one query of m rows. The model equals that of
+    LSRRank.
 
     Parameters
     ----------
@@ -228,11 +229,11 @@ class MPRank(PartialFit, BasisExpansionRanker):
         "lpo" and "val", as for the penalty. "scale" and "auto" are defined as in scikit-learn.
         Kernels without gamma ignore it and warn.
     lam : float, list of floats, "cv", "loqo", "lpo" or "val", default=1.0
-        Penalty beside a MEAN, lam >= 0: factor of the squared norm of the scores; the mean over
-        ordered pairs has factor 1. [1] multiplies that mean by ``C = 1/lam`` instead. A grid is
-        searched on ``X_val`` if it is given, otherwise with ``cv`` folds of queries. "cv", "loqo"
-        (exact leave-one-query-out), "lpo" (exact leave-pair-out) and "val" search 10^2, 10^1.5,
-        ..., 10^-8.
+        Penalty added to the MEAN over ordered pairs, lam >= 0: factor of the squared norm of the
+        scores. [1] multiplies that mean by ``C = 1/lam`` instead. A grid is searched on ``X_val``
+        if it is given, otherwise with ``cv`` folds of queries. "cv", "loqo" (exact
+        leave-one-query-out), "lpo" (exact leave-pair-out) and "val" search 10^2, 10^1.5, ...,
+        10^-8.
     kernel_params : dict, optional
         Further kernel parameters: "degree" and "coef0" of the polynomial (and sigmoid) kernel,
         "delta" of the perceptron and stump kernels, or keyword arguments of a callable.
@@ -484,10 +485,10 @@ class LSRRank(PartialFit, BasisExpansionRanker):
         "lpo" and "val", as for the penalty. "scale" and "auto" are defined as in scikit-learn.
         Kernels without gamma ignore it and warn.
     lam : float, list of floats, "cv", "loqo", "lpo" or "val", default=1.0
-        Penalty, lam > 0: factor of the squared norm of the scores; the MEAN over ordered pairs of a
-        query has factor 1. A grid is searched on ``X_val`` if it is given, otherwise with ``cv``
-        folds of queries. "cv", "loqo" (exact leave-one-query-out), "lpo" (exact leave-pair-out) and
-        "val" search 10^2, 10^1.5, ..., 10^-8.
+        Penalty added to the MEAN over ordered pairs, lam > 0: factor of the squared norm of the
+        scores. A grid is searched on ``X_val`` if it is given, otherwise with ``cv`` folds of
+        queries. "cv", "loqo" (exact leave-one-query-out), "lpo" (exact leave-pair-out) and "val"
+        search 10^2, 10^1.5, ..., 10^-8.
     kernel_params : dict, optional
         Further kernel parameters: "degree" and "coef0" of the polynomial (and sigmoid) kernel,
         "delta" of the perceptron and stump kernels, or keyword arguments of a callable.
@@ -624,9 +625,9 @@ class CLSRRank(BasisExpansionRanker):
         "val", as for the penalty. "scale" and "auto" are defined as in scikit-learn. Kernels
         without gamma ignore it and warn.
     lam : float, list of floats, "cv", "loqo" or "val", default=1.0
-        Penalty, lam > 0: factor of ``m |a|^2``; the MEAN over ordered pairs of a query has factor
-        1. A grid is searched on ``X_val`` if it is given, otherwise with ``cv`` folds of queries.
-        "cv", "loqo" (exact leave-one-query-out) and "val" search 10^2, 10^1.5, ..., 10^-8.
+        Penalty added to the MEAN over ordered pairs, lam > 0: factor of ``m |a|^2``. A grid is
+        searched on ``X_val`` if it is given, otherwise with ``cv`` folds of queries. "cv", "loqo"
+        (exact leave-one-query-out) and "val" search 10^2, 10^1.5, ..., 10^-8.
     kernel_params : dict, optional
         Further kernel parameters: "degree" and "coef0" of the polynomial (and sigmoid) kernel,
         "delta" of the perceptron and stump kernels, or keyword arguments of a callable.

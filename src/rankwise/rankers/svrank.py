@@ -71,9 +71,9 @@ class SVRank(BasisExpansionRanker):
         the penalty. "scale" and "auto" are defined as in scikit-learn. Kernels without gamma ignore
         it and warn.
     lam : float, list of floats, "cv" or "val", default=1.0
-        Penalty, lam > 0: factor of the squared norm of the scores; the MEAN over ordered pairs of a
-        query has factor 1. A grid is searched on ``X_val`` if it is given, otherwise with ``cv``
-        folds of queries. "cv" and "val" search 10, 10^0.5, ..., 10^-6.
+        Penalty added to the MEAN over ordered pairs, lam > 0: factor of the squared norm of the
+        scores. A grid is searched on ``X_val`` if it is given, otherwise with ``cv`` folds of
+        queries. "cv" and "val" search 10, 10^0.5, ..., 10^-6.
     epsilon : float >= 0, default=0.0
         Differences of residuals up to ``epsilon`` (in units of y) have no loss. If most rows share
         one grade, use about half the distance between grades. With 0, nearly equal scores would

@@ -16,6 +16,7 @@ import numpy as np
 # a call is told the first that it takes.
 PARAMETERS: dict[str, tuple[str, ...]] = {
     "C": ("alpha", "lam"),
+    "alpha": ("lam",),
     "confidence": ("confidence_level",),
     "cutoff": ("k",),
     "data": ("qrels",),
@@ -32,10 +33,14 @@ PARAMETERS: dict[str, tuple[str, ...]] = {
 }
 # Parameters and attributes of classes in model files until format 2; None: no longer stored.
 STORED: dict[str, dict[str, str | None]] = {
+    "BoltzRank": {"alpha": "lam"},
     "CompressedSensing": {"max_steps": "max_iter"},
-    "LambdaRank": {"cutoff": "k"},
+    "LambdaRank": {"alpha": "lam", "cutoff": "k"},
     "LearnedFusion": {"k": "rank_constant"},
+    "ListMLE": {"alpha": "lam"},
+    "ListNet": {"alpha": "lam"},
     "Nystroem": {"n_landmarks": "n_components"},
+    "RankNet": {"alpha": "lam"},
     "ReciprocalRankBlend": {"k": "rank_constant"},
     "WidrowHoff": {"eta": "learning_rate"},
 }

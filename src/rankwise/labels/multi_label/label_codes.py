@@ -26,8 +26,8 @@ class BinaryRelevance(LabelSpace):
     Parameters
     ----------
     alpha : float >= 0, default=0.01
-        L2 penalty: factor of the squared norm of the coefficients, including the constants. Not
-        used if ``estimator`` is given.
+        Penalty added to the SUM of squared errors: factor of the squared norm of the coefficients,
+        including the constants. Not used if ``estimator`` is given.
     estimator : regressor, classifier or None, default=None
         Any scikit-learn regressor or classifier. It is fitted once on all labels if it supports
         multiple outputs, and is cloned for each label otherwise. None: ridge regression with one
@@ -118,7 +118,7 @@ class PartialBinaryRelevance(LabelSpace):
         "zero": same as "absent". "mean": share of the training rows with the label; the shares of
         the drawn labels are also subtracted before the regression.
     alpha : float >= 0, default=0.01
-        As in :class:`BinaryRelevance`.
+        Penalty added to the SUM of squared errors, as in :class:`BinaryRelevance`.
     estimator : regressor, classifier or None, default=None
         As in :class:`BinaryRelevance`. A classifier needs ``reference="absent"``.
     random_state : int, RandomState or None, default=None
@@ -224,7 +224,7 @@ class CompressedSensing(LabelSpace):
     max_iter : int >= 1, default=10
         Largest number of steps of CoSaMP.
     alpha : float >= 0, default=0.01
-        As in :class:`BinaryRelevance`.
+        Penalty added to the SUM of squared errors, as in :class:`BinaryRelevance`.
     estimator : regressor or None, default=None
         As in :class:`BinaryRelevance`.
 
@@ -373,7 +373,7 @@ class LinearLabelSpaceTransform(LabelSpace):
         Reference point o. "zero": 0. "mean": the share of the training rows with each label. An
         array: any other point.
     alpha : float >= 0, default=0.01
-        As in :class:`BinaryRelevance`.
+        Penalty added to the SUM of squared errors, as in :class:`BinaryRelevance`.
     estimator : regressor or None, default=None
         As in :class:`BinaryRelevance`.
 

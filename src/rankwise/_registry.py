@@ -78,7 +78,7 @@ _LANDMARKS = {"approximation": "nystroem", "n_landmarks": 1000, "random_state": 
 _NETWORK: dict[str, Any] = {
     "extra": "neural",
     "params": {"n_epochs": 100, "early_stopping_rounds": 10, "random_state": 0},
-    "space": {"learning_rate_init": [0.003, 0.01], "alpha": [1e-4, 1e-2]},
+    "space": {"learning_rate_init": [0.003, 0.01], "lam": [1e-4, 1e-2]},
 }
 
 RANKERS: dict[str, Row] = {
@@ -112,7 +112,7 @@ RANKERS: dict[str, Row] = {
         "Random hidden nodes, squared loss of score differences, two ridges (ELMRank)",
         "pairwise closed-form random-nodes path validation",
         paper="chen2014",
-        params={"lam": "val", "C": "val", "random_state": 0},
+        params={"lam": "val", "alpha": "val", "random_state": 0},
     ),
     "rankrls": Row(
         "rankers.rankrls:RankRLS",
@@ -140,7 +140,7 @@ RANKERS: dict[str, Row] = {
         "Magnitude-preserving ranking with squared loss (MPRank)",
         "pairwise closed-form kernel path validation",
         paper="cortes2007",
-        params={"C": "val"},
+        params={"lam": "val"},
     ),
     "svrank": Row(
         "rankers.svrank:SVRank",

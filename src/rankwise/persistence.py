@@ -50,7 +50,7 @@ from sklearn.base import BaseEstimator
 from rankwise._registry import REGISTRY
 from rankwise._version import __version__
 from rankwise.runtime.files import check_folder, write_file
-from rankwise.runtime.renames import rename_stored
+from rankwise.runtime.renames import convert_stored, rename_stored
 from rankwise.structure.model_check import check_model
 from rankwise.structure.state_rules import StructureError
 
@@ -293,6 +293,10 @@ def load_bytes(
             current = replace_schema(data, schema) if has_other_names else data
             estimator = _read_with_skops(path, current, names)
         if isinstance(estimator, BaseEstimator):
+            if header["format"] < FORMAT:
+                for _, stored in [("", estimator), *_walk(estimator, "")]:
+                    if isinstance(stored, BaseEstimator):
+                        convert_stored(stored)
             check_model(estimator)
     except StructureError as error:
         raise ModelFileError(f"{path}: {error}. {CHANGED}") from error

@@ -15,6 +15,7 @@ import typer
 from rankwise._registry import RANKING, REGISTRY, Entry
 from rankwise.cli._console import UsageError, usage
 from rankwise.runtime.messages import ArgumentError, did_you_mean
+from rankwise.runtime.renames import say_new_name
 
 if TYPE_CHECKING:
     from rankwise.datasets import RankingData
@@ -123,9 +124,10 @@ TuningMetric = Annotated[
 Cv = Annotated[
     str | None,
     typer.Option(
-        metavar="N|letor",
-        help="N: split one table into N folds of queries. letor: rotate five parts of the table, "
-        "or the given files, as LETOR does. Data sets with folds of their own need no --cv.",
+        metavar="N|auto|letor",
+        help="N: split one table into N folds of queries; auto: into 5. letor: rotate five parts "
+        "of the table, or the given files, as LETOR does. Data sets with folds of their own need "
+        "no --cv.",
     ),
 ]
 RandomState = Annotated[int, typer.Option(help="Seed for folds, rankers and permutation tests.")]
@@ -276,7 +278,8 @@ def make_ranker(key: str, settings: Sequence[str] | None, seed: int) -> Any:
         if not equals:
             raise UsageError(f"--set must be NAME=VALUE, got {text!r}.")
         if name not in known:
-            hint = did_you_mean(name, known, f"Parameters: {', '.join(known)}.")
+            hint = say_new_name(name, known)
+            hint = hint or did_you_mean(name, known, f"Parameters: {', '.join(known)}.")
             raise UsageError(f"{key} has no parameter {name!r}. {hint}")
         estimator.set_params(**{name: parameter(value.strip())})
     return estimator

@@ -84,7 +84,7 @@ def lint(
     columns = replace(columns, categories=True)  # as the rankers that take most columns
     loaded, n_folds = load_folds(data, cv, vali_data, test_data, columns, splits=False)
     loaded = ignore_columns(loaded, columns.words, data)
-    if n_folds is not None:
+    if n_folds != "auto":
         loaded = convert_to_folds(loaded, n_folds)
     with waiting("Checking"):
         report = check(loaded)

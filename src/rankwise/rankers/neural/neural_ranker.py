@@ -78,7 +78,7 @@ class NeuralRanker(Ranker):
         "batch_size": [minimum(1)],
         "optimizer": [StrOptions({"adam", "sgd"})],
         "learning_rate_init": [POSITIVE],
-        "alpha": [NOT_NEGATIVE],
+        "lam": [NOT_NEGATIVE],
         "scaling": ["boolean"],
         "measure": [str],
         "early_stopping_rounds": [minimum(1), None],
@@ -99,7 +99,7 @@ class NeuralRanker(Ranker):
         batch_size: int = 16,
         optimizer: str = "adam",
         learning_rate_init: float = 0.01,
-        alpha: float = 1e-4,
+        lam: float = 1e-4,
         scaling: bool = True,
         measure: str = "nDCG@10",
         early_stopping_rounds: int | None = None,
@@ -112,7 +112,7 @@ class NeuralRanker(Ranker):
         self.batch_size = batch_size
         self.optimizer = optimizer
         self.learning_rate_init = learning_rate_init
-        self.alpha = alpha
+        self.lam = lam
         self.scaling = scaling
         self.measure = measure
         self.early_stopping_rounds = early_stopping_rounds
@@ -318,7 +318,7 @@ def outputs(X: Any, weights: Sequence[Any], activation: Callable[[Any], Any]) ->
 class RankNet(NeuralRanker):
     """Network trained on the pairs of each query by logistic loss (RankNet).
 
-    Minimises ``(1/Q) sum_q loss_q + alpha |W|^2 / 2``: a mean of losses over the Q queries (defined
+    Minimises ``(1/Q) sum_q loss_q + lam |W|^2 / 2``: a mean of losses over the Q queries (defined
     in the notes) plus a penalty on the weights W of all layers. Intercepts are not penalised.
 
     Parameters
@@ -335,9 +335,9 @@ class RankNet(NeuralRanker):
         Optimizer of torch.
     learning_rate_init : float > 0, default=0.01
         Step size of the optimizer, constant over all epochs, as in scikit-learn's ``MLPRegressor``.
-    alpha : float >= 0, default=1e-4
-        L2 penalty: adds ``alpha / 2`` times the sum of the squared weights; intercepts are not
-        penalised.
+    lam : float >= 0, default=1e-4
+        Penalty added to the MEAN of the losses of the queries: ``lam / 2`` times the sum of the
+        squared weights; intercepts are not penalised.
     scaling : bool, default=True
         Whether to scale each feature to mean 0 and variance 1 over the training rows.
     measure : str, default="nDCG@10"
@@ -407,7 +407,7 @@ class RankNet(NeuralRanker):
 class LambdaRank(NeuralRanker):
     """Network trained on pairs weighted by the nDCG change of swapping them (LambdaRank).
 
-    Minimises ``(1/Q) sum_q loss_q + alpha |W|^2 / 2``: a mean of losses over the Q queries (defined
+    Minimises ``(1/Q) sum_q loss_q + lam |W|^2 / 2``: a mean of losses over the Q queries (defined
     in the notes) plus a penalty on the weights W of all layers. Intercepts are not penalised.
 
     Parameters
@@ -424,9 +424,9 @@ class LambdaRank(NeuralRanker):
         Optimizer of torch.
     learning_rate_init : float > 0, default=0.01
         Step size of the optimizer, constant over all epochs, as in scikit-learn's ``MLPRegressor``.
-    alpha : float >= 0, default=1e-4
-        L2 penalty: adds ``alpha / 2`` times the sum of the squared weights; intercepts are not
-        penalised.
+    lam : float >= 0, default=1e-4
+        Penalty added to the MEAN of the losses of the queries: ``lam / 2`` times the sum of the
+        squared weights; intercepts are not penalised.
     scaling : bool, default=True
         Whether to scale each feature to mean 0 and variance 1 over the training rows.
     measure : str, default="nDCG@10"
@@ -512,7 +512,7 @@ class LambdaRank(NeuralRanker):
         batch_size: int = 16,
         optimizer: str = "adam",
         learning_rate_init: float = 0.01,
-        alpha: float = 1e-4,
+        lam: float = 1e-4,
         scaling: bool = True,
         gain: str = "auto",
         discount: str = "log2",
@@ -529,7 +529,7 @@ class LambdaRank(NeuralRanker):
             batch_size=batch_size,
             optimizer=optimizer,
             learning_rate_init=learning_rate_init,
-            alpha=alpha,
+            lam=lam,
             scaling=scaling,
             measure=measure,
             early_stopping_rounds=early_stopping_rounds,
@@ -555,7 +555,7 @@ class LambdaRank(NeuralRanker):
 class ListNet(NeuralRanker):
     """Network trained to reproduce the top-one probabilities of the labels (ListNet).
 
-    Minimises ``(1/Q) sum_q loss_q + alpha |W|^2 / 2``: a mean of losses over the Q queries (defined
+    Minimises ``(1/Q) sum_q loss_q + lam |W|^2 / 2``: a mean of losses over the Q queries (defined
     in the notes) plus a penalty on the weights W of all layers. Intercepts are not penalised.
 
     Parameters
@@ -572,9 +572,9 @@ class ListNet(NeuralRanker):
         Optimizer of torch.
     learning_rate_init : float > 0, default=0.01
         Step size of the optimizer, constant over all epochs, as in scikit-learn's ``MLPRegressor``.
-    alpha : float >= 0, default=1e-4
-        L2 penalty: adds ``alpha / 2`` times the sum of the squared weights; intercepts are not
-        penalised.
+    lam : float >= 0, default=1e-4
+        Penalty added to the MEAN of the losses of the queries: ``lam / 2`` times the sum of the
+        squared weights; intercepts are not penalised.
     scaling : bool, default=True
         Whether to scale each feature to mean 0 and variance 1 over the training rows.
     measure : str, default="nDCG@10"
@@ -643,7 +643,7 @@ class ListNet(NeuralRanker):
 class ListMLE(NeuralRanker):
     """Network trained on the likelihood of each query's order by label (ListMLE).
 
-    Minimises ``(1/Q) sum_q loss_q + alpha |W|^2 / 2``: a mean of losses over the Q queries (defined
+    Minimises ``(1/Q) sum_q loss_q + lam |W|^2 / 2``: a mean of losses over the Q queries (defined
     in the notes) plus a penalty on the weights W of all layers. Intercepts are not penalised.
 
     Parameters
@@ -660,9 +660,9 @@ class ListMLE(NeuralRanker):
         Optimizer of torch.
     learning_rate_init : float > 0, default=0.01
         Step size of the optimizer, constant over all epochs, as in scikit-learn's ``MLPRegressor``.
-    alpha : float >= 0, default=1e-4
-        L2 penalty: adds ``alpha / 2`` times the sum of the squared weights; intercepts are not
-        penalised.
+    lam : float >= 0, default=1e-4
+        Penalty added to the MEAN of the losses of the queries: ``lam / 2`` times the sum of the
+        squared weights; intercepts are not penalised.
     scaling : bool, default=True
         Whether to scale each feature to mean 0 and variance 1 over the training rows.
     measure : str, default="nDCG@10"

@@ -287,7 +287,7 @@ def load_bytes(
             has_other_names = _use_modules(schema)
             if header["format"] < FORMAT:
                 renamed = [rename_stored(entry) for entry in dicts_of(schema)]
-                has_other_names |= any(renamed)  # noqa: C419
+                has_other_names |= any(renamed)
             estimator = read_plain(archive, schema)
         if estimator is None:  # the file holds entries that only skops reads
             current = replace_schema(data, schema) if has_other_names else data

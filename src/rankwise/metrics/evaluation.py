@@ -124,8 +124,9 @@ def evaluate(
         For a run: judgements of a machine, such as a language model, on the queries that people
         judged and on more; the queries of the people must be a random sample of all. The means are
         then prediction-powered estimates, whose intervals (``powered`` of the result) hold whatever
-        the errors of the machine are. Every query must count for the measures, so that each
-        has a human and a machine value; the default is nDCG(empty=0)@10. :func:`rankwise.selection.evaluate_with_judge` also compares systems.
+        the errors of the machine are. Every query must count for the measures, so that each has a
+        human and a machine value; the default is nDCG(empty=0)@10.
+        :func:`rankwise.selection.evaluate_with_judge` also compares systems.
     ignore_identical_ids : bool
         For a run: whether to leave documents with the id of their query out of it, as BEIR does. In
         its sets ArguAna and Quora, queries are documents of the collection.

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils import check_random_state, get_tags
-from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
 
 from rankwise._registry import BY_CLASS_NAME, REGISTRY, find_ranker
@@ -21,7 +20,7 @@ from rankwise.features.query_scaling import QueryScaler
 from rankwise.groups import FitData, QueryGroups
 from rankwise.metrics.default import GRADED, MISRANKING, is_graded
 from rankwise.metrics.measure import Measure
-from rankwise.prediction import check_ranker, fit_with, scores_of
+from rankwise.prediction import check_ranker, fit_clone, scores_of
 from rankwise.row_order import canonical_order
 from rankwise.runtime.finite import FiniteResults
 from rankwise.structure.state_rules import Dictionary, Fitted, Many, Optional, Rule, Word, require
@@ -136,14 +135,17 @@ def fit_members(
     y: Float64Array,
     qid: Any,
     validation: Mapping[str, Any] | None,
+    weight: Float64Array | None = None,
 ) -> dict[str, Any]:
-    """Fitted clones of the members; each receives the metadata that it accepts."""
-    models = {}
-    for name, member in members.items():
-        models[name] = clone(member)
-        offered = {} if qid is None else {"qid": qid, "groups": qid}
-        fit_with(models[name], X, y, offered, validation)
-    return models
+    """Fitted clones of the members; each receives the metadata that it accepts.
+
+    A member that does not accept weights raises TypeError if there are any.
+    """
+    offered = {} if qid is None else {"qid": qid, "groups": qid}
+    return {
+        name: fit_clone(member, X, y, weight, offered, validation, setting=f"estimators: {name!r}")
+        for name, member in members.items()
+    }
 
 
 def member_scores(models: Mapping[str, Any], X: Matrix, qid: Any) -> Float64Array:
@@ -167,8 +169,6 @@ class MembersMixin(FiniteResults, BaseEstimator):
         "scaler_": Optional(Fitted("n_members")),
     }
 
-    # sample_weight is not accepted, because most members do not support it.
-    __metadata_request__fit: ClassVar[dict[str, Any]] = {"qid": True, "sample_weight": UNUSED}
     __metadata_request__predict: ClassVar[dict[str, Any]] = {"qid": True}
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "estimators": [list, tuple],
@@ -260,11 +260,18 @@ class MembersMixin(FiniteResults, BaseEstimator):
     def _scale(self, scores: Float64Array, groups: QueryGroups | None) -> Float64Array:
         return scores if self.scaler_ is None else self.scaler_.transform(scores, qid=groups)
 
+    def _set_scaler(self, scaling: Any, scores: Float64Array, weight: Float64Array | None) -> None:
+        """Set the scaling of scores of members, from weighted training rows."""
+        self.scaler_ = None if scaling is None else QueryScaler(scaling).fit(scores)
+        if self.scaler_ is not None and weight is not None:
+            self.scaler_._learn(scores, weight)
+
     def _check_rows(
         self,
         X: FrameLike,
         y: ArrayLike,
         qid: ArrayLike | QueryGroups | None,
+        sample_weight: ArrayLike | None,
         validation: tuple[FrameLike | None, ArrayLike | None, ArrayLike | None],
     ) -> tuple[FitData, dict[str, Any] | None]:
         """Checked rows, and validation data under the argument names of ``fit``."""
@@ -272,7 +279,9 @@ class MembersMixin(FiniteResults, BaseEstimator):
         check_members(self.estimators, list(super().get_params(deep=False)))
         tags = self.__sklearn_tags__().input_tags
         rules = {"accept_sparse": tags.sparse, "allow_nan": tags.allow_nan}
-        data = check_fit(self, X, y, qid, None, pairs=False, **rules)
+        data = check_fit(self, X, y, qid, sample_weight, pairs=False, **rules)
+        if data.sample_weight is not None and (data.sample_weight == 1).all():
+            data = replace(data, sample_weight=None)  # members need not accept weights
         rows = check_validation(self, data, *validation, **rules)
         if rows is None:
             return data, None
@@ -303,6 +312,7 @@ class HeldOutScores:
     y: Float64Array
     qid: Int64Array  # query numbers; rows of a query have the same number only within one part
     models: list[dict[str, Any]]  # models that computed the scores, one dict for each part
+    weight: Float64Array | None = None  # of the rows
 
     @property
     def groups(self) -> QueryGroups:
@@ -320,12 +330,12 @@ class HeldOutScores:
         kept = np.sort(order[:n_best])
         names = list(self.models[0])
         models = [{names[k]: fold_models[names[k]] for k in kept} for fold_models in self.models]
-        return HeldOutScores(self.scores[:, kept], self.y, self.qid, models)
+        return replace(self, scores=self.scores[:, kept], models=models)
 
 
 def query_numbers(data: FitData) -> Int64Array:
     """Query number of every row, which depends only on the content of the queries."""
-    order, sizes = canonical_order(data.X, data.y, data.groups)
+    order, sizes = canonical_order(data.X, data.y, data.groups, data.sample_weight)
     numbers = np.empty(len(order), dtype=np.int64)
     numbers[order] = np.repeat(np.arange(len(sizes)), sizes)
     return numbers
@@ -373,18 +383,19 @@ def score_held_out(
     validation: Mapping[str, Any] | None,
 ) -> HeldOutScores:
     """Fit the members on each part, and score the rows that are left out."""
-    scores, models = [], []
+    scores, models, weight = [], [], data.sample_weight
     for train, test in splits:
         models.append(
             fit_members(
                 members, data.X[train], data.y[train], numbers[train] if has_qid else None,
-                validation,
+                validation, None if weight is None else weight[train],
             )
         )  # fmt: skip
         ids = numbers[test] if has_qid else None
         scores.append(member_scores(models[-1], data.X[test], ids))
     rows, queries = held_out_rows(splits, numbers)
-    return HeldOutScores(np.concatenate(scores), data.y[rows], queries, models)
+    weight = None if weight is None else weight[rows]
+    return HeldOutScores(np.concatenate(scores), data.y[rows], queries, models, weight)
 
 
 def held_out_rows(

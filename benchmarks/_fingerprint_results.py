@@ -262,7 +262,7 @@ def boards() -> Iterator[tuple[str, Any]]:
         return board.to_table("csv")
 
     rows = letor_rows("ranker")
-    data = RankingData(rows["X"][:, :60], rows["y"].astype(float), rows["qid"])
+    data = RankingData(rows["X"][:, :60], rows["y"].astype(float), qid=rows["qid"])
     rankers = ["ridge", "linear_regression", "rank_svm", "lambdamart", "proportional_odds"]
     wanted: Any = ({}, {"baseline": "ridge", "test": "wilcoxon"}, {"select_by": "AP"})
     for given in wanted:
@@ -321,7 +321,7 @@ def clicks() -> Iterator[tuple[str, Any]]:
         )
 
     rows = small_rows("ranker")
-    data = RankingData(rows["X"], rows["y"].astype(float), rows["qid"])
+    data = RankingData(rows["X"], rows["y"].astype(float), qid=rows["qid"])
     log: Any = None
     for user in ("dbn", "trust", "pbm"):
         by: Any = {"n_sessions": 1500, "n_users": 100, "temperature": 0.5}

@@ -91,8 +91,8 @@ def _false_ranks(rng: Generator, before: int, now: int) -> Outcome:
 
     samples = [(rng.normal(size=(len(qid), 1)), qid) for qid in (
         _queries(rng, before), _queries(rng, now))]  # fmt: skip
-    summary = summarise_rows(*samples[0], model=Sum())
-    notes = find_drift(summary, *samples[1], model=Sum()).notes
+    summary = summarise_rows(*samples[0], estimator=Sum())
+    notes = find_drift(summary, *samples[1], estimator=Sum()).notes
     return Outcome(float(any("mean score at rank" in note for note in notes)))
 
 

@@ -47,7 +47,7 @@ def run(ranker, partitions):
     while not job.finished:
         sums = [partition_statistics(job, i, part) for i, part in enumerate(partitions)]
         job, rounds = solve(job, reduce(merge, sums)), rounds + 1
-    return job.ranker, rounds
+    return job.estimator, rounds
 
 
 def table():

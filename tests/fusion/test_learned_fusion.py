@@ -48,7 +48,7 @@ def judged():
 
 
 def ap(run, qrels):
-    rows = judge(run, qrels)
+    rows = judge(qrels, run)
     preset = {"preset": "trec_eval", "doc_ids": rows.doc_ids, "retrieved": rows.retrieved}
     return evaluate(rows.y, rows.scores, rows.qid, "AP", **preset)["AP"]
 
@@ -58,7 +58,7 @@ def test_features_of_missing_documents():
         "a": {"q": {"x": 4.0, "y": 2.0, "z": 0.0}, "p": {"x": 1.0}},
         "b": {"q": {"y": -3.0}},
     }
-    table = fusion_table(systems, k=1)
+    table = fusion_table(systems, rank_constant=1)
     wanted = {
         "score(a)": [4, 2, 0, 1], "score(b)": [-3, -3, -3, 0],
         "rank(a)": [1, 2, 3, 1], "rank(b)": [2, 1, 2, 1],
@@ -94,8 +94,8 @@ def test_learnt_weights_beat_equal_ones(judged):
 
 def test_reciprocal_ranks_are_a_weighted_rule(judged):
     systems, qrels = judged
-    fusion = LearnedFusion(nonnegative=True, k=20).fit(systems, qrels)
-    run = fuse(systems, "rrf", weights=list(fusion.weights_.values()), k=20)
+    fusion = LearnedFusion(nonnegative=True, rank_constant=20).fit(systems, qrels)
+    run = fuse(systems, "rrf", weights=list(fusion.weights_.values()), rank_constant=20)
     learnt = as_mapping(fusion.fuse(systems))
     scale = fusion.estimator_.coef_.sum()
     for query, scores in as_mapping(run).items():
@@ -205,10 +205,14 @@ def test_weights_that_no_engine_takes(judged):
         hybrid_query(fusion)
     with pytest.raises(ValueError, match="features must be 'reciprocal_rank' or 'min-max'"):
         hybrid_query(LearnedFusion(features="z", nonnegative=True).fit(systems, qrels))
-    with pytest.raises(ValueError, match="k must be a whole number >= 1"):
-        hybrid_query(LearnedFusion(k=0.5, nonnegative=True).fit(systems, qrels))
-    with pytest.raises(ValueError, match="k must be <= 10000 for OpenSearch, got 20000"):
-        hybrid_query(LearnedFusion(k=2e4, nonnegative=True).fit(systems, qrels), "opensearch")
+    with pytest.raises(ValueError, match="rank_constant must be a whole number >= 1"):
+        hybrid_query(LearnedFusion(rank_constant=0.5, nonnegative=True).fit(systems, qrels))
+    with pytest.raises(
+        ValueError, match="rank_constant must be <= 10000 for OpenSearch, got 20000"
+    ):
+        hybrid_query(
+            LearnedFusion(rank_constant=2e4, nonnegative=True).fit(systems, qrels), "opensearch"
+        )
     with pytest.raises(ValueError, match="engine must be one of 'elasticsearch', 'opensearch'"):
         hybrid_query(LearnedFusion(nonnegative=True).fit(systems, qrels), "solr")
 

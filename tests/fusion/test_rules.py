@@ -34,7 +34,7 @@ FORMULAS = {
     "logn_isr": lambda x, r, w: math.log(len(x) + 0.2) * math.fsum(1 / b**2 for b in r),
     "rbc": lambda x, r, w: math.fsum(a * 0.4 * 0.6 ** (b - 1) for a, b in zip(w, r, strict=True)),
 }
-PARAMETERS = {"gmnz": {"gamma": 0.5}, "rrf": {"k": 7}, "logn_isr": {"sigma": 0.2}}
+PARAMETERS = {"gmnz": {"gamma": 0.5}, "rrf": {"rank_constant": 7}, "logn_isr": {"sigma": 0.2}}
 PARAMETERS["rbc"] = {"phi": 0.6}
 SCALES = {
     "min-max": lambda x, s: (x - min(s)) / (max(s) - min(s)),
@@ -311,8 +311,10 @@ def test_bad_arguments():
             fuse(systems, "rbc", phi=phi)
     for k in (np.inf, np.nan, -1.0, "60", None, 1e17, 1e308):
         for call in (fuse, fusion_table):
-            with pytest.raises(ValueError, match=r"k must be a finite number in \[0, 1e\+12\]"):
-                call(systems, k=k)
+            with pytest.raises(
+                ValueError, match=r"rank_constant must be a finite number in \[0, 1e"
+            ):
+                call(systems, rank_constant=k)
     with pytest.raises(ValueError, match="systems must be None for a RunPool"):
         fuse(pool_runs(systems), systems=["a", "b"])
     assert set(WEIGHTED) <= set(RULES)

@@ -220,8 +220,8 @@ def test_bad_arguments_are_named():
         paired_test([1.0], [1.0], "randomisation", n_resamples=0)
     with pytest.raises(ValueError, match=r"\[0, 1\]"):
         holm([0.2, 1.2])
-    with pytest.raises(ValueError, match="level must lie between"):
-        bootstrap_interval([1.0, 2.0], level=95)
+    with pytest.raises(ValueError, match="confidence_level must lie between"):
+        bootstrap_interval([1.0, 2.0], confidence_level=95)
     with pytest.raises(ValueError, match="one of 'bca', 'percentile', got 'basic'"):
         bootstrap_interval([1.0, 2.0], method="basic")
     with pytest.raises(ValueError, match=r"strata must have shape \(2,\)"):
@@ -288,7 +288,9 @@ def test_effect_sizes(rng):
 def test_bootstrap_equals_scipy(rng, n, method):
     # Dyadic values: scipy breaks the ties of resampled means with the mean by their rounding.
     values = np.round(rng.random(n) ** 3 * 4096) / 4096
-    ours = bootstrap_interval(values, method=method, level=0.9, n_resamples=2000, random_state=5)
+    ours = bootstrap_interval(
+        values, method=method, confidence_level=0.9, n_resamples=2000, random_state=5
+    )
     theirs = stats.bootstrap(
         (values,),
         np.mean,
@@ -349,7 +351,7 @@ def test_long_columns_are_drawn_in_chunks_with_the_right_spread(rng):
 
 def test_bca_covers_a_skewed_mean_as_often_as_it_says(rng):
     samples = rng.exponential(size=(40, 500))
-    ends = bootstrap_intervals(samples, n_resamples=999, level=0.9)
+    ends = bootstrap_intervals(samples, n_resamples=999, confidence_level=0.9)
     covered = np.mean((ends[:, 0] <= 1) & (ends[:, 1] >= 1))
     assert 0.83 < covered < 0.94
 

@@ -93,9 +93,9 @@ def test_widrow_hoff_does_not_blow_up(rng):
 @pytest.mark.parametrize("votes", RULES)
 def test_aggregates_are_pranks_on_their_rows(square, combine, votes):
     X, y, X_new, _ = square
-    ranker = AggregatePRank(combine, 0.4, 7, votes, degree=2, random_state=5, shuffle=False).fit(
-        X, y
-    )
+    ranker = AggregatePRank(
+        combine, 0.4, n_prank=7, votes=votes, degree=2, random_state=5, shuffle=False
+    ).fit(X, y)
     stream = np.random.Generator(np.random.PCG64(ranker.coin_seed_))
     coins = stream.random((len(y), 7)) < 0.4
     assert 0.3 < coins.mean() < 0.5

@@ -245,7 +245,7 @@ def test_folds_are_made_when_they_are_due(rng):
             ValueError,
             "needs t statistics, got test='wilcoxon'",
         ),
-        ({"confidence": 95}, ValueError, "between 0 and 1, got 95"),
+        ({"confidence_level": 95}, ValueError, "between 0 and 1, got 95"),
         ({"cv": 1}, ValueError, "between 2 and n_queries=20"),
         ({"data": [1.0]}, TypeError, "a frame, a RankingData, a Fold"),
     ],

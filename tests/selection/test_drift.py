@@ -257,15 +257,15 @@ def test_a_model_keeps_the_summary_of_its_rows(rng, tmp_path, ranker):
     X = np.nan_to_num(X)
     y = np.clip(np.round(X[:, 0] + 1), 0, 3)
     model = ranker.fit(X, y, qid=qid)
-    path = save(model, tmp_path / "m.rw", rows=summarise_rows(X, qid, model=model))
+    path = save(model, tmp_path / "m.rw", rows=summarise_rows(X, qid, estimator=model))
     before = RowSummary.from_dict(describe(path)["rows"])
-    assert before == summarise_rows(X, qid, model=model)
+    assert before == summarise_rows(X, qid, estimator=model)
     assert set(before.scores_at_rank) == {"1", "3", "10"}
     scores = model.predict(X)
     best = [scores[qid == query].max() for query in range(60)]
     assert before.scores_at_rank["1"][0] == pytest.approx(np.mean(best))
     report = find_drift(
-        before, X[:, [0, 1, 2, 3, 4, 5]] + [0.8, 0, 0, 0, 0, 0], qid, model=load(path)
+        before, X[:, [0, 1, 2, 3, 4, 5]] + [0.8, 0, 0, 0, 0, 0], qid, estimator=load(path)
     )
     moved = {column.name for column in report.columns if column.has_moved}
     assert {"0", "scores of the model"} <= moved

@@ -102,7 +102,7 @@ def test_only_what_changed_is_run_again(tmp_path, monkeypatch):
     assert n_fits() == 2
     assert n_fits() == 0
     assert n_fits(measures=["nDCG@5", "AP"], select_by="AP") == 0  # another order, the same work
-    assert n_fits(test="wilcoxon", confidence=0.9, n_jobs=2) == 0
+    assert n_fits(test="wilcoxon", confidence_level=0.9, n_jobs=2) == 0
     assert n_fits(number=1) == 2
     assert n_fits(measures=["AP"]) == 2
     assert n_fits(preset="letor3") == 2

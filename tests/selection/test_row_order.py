@@ -97,7 +97,7 @@ def test_queries_of_data_may_stand_in_any_order(rng):
     order = rng.permutation(len(data))
     for measure in ("P@3", "nDCG@10"):
         boards = [
-            evaluate_systems({n: rows.X[:, j] for j, n in enumerate("abc")}, rows, measures=measure)
+            evaluate_systems(rows, {n: rows.X[:, j] for j, n in enumerate("abc")}, measures=measure)
             for rows in (data, data.take(order))
         ]
         one, two = ([row["p_corrected"] for row in board.rows()] for board in boards)

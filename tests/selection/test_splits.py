@@ -32,7 +32,7 @@ from tests.selection.helpers import graded_data
 def make_data(qid, name="made"):
     qid = np.asarray(qid)
     X = np.arange(2 * len(qid), dtype=np.float64).reshape(-1, 2)
-    return RankingData(X, np.arange(len(qid), dtype=float), qid, name=name)
+    return RankingData(X, np.arange(len(qid), dtype=float), qid=qid, name=name)
 
 
 @given(
@@ -160,7 +160,7 @@ def test_letor_rotation_is_that_of_letor():
         assert fold.train.groups.ids.tolist() == parts[a] + parts[b] + parts[c]
         assert fold.vali.groups.ids.tolist() == parts[vali]
         assert fold.test.groups.ids.tolist() == parts[test]
-    with pytest.raises(ValueError, match="k must be >= 3"):
+    with pytest.raises(ValueError, match="n_splits must be >= 3"):
         letor_folds(data, 2)
 
 
@@ -200,7 +200,7 @@ def test_a_splitter_that_cuts_queries_is_refused():
 def test_sparse_rows_and_weights_travel_with_the_folds():
     qid = np.repeat(np.arange(6), 2)
     data = RankingData(
-        sparse.csr_array(np.arange(24.0).reshape(12, 2)), np.arange(12.0), qid,
+        sparse.csr_array(np.arange(24.0).reshape(12, 2)), np.arange(12.0), qid=qid,
         sample_weight=np.arange(12.0) + 1,
     )  # fmt: skip
     for fold in query_folds(data, 3):
@@ -249,7 +249,7 @@ def test_whatever_holds_folds_is_taken():
     ],
 )
 def test_what_is_no_data_is_told_how_to_become_data(make, fix):
-    table = RankingData(np.zeros((4, 1)), np.arange(4.0), np.array([1, 1, 2, 2]))
+    table = RankingData(np.zeros((4, 1)), np.arange(4.0), qid=np.array([1, 1, 2, 2]))
     with pytest.raises(TypeError, match=fix):
         convert_to_folds(make(table))
 

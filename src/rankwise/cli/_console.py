@@ -38,6 +38,7 @@ from rankwise.runtime.messages import (
     settings_written,
 )
 from rankwise.runtime.progress import TrialStart, listen_to_trials, watch_compilation
+from rankwise.runtime.renames import find_new_name
 
 # Piped tables take their natural width.
 _PIPE_WIDTH = 1000
@@ -438,11 +439,21 @@ def _format_option(name: str, value: Any) -> str:
     return f"{option} {','.join(value) if name in LISTS else repr(value)}"
 
 
+def _renamed_option(error: Any) -> str:
+    """The message for an option under its old name; empty for other errors."""
+    if getattr(error, "ctx", None) is None or not hasattr(error, "possibilities"):
+        return ""
+    options = [option for p in error.ctx.command.params for option in p.opts]
+    known = {option.lstrip("-").replace("-", "_"): option for option in options}
+    new = find_new_name(error.option_name.lstrip("-").replace("-", "_"), known)
+    return f"{error.option_name} is now {known[new]}." if new else ""
+
+
 def _code_and_line(error: Exception) -> tuple[int, str]:
     format_message = getattr(error, "format_message", None)
     if format_message is not None:  # an error of typer, in any module of any version
         message = one_line(format_message()).replace(_OF_PYDANTIC, ": ", 1)
-        message = message or type(error).__name__
+        message = _renamed_option(error) or message or type(error).__name__
         return getattr(error, "exit_code", FAILED), f"error: {message}"
     if isinstance(error, UsageError):
         return USAGE, f"error: {error}"

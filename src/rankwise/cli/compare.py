@@ -375,7 +375,7 @@ def _print(board: Leaderboard, ranker: str) -> None:
         mean.append(number(found["mean"]) + interval)
     lines.append(["mean", str(len(board.qids)), *mean, number(row["fit_seconds"], ".3f"), ""])
     columns = ["fold", "queries", *board.measures, "fit s", "chosen"]
-    level = f"{100 * board.settings.confidence:g} %"
+    level = f"{100 * board.settings.confidence_level:g} %"
     print_table(
         columns,
         lines,

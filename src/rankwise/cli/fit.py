@@ -221,7 +221,7 @@ def fit(
         rows = summarise_rows(
             X,
             train.qid,
-            model=tuned.estimator,
+            estimator=tuned.estimator,
             feature_names=names,
             random_state=random_state,
         )

@@ -121,7 +121,7 @@ def _lint_against(path: Path, data: list[str], columns: ColumnOptions, json: boo
         X = join_chunk_rows(chunks)
         has_queries = all(chunk.qid is not None for chunk in chunks)
         qid = join_ids([chunk.qid for chunk in chunks]) if has_queries else None
-        report = find_drift(summary, X, qid, model=model)
+        report = find_drift(summary, X, qid, estimator=model)
     if json:
         print_json(report.to_dict())
     else:

@@ -122,7 +122,7 @@ def _convert_to_data(data: Any, y: ArrayLike | None, qid: ArrayLike | None) -> R
         return data
     if y is None or qid is None:
         raise TypeError("rows as an array need y and qid. Pass both, or a RankingData.")
-    return RankingData(data, np.asarray(y), np.asarray(qid))
+    return RankingData(data, np.asarray(y), qid=np.asarray(qid))
 
 
 def _numbers(values: Any) -> pa.Array:

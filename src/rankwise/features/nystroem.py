@@ -251,6 +251,7 @@ callable, default="rbf"
         self,
         kernel: str | Callable[..., Any] = "rbf",
         gamma: float | Literal["scale", "auto"] | None = None,
+        *,
         kernel_params: dict[str, Any] | None = None,
         n_landmarks: int = 100,
         method: Literal["uniform", "kmeans++", "leverage"] = "uniform",

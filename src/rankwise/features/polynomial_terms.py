@@ -210,6 +210,7 @@ class PolynomialTerms(FeatureTransformer):
         self,
         degree: int = 2,
         terms: Literal["powers", "random", "cross"] = "powers",
+        *,
         n_terms: int | None = None,
         random_state: int | np.random.RandomState | None = None,
         max_bytes: int = DEFAULT_MAX_BYTES,

@@ -36,7 +36,7 @@ from rankwise.fusion.run_pool import (
     normalize,
     sum_systems,
 )
-from rankwise.runtime.finite import restore_on_error
+from rankwise.runtime.finite import names_its_class, restore_on_error
 from rankwise.structure.state_rules import Names, Rule, floats
 from rankwise.typing import Float64Array, Int64Array
 
@@ -231,6 +231,7 @@ class ProbabilisticFusion(JudgedFusion):
         "normalization": [StrOptions(set(NORMALIZATIONS))],
     }
 
+    @names_its_class
     def __init__(
         self,
         rule: Literal["bayes", "map", "pos", "prob", "seg", "slide"] = "slide",

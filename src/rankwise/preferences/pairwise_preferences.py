@@ -47,6 +47,7 @@ from rankwise.preferences.preference_data import (
 from rankwise.preferences.preference_files import read_comparisons
 from rankwise.preferences.strength_model import StrengthModel
 from rankwise.preferences.strength_newton import check_connected, check_tie_effect
+from rankwise.runtime.finite import names_its_class
 from rankwise.typing import ArrayLike, Float64Array, Int64Array
 
 ORDER_EFFECT, TIE_EFFECT = "order", "tie"
@@ -254,6 +255,7 @@ class PairwisePreferences(StrengthModel):
         "order_effect": ["boolean"],
     }
 
+    @names_its_class
     def __init__(
         self,
         ties: Literal["davidson", "rao-kupper", "half"] = "davidson",

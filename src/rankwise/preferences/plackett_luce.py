@@ -30,6 +30,7 @@ from rankwise.preferences.preference_data import Orders
 from rankwise.preferences.preference_files import read_orders
 from rankwise.preferences.strength_model import StrengthModel
 from rankwise.preferences.strength_newton import check_connected
+from rankwise.runtime.finite import names_its_class
 from rankwise.runtime.messages import callers_level
 from rankwise.typing import ArrayLike, Float64Array, Int64Array
 
@@ -136,6 +137,7 @@ class PlackettLuce(StrengthModel):
         "unlisted": [StrOptions({"absent", "last"})],
     }
 
+    @names_its_class
     def __init__(
         self,
         unlisted: Literal["absent", "last"] = "absent",

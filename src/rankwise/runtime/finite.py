@@ -19,13 +19,13 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Callable, Container, Iterator, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
 from functools import wraps
-from inspect import Signature, signature
+from inspect import Parameter, Signature, signature
 from traceback import walk_tb
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,8 +41,7 @@ SCORING = ("predict", "predict_proba", "decision_function", "rank_score", "trans
 OTHERS = ("score", "predict_ranking")
 # Fitted attributes from which scores are computed.
 COEFFICIENTS = ("coef_", "intercept_", "dual_coef_", "output_weights_", "thresholds_")
-P = ParamSpec("P")
-R = TypeVar("R")
+F = TypeVar("F", bound=Callable[..., Any])
 _PACKAGE = __name__.partition(".")[0]
 _FITTING: ContextVar[bool] = ContextVar("fitting", default=False)
 # Frames of NumPy and SciPy are attributed to their caller.
@@ -197,15 +196,19 @@ def guard(method: Callable[..., Any], name: str) -> Callable[..., Any]:
     return guarded
 
 
-def names_its_class(method: Callable[P, R]) -> Callable[P, R]:
+def names_its_class(method: F) -> F:
     """Wrap ``method`` so that errors for wrong arguments name the class that the user calls.
 
-    A function is named itself. Old names of arguments come with their new ones.
+    A function is named itself; the constructor of a class is wrapped. Old names of arguments come
+    with their new ones, and surplus positional arguments with the names to pass them by.
     """
+    if isinstance(method, type):
+        method.__init__ = names_its_class(method.__init__)
+        return method
     parameters = signature(method)
 
     @wraps(method)
-    def named(*args: P.args, **kwargs: P.kwargs) -> R:
+    def named(*args: Any, **kwargs: Any) -> Any:
         try:
             return method(*args, **kwargs)
         except TypeError as error:
@@ -219,7 +222,7 @@ def names_its_class(method: Callable[P, R]) -> Callable[P, R]:
         own = type(args[0]).__name__
         return own if method.__name__ == "__init__" else f"{own}.{method.__name__}"
 
-    return named
+    return cast("F", named)
 
 
 def _call_error(
@@ -233,7 +236,7 @@ def _call_error(
     # An estimator under construction has no parameters to name.
     estimator = args[0] if "." in said else None
     settings = estimator.get_params(deep=False) if hasattr(estimator, "get_params") else ()
-    return TypeError(wrong_call(said, parameters, kwargs, error, settings))
+    return TypeError(wrong_call(said, parameters, args, kwargs, error, settings))
 
 
 def _is_of_the_call(error: TypeError) -> bool:
@@ -405,16 +408,25 @@ _SETTINGS_ELSEWHERE = {
 def wrong_call(
     method: str,
     signature: Signature,
+    args: Sequence[object],
     given: Mapping[str, object],
     error: TypeError,
     settings: Container[str] = (),
 ) -> str:
     """The message for a call of ``method``, "Class.method", that does not fit its signature.
 
-    ``given`` are the keyword arguments, ``error`` is Python's own, and ``settings`` are the names
-    of the parameters of the estimator.
+    ``args`` are the positional arguments, ``given`` those by keyword, ``error`` is Python's own,
+    and ``settings`` are the names of the parameters of the estimator.
     """
-    takes = [name for name in signature.parameters if name != "self"]
+    takes = {name: value.kind for name, value in signature.parameters.items() if name != "self"}
+    first = [name for name, kind in takes.items() if kind is Parameter.POSITIONAL_OR_KEYWORD]
+    later = [name for name, kind in takes.items() if kind is Parameter.KEYWORD_ONLY]
+    n_given = len(args) - ("self" in signature.parameters)
+    if names := [name for name in later if name not in given][: max(n_given - len(first), 0)]:
+        return (
+            f"{method}() takes at most {len(first)} positional arguments ({', '.join(first)}), got "
+            f"{n_given}: pass {', '.join(names)} by keyword."
+        )
     unknown = next((name for name in given if name not in takes), None)
     if unknown is None:
         said = str(error)

@@ -12,9 +12,24 @@ from typing import Any
 
 # Parameters, options of commands (with underscores) and fields of results: the new names, of which
 # a call is told the first that it takes.
-PARAMETERS: dict[str, tuple[str, ...]] = {}
+PARAMETERS: dict[str, tuple[str, ...]] = {
+    "confidence": ("confidence_level",),
+    "cutoff": ("k",),
+    "estimator": ("method",),
+    "k": ("rank_constant", "n_splits"),
+    "level": ("confidence_level",),
+    "model": ("estimator",),
+    "n": ("k",),
+    "ranker": ("estimator",),
+    "top": ("k",),
+    "data": ("qrels",),
+}
 # Parameters and attributes of classes in model files until format 2; None: no longer stored.
-STORED: dict[str, dict[str, str | None]] = {}
+STORED: dict[str, dict[str, str | None]] = {
+    "LambdaRank": {"cutoff": "k"},
+    "LearnedFusion": {"k": "rank_constant"},
+    "ReciprocalRankBlend": {"k": "rank_constant"},
+}
 # Words that option strings have changed to.
 VALUES: dict[str, str] = {}
 

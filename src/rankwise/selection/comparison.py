@@ -78,7 +78,7 @@ def compare(
     progress: Progress | None = None,
     test: str = "t",
     correction: str | None = None,
-    confidence: float = 0.95,
+    confidence_level: float = 0.95,
 ) -> Leaderboard:
     """Tune, fit and evaluate every ranker on every fold.
 
@@ -150,7 +150,7 @@ def compare(
         Correction of the p-values over all pairs of rankers, which accounts for the selection of
         the best ranker by the same queries. "max-t": sign-flip test of the largest t statistic,
         with ``test="t"`` only. None: "max-t" with ``test="t"``, "holm" with the others.
-    confidence : float in (0, 1)
+    confidence_level : float in (0, 1)
         Level of the intervals. A ranker counts as not separable from the best if its corrected
         p-value is at least ``1 - confidence``.
 
@@ -210,7 +210,7 @@ def compare(
     settings = Settings(
         test=test,
         correction=correction,
-        confidence=confidence,
+        confidence_level=confidence_level,
         baseline=baseline,
         random_state=random_state,
     )

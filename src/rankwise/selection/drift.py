@@ -21,6 +21,7 @@ from rankwise.datasets.row_summary import (
     scores_at_ranks,
 )
 from rankwise.metrics.significance import holm
+from rankwise.runtime.finite import names_its_class
 from rankwise.runtime.frames import wrap_frame
 from rankwise.runtime.messages import join_lines, setting
 from rankwise.typing import ArrayLike, Float64Array, Int64Array
@@ -69,12 +70,12 @@ class DriftReport:
         Features, the most moved first, and the scores of the model, if it was given.
     notes : list of str
         What has never been seen before: missing values, categories, sizes of queries.
-    level : float
+    confidence_level : float
     """
 
     columns: list[ColumnDrift]
     notes: list[str]
-    level: float
+    confidence_level: float
 
     @property
     def ok(self) -> bool:
@@ -89,7 +90,7 @@ class DriftReport:
         moved = [column for column in self.columns if column.has_moved]
         lines = [
             f"{len(moved)} of {len(self.columns)} columns have moved (Rao-Scott tests, Holm, "
-            f"p < {1 - self.level:g})."
+            f"p < {1 - self.confidence_level:g})."
         ]
         width = max((len(column.name) for column in moved), default=0)
         if moved:
@@ -102,13 +103,14 @@ class DriftReport:
         return join_lines([*lines, *(f"note: {note}" for note in self.notes)])
 
 
+@names_its_class
 def find_drift(
     before: RowSummary,
     X: Any,
     qid: ArrayLike | None = None,
     *,
-    model: Any = None,
-    level: float = 0.95,
+    estimator: Any = None,
+    confidence_level: float = 0.95,
     random_state: int = 0,
 ) -> DriftReport:
     """Compare new rows with the summary of the rows of a model.
@@ -123,9 +125,9 @@ def find_drift(
     qid : array-like of shape (n_samples,), optional
         Query of each row; None: every row is drawn for itself, and neither sizes of queries nor
         scores by rank are compared.
-    model : estimator, optional
+    estimator : estimator, optional
         Fitted ranker: its scores are compared too, if the summary has any.
-    level : float in (0, 1)
+    confidence_level : float in (0, 1)
         Joint level of the tests of all columns.
     random_state : int
         Seed for the choice of queries, as in :func:`summarise_rows`.
@@ -173,7 +175,7 @@ def find_drift(
             "summarise_rows."
         )
     names = None if wrap_frame(X) is not None else list(before.columns)
-    columns, scores, groups = sample_columns(X, qid, model, random_state, names)
+    columns, scores, groups = sample_columns(X, qid, estimator, random_state, names)
     _check_columns(before, columns)
     few = [n for n in (before.n_queries, groups.n_queries) if n < FEWEST_QUERIES]
     query_of_row = groups.codes()
@@ -186,7 +188,7 @@ def find_drift(
     ]
     corrected = holm([math.nan if few else column.p_value for column in found])
     moved = [
-        ColumnDrift(**{**vars(c), "p_value": float(p), "has_moved": bool(p < 1 - level)})
+        ColumnDrift(**{**vars(c), "p_value": float(p), "has_moved": bool(p < 1 - confidence_level)})
         for c, p in zip(found, corrected, strict=True)
     ]
     moved.sort(key=lambda c: (not c.has_moved, -c.psi if not math.isnan(c.psi) else math.inf))
@@ -206,8 +208,8 @@ def find_drift(
         )
     if scores is not None and qid is not None and not few:
         queries = min(before.n_queries, groups.n_queries)
-        notes += _notes_on_ranks(before, scores_at_ranks(scores, groups), level, queries)
-    return DriftReport(moved, notes, level)
+        notes += _notes_on_ranks(before, scores_at_ranks(scores, groups), confidence_level, queries)
+    return DriftReport(moved, notes, confidence_level)
 
 
 def _check_columns(before: RowSummary, columns: dict[str, Any]) -> None:
@@ -296,13 +298,13 @@ def _stability(
     return estimate, low, max(high, estimate), p
 
 
-def _noncentrality(t: float, freedom: float, level: float) -> float:
-    """Noncentrality with which a chi-square lies below ``t`` with probability ``level``."""
-    if chndtr(t, freedom, 0.0) <= level:
+def _noncentrality(t: float, freedom: float, confidence_level: float) -> float:
+    """Noncentrality with which a chi-square lies below ``t`` with this probability."""
+    if chndtr(t, freedom, 0.0) <= confidence_level:
         return 0.0
     if t > 1e4:  # beyond the reach of the inverse: a normal
-        return max(0.0, t - freedom - float(norm.ppf(level)) * 2.0 * math.sqrt(t))
-    return float(chndtrinc(t, freedom, level))
+        return max(0.0, t - freedom - float(norm.ppf(confidence_level)) * 2.0 * math.sqrt(t))
+    return float(chndtrinc(t, freedom, confidence_level))
 
 
 def _notes(
@@ -336,7 +338,7 @@ def _notes(
 
 
 def _notes_on_ranks(
-    before: RowSummary, now: dict[str, tuple[float, float]], level: float, queries: int
+    before: RowSummary, now: dict[str, tuple[float, float]], confidence_level: float, queries: int
 ) -> list[str]:
     """Ranks at which the mean score differs, by t tests with Bonferroni's correction."""
     shared = [rank for rank in now if rank in before.scores_at_rank]
@@ -344,7 +346,7 @@ def _notes_on_ranks(
     for rank in shared:
         (old, old_error), (new, error) = before.scores_at_rank[rank], now[rank]
         spread = math.hypot(old_error, error)
-        critical = float(stdtrit(queries - 1, 1 - (1 - level) / 2 / len(shared)))
+        critical = float(stdtrit(queries - 1, 1 - (1 - confidence_level) / 2 / len(shared)))
         if abs(new - old) > critical * spread:
             notes.append(f"the mean score at rank {rank} is {new:.4g}, and was {old:.4g}")
     return notes

@@ -33,6 +33,7 @@ from rankwise.runtime.messages import (
     escape_table,
     join_lines,
 )
+from rankwise.runtime.renames import find_new_name
 from rankwise.selection.cells.result_store import (
     DONE,
     FAILED,
@@ -152,6 +153,8 @@ class Leaderboard:
 
     def cell(self, ranker: str, fold: str) -> FoldResult:
         """Cell of one ranker and fold."""
+        if ranker not in self.rankers:
+            raise KeyError(f"{ranker!r} is not on this leaderboard. On it: {list(self.rankers)}")
         return self._by_place[ranker, fold]
 
     def per_query(self, measure: str | None = None) -> dict[str, Float64Array]:
@@ -163,10 +166,24 @@ class Leaderboard:
             Name among ``measures``; None: the first.
         """
         spec = self.specs[self._name(measure)]
-        return {ranker: self.values(ranker, spec) for ranker in self.rankers}
+        return {ranker: self._values(ranker, spec) for ranker in self.rankers}
 
-    def values(self, ranker: str, spec: str) -> Float64Array:
-        """Values of one ranker by a full spec that its cells hold, aligned with ``qids``."""
+    def values(self, ranker: str, measure: str | None = None) -> Float64Array:
+        """Values of one ranker, aligned with ``qids``; NaN if not counted or not finished.
+
+        Parameters
+        ----------
+        ranker : str
+        measure : str, optional
+            Name among ``measures``, or a full spec that the cells hold; None: the first measure.
+        """
+        name = self.measures[0] if measure is None else measure
+        spec = self.specs.get(name, name)
+        if not any(spec in cell.values for cell in self.cells):
+            spec = self.specs[self._name(measure)]
+        return self._values(ranker, spec)
+
+    def _values(self, ranker: str, spec: str) -> Float64Array:
         folds = [(self.cell(ranker, info.name).values, len(info.qids)) for info in self.fold_infos]
         return np.concatenate([values.get(spec, np.full(n, np.nan)) for values, n in folds])
 
@@ -199,7 +216,7 @@ class Leaderboard:
         beside = find_unjudged_share(parse(self.specs[self._name(measure)]))
         if beside is None:
             return None
-        values = self.values(ranker, str(beside))
+        values = self._values(ranker, str(beside))
         return None if np.isnan(values).all() else beside.aggregate(values)
 
     def why_undefined(self, measure: str | None = None) -> str | None:
@@ -268,7 +285,7 @@ class Leaderboard:
             try:
                 self._detectable[name] = detectable_difference(
                     {ranker: values[ranker] for ranker in self.rankers if self._complete[ranker]},
-                    level=self.settings.confidence,
+                    confidence_level=self.settings.confidence_level,
                     random_state=self.settings.random_state,
                     strata=self.fold_of_query,
                 )
@@ -472,7 +489,7 @@ class Leaderboard:
                 greater_is_better=self.greater_is_better(name),
                 test=self.settings.test,
                 correction=self.settings.correction,
-                confidence=self.settings.confidence,
+                confidence_level=self.settings.confidence_level,
                 random_state=self.settings.random_state,
                 baseline=baseline,
                 bounds=self._bounds(name),
@@ -532,7 +549,8 @@ def _median(values: list[Any]) -> float | None:
 
 def _select_fields(cls: type, state: Mapping[str, Any]) -> dict[str, Any]:
     names = {f.name for f in fields(cls)}
-    return {name: value for name, value in state.items() if name in names}
+    known = {find_new_name(name, names - state.keys()) or name: v for name, v in state.items()}
+    return {name: value for name, value in known.items() if name in names}
 
 
 _ADJUSTED = "adjusted"
@@ -788,13 +806,13 @@ def _list_to_baseline(board: Leaderboard, row: dict[str, Any], form: str, digits
 
 def _caption(board: Leaderboard, form: str, rows: list[dict[str, Any]]) -> str:
     settings = board.settings
-    level = f"{100 * settings.confidence:g}" + (r"\,\%" if form == "latex" else " %")
+    level = f"{100 * settings.confidence_level:g}" + (r"\,\%" if form == "latex" else " %")
     counted = escape_table(queries_that_count(board), form)
     said = [f"Means over {len(board.qids)} {settings.unit}{counted}"]
     if any(found["separable"] for row in rows for found in row["measures"].values()):
         said.append(
             f"{_WORSE[form].strip()}: significantly worse than the best of the column "
-            f"({how_tested(settings)}, p < {1 - settings.confidence:g})"
+            f"({how_tested(settings)}, p < {1 - settings.confidence_level:g})"
         )
     if has_rank_intervals(rows):
         said.append(

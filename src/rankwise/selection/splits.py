@@ -113,23 +113,25 @@ class QueryKFold(BaseCrossValidator):
 
 
 def letor_folds(
-    data: RankingData, k: int = 5, *, shuffle: bool = False, random_state: Any = None
+    data: RankingData, n_splits: int = 5, *, shuffle: bool = False, random_state: Any = None
 ) -> FoldedData:
-    """Training, validation and test parts by LETOR's rotation of ``k`` query parts S1 … Sk.
+    """Training, validation and test parts by LETOR's rotation of k query parts S1 … Sk.
 
     Fold i trains on S_i … S_{i+k-3}, validates on S_{i+k-2} and tests on S_{i+k-1} (numbers
-    modulo k): with k = 5, fold 1 is S1 S2 S3 | S4 | S5, as in LETOR's own data sets.
+    modulo k, which is ``n_splits``): with k = 5, fold 1 is S1 S2 S3 | S4 | S5, as in LETOR's own
+    data sets.
 
     Parameters
     ----------
     data : RankingData
-    k : int >= 3
+    n_splits : int >= 3
         Number of parts, whose numbers of queries differ by at most one.
     shuffle, random_state
         As in :class:`QueryKFold`; without shuffling the parts are blocks in file order.
     """
+    k = n_splits
     if k < 3:
-        raise ValueError(f"k must be >= 3 (a part each to train, validate and test on), got {k}.")
+        raise ValueError(f"n_splits must be >= 3 (train, validate and test), got {k}.")
     splitter = QueryKFold(k, shuffle=shuffle, random_state=random_state)
     parts = [test for _, test in splitter.split(data.X, qid=data.groups)]
 
@@ -297,14 +299,14 @@ def _describe_data(data: Any) -> str:
         )
     kind = type(data).__name__
     if not isinstance(data, Sequence):
-        return f"{kind}. Combine arrays with their queries: RankingData(X, y, qid)"
+        return f"{kind}. Combine arrays with their queries: RankingData(X, y, qid=qid)"
     inside = ", ".join(type(part).__name__ for part in data[:3])
     if any(isinstance(part, RankingData) for part in data):
         fix = "Name the parts: Fold(train, vali, test), with None for no validation part"
     elif data and all(isinstance(part, Sequence) for part in data):
-        fix = "Make each entry a Fold(train, vali, test) whose parts are RankingData(X, y, qid)"
+        fix = "Make each entry a Fold(train, vali, test) whose parts are RankingData(X, y, qid=qid)"
     else:
-        fix = "Combine arrays with their queries: RankingData(X, y, qid)"
+        fix = "Combine arrays with their queries: RankingData(X, y, qid=qid)"
     return f"a {kind} of {len(data)} ({inside}). {fix}"
 
 

@@ -45,7 +45,7 @@ def leaderboard(
     baseline: str | None = None,
     test: str = "t",
     correction: str | None = None,
-    confidence: float = 0.95,
+    confidence_level: float = 0.95,
     random_state: int = 0,
 ) -> Leaderboard:
     """Rank systems by any scores on the same units, with rank intervals that hold jointly.
@@ -133,7 +133,7 @@ def leaderboard(
         data=Path(scores).name if isinstance(scores, str | Path) else "",
         test=test,
         correction=correction,
-        confidence=confidence,
+        confidence_level=confidence_level,
         baseline=baseline,
         random_state=random_state,
         unit="units" if cluster is None else "clusters",

@@ -27,6 +27,7 @@ from rankwise.datasets.data import RankingData
 from rankwise.datasets.readers.judged_run import find_missed_documents, grades_of
 from rankwise.datasets.readers.trec import Qrels, Run
 from rankwise.kernels.text_search import NAMES, pair_features
+from rankwise.runtime.finite import names_its_class
 from rankwise.runtime.threads import available_threads, thread_map
 from rankwise.text.documents import convert_to_id, convert_to_queries
 from rankwise.text.models import Postings, check_count, check_number, idf, inverse_norm
@@ -110,6 +111,7 @@ class QueryDocumentFeatures(TransformerMixin, BaseEstimator):
     (2, 35)
     """
 
+    @names_its_class
     def __init__(
         self,
         index: TextIndex,
@@ -261,7 +263,9 @@ class QueryDocumentFeatures(TransformerMixin, BaseEstimator):
             y, _ = grades_of(qrels, run.qid, run.doc_ids)
             missed = find_missed_documents(qrels, run.qid, run.doc_ids)
         names = self.feature_names
-        return RankingData(X, y, run.qid, run.doc_ids, names, name="text", missed=missed)
+        return RankingData(
+            X, y, qid=run.qid, doc_ids=run.doc_ids, feature_names=names, name="text", missed=missed
+        )
 
     def _number_queries(
         self, texts: list[str]

@@ -62,12 +62,12 @@ def test_intervals_exclude_zero_exactly_where_p_is_below_the_level(rng, level):
     values = rng.random((30, 8)) + np.linspace(0, 0.4, 8)
     strata = np.arange(30) % 4
     pairs = pair_differences(values, strata)
-    found = max_t(values, pairs, strata=strata, level=level, n_resamples=999)
+    found = max_t(values, pairs, strata=strata, confidence_level=level, n_resamples=999)
     off = ~np.eye(8, dtype=bool)
     t, p = correct_t(pairs)[off], found.p_values[off]
     assert ((t > found.critical) == (p < round(1 - level, 12))).all()
     assert 0 < (p < 1 - level).sum() < len(p)
-    coarse = max_t(values, pairs, strata=strata, level=level, n_resamples=1)
+    coarse = max_t(values, pairs, strata=strata, confidence_level=level, n_resamples=1)
     assert coarse.critical == (math.inf if level > 0.5 else coarse.critical)
 
 

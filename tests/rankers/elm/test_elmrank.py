@@ -56,7 +56,7 @@ def test_directions_singular_to_rounding_are_dropped(rng, n_nodes):
     fit = {"activation": "relu", "random_state": 3}
     for lam in (0.0, 1e-100, 1e-22):
         penalty = np.inf if lam < 1e-50 else 2 / (40**2 * lam)
-        ours = ELMRank(n_nodes, lam, np.inf, **fit).fit(X, y)
+        ours = ELMRank(n_nodes, lam, C=np.inf, **fit).fit(X, y)
         theirs = PairwiseELM(n_nodes, C=penalty, **fit).fit(X, y)
         expected = theirs.predict(X)
         np.testing.assert_allclose(ours.predict(X), expected, atol=1e-8 * np.abs(expected).max())
@@ -75,13 +75,13 @@ def test_no_first_ridge_is_searched_like_any_other(rng, n_nodes, block, monkeypa
     X, y = rng.normal(size=(30, 5)), rng.normal(size=30)
     fit = {"activation": "relu", "random_state": 0}
     for C_values in ([4.0, 2.0**12], [4.0, np.inf]):  # without any penalty: no block formula
-        ranker = ELMRank(n_nodes, [0.0, 1e-3], C_values, cv=5, **fit).fit(X, y)
+        ranker = ELMRank(n_nodes, [0.0, 1e-3], C=C_values, cv=5, **fit).fit(X, y)
         expected = np.zeros((2, 2))
         for fold in content_folds(X, y, 5, seed_of_folds(ranker, 5)):
             train = np.setdiff1d(np.arange(30), fold)
             for i, lam in enumerate([0.0, 1e-3]):
                 for j, c in enumerate(C_values):
-                    model = ELMRank(n_nodes, lam, c, **fit).fit(X[train], y[train])
+                    model = ELMRank(n_nodes, lam, C=c, **fit).fit(X[train], y[train])
                     error = y - model.predict(X)
                     expected[i, j] += ((error[fold] - error[train].mean()) ** 2).sum()
         np.testing.assert_allclose(ranker.cv_results_["squared_error"][0], expected, rtol=1e-8)
@@ -93,7 +93,7 @@ def test_no_first_ridge_is_searched_like_any_other(rng, n_nodes, block, monkeypa
 )
 def test_output_weights_solve_the_paper_s_system(rng, n_nodes, lam, c):
     X, y = rng.random((30, 3)), rng.normal(size=30)
-    ranker = ELMRank(n_nodes, lam, c, n_draws=2, random_state=0).fit(X, y)
+    ranker = ELMRank(n_nodes, lam, C=c, n_draws=2, random_state=0).fit(X, y)
     for draw, beta in enumerate(ranker.output_weights_):
         A, B = literal_elmrank_system(hidden(ranker, X, draw), y, ranker.lam_[draw])
         residual = A.T @ A @ beta + beta / ranker.C_[draw] - A.T @ B
@@ -107,7 +107,7 @@ def test_output_weights_solve_the_paper_s_system(rng, n_nodes, lam, c):
 def test_several_queries_solve_the_dense_system(case, n_nodes, query_weight):
     X, y, qid, w = case
     for c in C:
-        ranker = ELMRank(n_nodes, 0.02, c, query_weight=query_weight, random_state=1)
+        ranker = ELMRank(n_nodes, 0.02, C=c, query_weight=query_weight, random_state=1)
         ranker.fit(X, y, qid=qid, sample_weight=w)
         H = hidden(ranker, X)
         expected = H @ solve(*system(H, y, qid, w, 0.02, query_weight), c)
@@ -118,7 +118,7 @@ def test_several_queries_solve_the_dense_system(case, n_nodes, query_weight):
 def test_without_the_second_ridge_it_is_pairwise_elm_and_ridge(rng, activation):
     X, y = rng.random((40, 3)), rng.normal(size=40)
     lam = 0.05
-    ours = ELMRank(15, lam, np.inf, activation=activation, random_state=3).fit(X, y)
+    ours = ELMRank(15, lam, C=np.inf, activation=activation, random_state=3).fit(X, y)
     theirs = PairwiseELM(15, activation, C=2 / (40**2 * lam), random_state=3).fit(X, y)
     shift = (ours.predict(X) - theirs.predict(X)).mean() if activation == "linear" else 0.0
     np.testing.assert_allclose(ours.predict(X) - shift, theirs.predict(X), rtol=1e-8)
@@ -175,7 +175,7 @@ def check_choice(ranker, errors):
 def test_row_folds_of_one_query_equal_refits(case, n_nodes, block, monkeypatch):
     monkeypatch.setattr(stabilised, "block_costs_less", lambda *_: block)
     X, y, _, w = case
-    ranker = ELMRank(n_nodes, LAM, C, n_draws=2, cv=5, random_state=5)
+    ranker = ELMRank(n_nodes, LAM, C=C, n_draws=2, cv=5, random_state=5)
     ranker.fit(X, y, sample_weight=w)
     folds = content_folds(X, y, 5, seed_of_folds(ranker, 4))
     one = np.zeros(len(y))
@@ -188,7 +188,7 @@ def test_row_folds_of_one_query_equal_refits(case, n_nodes, block, monkeypatch):
 @pytest.mark.parametrize("n_nodes", [7, 120], ids=["primal", "dual"])
 def test_query_folds_equal_refits(case, n_nodes, query_weight):
     X, y, qid, w = case
-    ranker = ELMRank(n_nodes, LAM, C, query_weight=query_weight, cv=4, random_state=5)
+    ranker = ELMRank(n_nodes, LAM, C=C, query_weight=query_weight, cv=4, random_state=5)
     ranker.fit(X, y, qid=qid, sample_weight=w)
     groups = QueryGroups.from_qid(qid, len(y))
     folds = [groups.rows(f) for f in deal_queries(groups, 4, seed_of_folds(ranker, 4))]
@@ -199,7 +199,7 @@ def test_query_folds_equal_refits(case, n_nodes, query_weight):
 def test_fewer_queries_than_folds_cut_over_rows(case, n_nodes):
     X, y, _, w = case
     qid = np.arange(len(y)) % 3
-    ranker = ELMRank(n_nodes, LAM, C, cv=6, random_state=5)
+    ranker = ELMRank(n_nodes, LAM, C=C, cv=6, random_state=5)
     ranker.fit(X, y, qid=qid, sample_weight=w)
     folds = content_folds(X, y, 6, seed_of_folds(ranker, 4))
     check_choice(
@@ -213,7 +213,7 @@ def test_splitters_and_index_pairs(case):
     splits = list(GroupKFold(3).split(X, y, groups=codes))
     expected = None
     for cv in (GroupKFold(3), splits):
-        ranker = ELMRank(9, LAM, C, cv=cv, random_state=2)
+        ranker = ELMRank(9, LAM, C=C, cv=cv, random_state=2)
         ranker.fit(X, y, qid=qid, sample_weight=w)
         if expected is None:
             expected = naive_errors(ranker, case, splits, intercept=False)
@@ -221,7 +221,7 @@ def test_splitters_and_index_pairs(case):
     one = np.zeros(len(y))
     for n_nodes in (9, 120):
         splits = list(KFold(4).split(X))
-        ranker = ELMRank(n_nodes, LAM, C, cv=splits, random_state=2)
+        ranker = ELMRank(n_nodes, LAM, C=C, cv=splits, random_state=2)
         ranker.fit(X, y, sample_weight=w)
         check_choice(ranker, naive_errors(ranker, (X, y, one, w), splits, intercept=True))
 
@@ -230,7 +230,7 @@ def test_splitters_and_index_pairs(case):
 def test_validation_data_choose(case, n_nodes):
     X, y, qid, w = case
     val = qid % 3 == 0
-    ranker = ELMRank(n_nodes, LAM, C, n_draws=2, random_state=2)
+    ranker = ELMRank(n_nodes, LAM, C=C, n_draws=2, random_state=2)
     validation = {"X_val": X[val], "y_val": y[val], "qid_val": qid[val]}
     ranker.fit(X[~val], y[~val], qid=qid[~val], sample_weight=w[~val], **validation)
     splits = [(np.flatnonzero(~val), np.flatnonzero(val))]
@@ -260,7 +260,7 @@ def test_a_weight_is_a_repetition_in_the_search_too(case, searched):
 def test_order_of_rows_changes_nothing(case, rng, searched):
     X, y, qid, _ = case
     qid = {"rows": np.zeros(len(y)), "queries": qid, "cut": np.arange(len(y)) % 3}[searched]
-    ranker = ELMRank(20, LAM, C, n_draws=2, random_state=0)
+    ranker = ELMRank(20, LAM, C=C, n_draws=2, random_state=0)
     expected = ranker.fit(X, y, qid=qid).predict(X)
     errors = ranker.cv_results_["squared_error"]
     rows = rng.permutation(len(y))
@@ -302,7 +302,7 @@ def test_draws_are_those_of_single_rankers_and_average(rng):
 
 def test_a_number_and_a_list_search_the_list(case):
     X, y, _, _ = case
-    ranker = ELMRank(9, 0.1, C, random_state=0).fit(X, y)
+    ranker = ELMRank(9, 0.1, C=C, random_state=0).fit(X, y)
     assert ranker.cv_results_["squared_error"].shape == (1, 1, 3)
     ranker.set_params(C=4.0).fit(X, y)
     assert not hasattr(ranker, "cv_results_")

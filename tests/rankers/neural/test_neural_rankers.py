@@ -132,7 +132,7 @@ def test_optimisers_penalty_and_scaling_do_something(judged):
         {"learning_rate_init": 0.02},
     ):
         assert not np.allclose(fitted(RankNet, judged, **changed).predict(X), plain)
-    for changed in ({"gain": "linear"}, {"discount": "reciprocal"}, {"cutoff": 2}):
+    for changed in ({"gain": "linear"}, {"discount": "reciprocal"}, {"k": 2}):
         usual = fitted(LambdaRank, judged).predict(X)
         assert not np.allclose(fitted(LambdaRank, judged, **changed).predict(X), usual)
 

@@ -192,7 +192,7 @@ BY_RANK: dict[str, Method] = {
     ),
     "SVM, OrdinalSVM": Method(lambda C, rows, costs: KernelThresholds(C), SVM_C, "columns"),
     "ORBoost": Method(
-        lambda rounds, rows, costs: ORBoost("all", n_estimators=rounds), ROUNDS, "columns", False
+        lambda rounds, rows, costs: ORBoost(rounds), ROUNDS, "columns", False
     ),
 }
 # Without what the other kind of costs shows: fewer for time.

@@ -60,7 +60,7 @@ def perceptrons(data: Points, seed: int) -> dict[str, dict[str, float]]:
     for tau in TAUS:
         for letters, combine in (("VP", "vote"), ("BPM", "bpm"), ("Bagg", "bag")):
             learner = AggregatePRank(
-                combine, tau, N_PRANK, degree=2, shuffle=False, random_state=seed
+                combine, tau, n_prank=N_PRANK, degree=2, shuffle=False, random_state=seed
             )
             name = f"OAP-{letters}(tau={tau})"
             if combine == "bpm":

@@ -345,7 +345,7 @@ def _from_arrays(
     if qid is None:
         raise KeyError("qid")
     return RankingData(
-        X, arrays["y"], qid, doc_ids=unpack_text("doc_ids", arrays),
+        X, arrays["y"], qid=qid, doc_ids=unpack_text("doc_ids", arrays),
         comments=unpack_text("comments", arrays), sample_weight=weight, name=name,
         first_feature=int(extra["base"]),
     )  # fmt: skip

@@ -182,9 +182,9 @@ def _names(data: RankingData) -> tuple[NDArray[np.str_], NDArray[np.str_]]:
 
 
 # Ends messages about judgements in the place of a run, or the other way round.
-SWAPPED = "Are the run and its judgements swapped? Pass the run first."
+SWAPPED = "Are the judgements and the run swapped?"
 GRADES_RULE = "whole numbers, or fractions above 0"
-GRADES_FIX = "Drop such rows, or shift grades; if these are scores of a run, pass the run first."
+GRADES_FIX = "Drop such rows, or shift grades; if these are scores, pass them as the run."
 
 
 def id_array(values: Any, name: str, where: Callable[[int], str] = "row {}".format) -> NDArray[Any]:

@@ -180,8 +180,8 @@ class PartialBinaryRelevance(LabelSpace):
         self,
         n_labels: int | None = None,
         reference: Literal["absent", "zero", "mean"] = "absent",
-        alpha: float = 0.01,
         *,
+        alpha: float = 0.01,
         estimator: Any = None,
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
@@ -294,8 +294,8 @@ class CompressedSensing(LabelSpace):
         self,
         n_components: int | None = None,
         sparsity: int | None = None,
-        random_state: int | np.random.RandomState | None = None,
         *,
+        random_state: int | np.random.RandomState | None = None,
         rows: Literal["hadamard", "gaussian"] = "hadamard",
         decoder: Literal["cosamp", "omp"] = "cosamp",
         max_steps: int = 10,
@@ -432,9 +432,9 @@ class LinearLabelSpaceTransform(LabelSpace):
         self,
         encode: ArrayLike | None = None,
         decode: ArrayLike | Callable[[Float64Array], Float64Array] | None = None,
+        *,
         reference: Literal["zero", "mean"] | ArrayLike = "zero",
         alpha: float = 0.01,
-        *,
         estimator: Any = None,
     ) -> None:
         self.encode = encode

@@ -120,7 +120,7 @@ def compare_to_best(
     method: str = "t",
     correction: str | None = None,
     strata: ArrayLike | None = None,
-    level: float = 0.95,
+    confidence_level: float = 0.95,
     interval: str = "t",
     n_resamples: int = 9999,
     random_state: int = 0,
@@ -145,7 +145,7 @@ def compare_to_best(
         with the others.
     strata : array-like of shape (n_queries,), optional
         Fold of each query; means are then means of fold means.
-    level : float in (0, 1)
+    confidence_level : float in (0, 1)
         Level of the intervals.
     interval : {"t", "bca", "percentile"}
         Interval of a mean: :func:`mean_intervals`, or :func:`bootstrap_interval` with this method.
@@ -182,7 +182,7 @@ def compare_to_best(
     [('b', 0.0, 0, 0), ('a', -0.175, 0, 4)]
     """
     return _table(
-        per_query, None, greater_is_better, method, correction, strata, level, interval,
+        per_query, None, greater_is_better, method, correction, strata, confidence_level, interval,
         n_resamples, random_state, run_errors,
     )  # fmt: skip
 
@@ -195,7 +195,7 @@ def compare_to_baseline(
     method: str = "t",
     correction: str | None = None,
     strata: ArrayLike | None = None,
-    level: float = 0.95,
+    confidence_level: float = 0.95,
     interval: str = "t",
     n_resamples: int = 9999,
     random_state: int = 0,
@@ -213,8 +213,8 @@ def compare_to_baseline(
         Values per query of each system, queries in the same order; NaN: does not count.
     baseline : str
         A key of ``per_query``, such as the system in production.
-    greater_is_better, method, correction, strata, level, interval, n_resamples, random_state, \
-run_errors
+    greater_is_better, method, correction, strata, confidence_level, interval, n_resamples, \
+random_state, run_errors
         As in :func:`compare_to_best`.
 
     Returns
@@ -239,8 +239,8 @@ run_errors
     if baseline not in per_query:
         raise KeyError(f"baseline={baseline!r} is not one of the systems {list(per_query)}.")
     return _table(
-        per_query, baseline, greater_is_better, method, correction, strata, level, interval,
-        n_resamples, random_state, run_errors,
+        per_query, baseline, greater_is_better, method, correction, strata, confidence_level,
+        interval, n_resamples, random_state, run_errors,
     )  # fmt: skip
 
 
@@ -251,7 +251,7 @@ def _table(
     method: str,
     correction: str | None,
     strata: ArrayLike | None,
-    level: float,
+    confidence_level: float,
     interval: str,
     n_resamples: int,
     random_state: int,
@@ -277,19 +277,27 @@ def _table(
     runs = _runs_of(names, run_errors, method, interval)
     estimate = stratified_means(columns, strata)
     if interval == "t":
-        check_level(level)
+        check_level(confidence_level)
         of_runs = estimate if runs is None else add_errors(estimate, (runs.error, runs.freedom))
-        half = t_quantile(of_runs.freedom, level) * of_runs.error
+        half = t_quantile(of_runs.freedom, confidence_level) * of_runs.error
         ends = np.column_stack([estimate.mean - half, estimate.mean + half])
-        ends = widen_near_bounds(columns, ends, None, strata, level)
+        ends = widen_near_bounds(columns, ends, None, strata, confidence_level)
     else:
-        ends = bootstrap_intervals(columns, strata=strata, level=level, method=interval, **sampled)
+        ends = bootstrap_intervals(
+            columns, strata=strata, confidence_level=confidence_level, method=interval, **sampled
+        )
     pairs = pair_differences(columns, strata, runs)
     reference = None if baseline is None else names.index(baseline)
     if correction == "max-t":
         plain = t_p_values(pairs)
         adjusted, critical = max_t(
-            columns, pairs, strata=strata, runs=runs, reference=reference, level=level, **sampled
+            columns,
+            pairs,
+            strata=strata,
+            runs=runs,
+            reference=reference,
+            confidence_level=confidence_level,
+            **sampled,
         )
     else:
         first, second = np.triu_indices(len(names), 1)
@@ -301,8 +309,8 @@ def _table(
         plain[first, second] = plain[second, first] = p_values
         adjusted = np.full((len(names), len(names)), math.nan)
         adjusted[first, second] = adjusted[second, first] = _OF_P_VALUES[correction](p_values)
-        critical = t_quantile(pairs.freedom, 1 - (1 - level) / max(1, len(first)))
-    separable = adjusted < round(1 - level, 12)
+        critical = t_quantile(pairs.freedom, 1 - (1 - confidence_level) / max(1, len(first)))
+    separable = adjusted < round(1 - confidence_level, 12)
     order, is_better = order_by_tests(separable & (-sign * pairs.mean > 0))
     to = int(order[0]) if reference is None else reference
     if reference is not None:

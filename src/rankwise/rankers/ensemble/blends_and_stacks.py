@@ -264,7 +264,7 @@ class BordaBlend(Blend):
 
 
 class ReciprocalRankBlend(Blend):
-    """Mean over rankers of ``1 / (k + r)`` for the rank r of a row in its query.
+    """Mean over rankers of ``1 / (rank_constant + r)`` for the rank r of a row in its query.
 
     Parameters
     ----------
@@ -272,8 +272,8 @@ class ReciprocalRankBlend(Blend):
         As in :class:`StackingRanker`.
     weights : array-like of shape (n_rankers,), >= 0, or None, default=None
         Weight of each ranker. None: equal weights.
-    k : float >= 0, default=60.0
-        Smoothing constant: the larger k, the smaller the advantage of the top ranks.
+    rank_constant : float >= 0, default=60.0
+        Smoothing constant: the larger it is, the smaller the advantage of the top ranks.
     measure : str or None, default=None
         Tuning metric of rankers given by registry key. None: nDCG@10 for grades, otherwise pairwise
         misranking.
@@ -319,7 +319,7 @@ class ReciprocalRankBlend(Blend):
     _scaling = "rank"
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **Blend._parameter_constraints,
-        "k": [NOT_NEGATIVE],
+        "rank_constant": [NOT_NEGATIVE],
     }
 
     def __init__(
@@ -327,16 +327,16 @@ class ReciprocalRankBlend(Blend):
         estimators: Sequence[Any] = DEFAULT_RANKERS,
         weights: ArrayLike | None = None,
         *,
-        k: float = 60.0,
+        rank_constant: float = 60.0,
         measure: str | None = None,
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
         super().__init__(estimators, weights, measure=measure, random_state=random_state)
-        self.k = k
+        self.rank_constant = rank_constant
 
     def _points(self, scaled: Float64Array, sizes: Float64Array) -> Float64Array:
         rank = (sizes + 1) / 2 - sizes * scaled
-        return 1.0 / (self.k + rank)
+        return 1.0 / (self.rank_constant + rank)
 
 
 class StackingRanker(MembersMixin, Ranker):

@@ -155,8 +155,10 @@ class BoltzRank(NeuralRanker):
 
     Rows are first sorted by their content, so the order of the training rows does not change the
     weights. On the CPU, equal seeds give bit-identical results. Training is in float64 on one
-    thread. ``sample_weight`` is not accepted, because in a ranking a weight would not be equivalent
-    to repeating the row. Loading and predicting do not need torch.
+    thread. Loading and predicting do not need torch.
+
+    Rankings are drawn of whole rows: a row of weight w is passed w times, so ``sample_weight`` must
+    hold whole numbers. Queries keep equal weight, whatever the weights of their rows.
 
     Composition: expected measure of Boltzmann-distributed rankings x pointwise and pairwise nodes x
     gradient steps.
@@ -199,6 +201,7 @@ class BoltzRank(NeuralRanker):
         "n_features": [minimum(1), None],
         "features": ["array-like", None],
     }
+    _ranks_copies: ClassVar[bool] = True
     selected_features_: Int64Array
     pair_scale_: float
 
@@ -289,17 +292,19 @@ class BoltzRank(NeuralRanker):
                 f"{self.features!r}."
             )
 
-    def _set_input(self, X: Matrix, labels: Float64Array, indptr: Int64Array) -> None:
+    def _set_input(
+        self, X: Matrix, labels: Float64Array, indptr: Int64Array, weight: Float64Array | None
+    ) -> None:
         self.pair_scale_ = max(1.0, float(np.diff(indptr).mean()) - 1.0)
         if self.n_features is not None:
             selector = AdaRank(self.objective, n_features_to_select=self.n_features)
-            groups = QueryGroups(indptr, None, np.arange(len(indptr) - 1))
+            groups = QueryGroups(indptr, None, ids=np.arange(len(indptr) - 1))
             self.selected_features_ = selector.fit(X, labels, qid=groups).selected_features_
         elif self.features is not None:
             self.selected_features_ = np.array(self.features, dtype=np.int64)
         else:
             self.selected_features_ = np.arange(self.n_features_in_)
-        super()._set_input(X[:, self.selected_features_], labels, indptr)
+        super()._set_input(X[:, self.selected_features_], labels, indptr, weight)
 
     def _first_weights(self, rng: np.random.RandomState) -> list[Float64Array]:
         n_inputs = len(self.selected_features_)

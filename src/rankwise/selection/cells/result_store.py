@@ -233,14 +233,15 @@ class Settings:
     Raises
     ------
     ValueError
-        If there is no such test or correction, the two do not fit, or ``confidence`` is no level.
+        If there is no such test or correction, the two do not fit, or ``confidence_level`` is out
+        of range.
     """
 
     data: str = ""
     select_by: str = ""
     test: str = "t"
     correction: str | None = None
-    confidence: float = 0.95
+    confidence_level: float = 0.95
     baseline: str | None = None
     random_state: int = 0
     unit: str = "queries"
@@ -256,7 +257,7 @@ class Settings:
     def __post_init__(self) -> None:
         correction = check_correction(self.test, self.correction, name="test")
         object.__setattr__(self, "correction", correction)  # that of the test if None
-        check_share("confidence", self.confidence)
+        check_share("confidence_level", self.confidence_level)
 
     def check_baseline(self, what: str, names: Collection[str]) -> None:
         """Raise ValueError if the baseline is none of the names of rankers or systems."""

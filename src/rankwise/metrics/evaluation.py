@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.metadata_routing import UNUSED
@@ -507,10 +506,9 @@ class ScoredRows:
             )
         # Ids are text in run files, so 10 comes before 9, as in trec_eval.
         names = id_texts(ids, "doc_ids")
-        encoded = pa.array(names, pa.string()).dictionary_encode()
         # Code points sort like the bytes of UTF-8.
-        by_text = np.argsort(np.array(encoded.dictionary.to_pylist(), dtype=object))
-        place = np.argsort(by_text)[encoded.indices.to_numpy()]
+        place_of = {name: place for place, name in enumerate(sorted(set(names)))}
+        place = np.fromiter(map(place_of.__getitem__, names), np.int64, len(names))
         codes = self.groups.codes()
         order = np.lexsort((place, codes))
         twice = (np.diff(codes[order]) == 0) & (np.diff(place[order]) == 0)

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from rankwise._packages import missing_package
 from rankwise.metrics import parse
 from rankwise.metrics.default import why_undefined
 from rankwise.metrics.measures.relevance import find_unjudged_share
@@ -406,7 +407,7 @@ class Leaderboard:
         try:
             import pandas as pd
         except ImportError as error:
-            raise ImportError("to_frame needs pandas: pip install pandas") from error
+            raise missing_package("to_frame", "pandas") from error
         flat = []
         for row in self.rows(measure):
             statistics = {

@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from rankwise._version import __version__
+from rankwise._version import RELEASE
 from rankwise.metrics.statistics.against_best import check_correction
 from rankwise.runtime.files import error_code, replace_files, sync_folder
 from rankwise.runtime.messages import ArgumentError, check_share, convert_to_json
@@ -191,7 +191,7 @@ _PACKAGES = ("numpy", "scipy", "scikit-learn", "numba")
 
 def library_versions() -> dict[str, str]:
     return {
-        "rankwise": __version__,
+        "rankwise": RELEASE,
         "python": platform.python_version(),
         "platform": platform.platform(terse=True),
         **{package: _version(package) for package in _PACKAGES},

@@ -26,11 +26,12 @@ from rankwise.features.query_scaling import QueryScaler
 from rankwise.features.score_expansions import ProductsMap
 from rankwise.groups import FitData, QueryGroups
 from rankwise.metrics import parse
-from rankwise.prediction import fit_with, scores_of
+from rankwise.prediction import scores_of
 from rankwise.rankers.ensemble.members import (
     DEFAULT_RANKERS,
     HeldOutScores,
     MembersMixin,
+    fit_member,
     fit_members,
     make_member,
     member_scores,
@@ -346,7 +347,10 @@ class StackingRanker(MembersMixin, Ranker):
     ----------
     estimators : list of str, estimators or (str, estimator) pairs
         Rankers, ordinal estimators (their ``rank_score`` is used), scikit-learn regressors and
-        pipelines. A registry key stands for the parameters of the registry, without its grid.
+        pipelines. A bare key such as "lambdamart" is its tuned recipe, which ``rankwise list``
+        shows; "lambdamart()" and "lambdamart(n_estimators=50)" are the class with its defaults and
+        these parameters. Grids and numbers of trees of recipes are chosen on the validation rows;
+        without them, on a quarter of the queries, and the choice is then fitted on all rows.
         Nested parameters are named ``name__parameter``; an estimator without a name has its
         registry key as name.
     final_estimator : estimator, registry key, "mean" or None, default=None
@@ -531,7 +535,7 @@ class StackingRanker(MembersMixin, Ranker):
             final = RankLR(C="cv", query_weight="query", measure=measure)
         seed = int(check_random_state(self.random_state).randint(2**31))
         has_validation = validation is not None
-        self.final_estimator_ = make_member(
+        member = make_member(
             final, measure, seed, has_validation=has_validation, setting="final_estimator"
         )
         columns = self._columns(self._scale(held.scores, held.groups))
@@ -540,8 +544,7 @@ class StackingRanker(MembersMixin, Ranker):
             groups = None if ids is None else QueryGroups.from_qid(ids, len(ids))
             scaled = self._member_columns(validation["X_val"], groups)
             validation = {**validation, "X_val": self._columns(scaled)}
-        offered = {"qid": held.qid, "groups": held.qid}
-        fit_with(self.final_estimator_, columns, held.y, offered, validation)
+        self.final_estimator_ = fit_member(member, columns, held.y, held.qid, validation)
 
     def _columns(self, scaled: Float64Array) -> Float64Array:
         return scaled if self.degree == 1 else ProductsMap(scaled.shape[1])(scaled)

@@ -81,8 +81,17 @@ def test_archives_hold_tracked_files_only():
 
 
 def test_source_archives_hold_what_users_ask_for():
-    (path,) = (path for path in archives() if path.name.startswith("rankwise-") and path.suffix == ".gz")
-    wanted = {"LICENSE", "README.md", "CHANGELOG.md", "SECURITY.md", "CITATION.cff", "hatch_build.py"}
+    (path,) = (
+        path for path in archives() if path.name.startswith("rankwise-") and path.suffix == ".gz"
+    )
+    wanted = {
+        "LICENSE",
+        "README.md",
+        "CHANGELOG.md",
+        "SECURITY.md",
+        "CITATION.cff",
+        "hatch_build.py",
+    }
     assert wanted <= {str(name) for name in contents(path)}
 
 

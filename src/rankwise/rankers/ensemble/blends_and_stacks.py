@@ -27,11 +27,12 @@ from rankwise.features.query_scaling import QueryScaler, scale_rows
 from rankwise.features.score_expansions import ProductsMap
 from rankwise.groups import FitData, QueryGroups
 from rankwise.metrics import parse
-from rankwise.prediction import fit_clone, scores_of
+from rankwise.prediction import scores_of
 from rankwise.rankers.ensemble.members import (
     DEFAULT_RANKERS,
     HeldOutScores,
     MembersMixin,
+    fit_member,
     fit_members,
     make_member,
     member_scores,
@@ -354,7 +355,10 @@ class StackingRanker(MembersMixin, Ranker):
     ----------
     estimators : list of str, estimators or (str, estimator) pairs
         Rankers, ordinal estimators (their ``rank_score`` is used), scikit-learn regressors and
-        pipelines. A registry key stands for the parameters of the registry, without its grid.
+        pipelines. A bare key such as "lambdamart" is its tuned recipe, which ``rankwise list``
+        shows; "lambdamart()" and "lambdamart(n_estimators=50)" are the class with its defaults and
+        these parameters. Grids and numbers of trees of recipes are chosen on the validation rows;
+        without them, on a quarter of the queries, and the choice is then fitted on all rows.
         Nested parameters are named ``name__parameter``; an estimator without a name has its
         registry key as name.
     final_estimator : estimator, registry key, "mean" or None, default=None
@@ -562,9 +566,8 @@ class StackingRanker(MembersMixin, Ranker):
             groups = None if ids is None else QueryGroups.from_qid(ids, len(ids))
             scaled = self._member_columns(validation["X_val"], groups)
             validation = {**validation, "X_val": self._columns(scaled)}
-        offered = {"qid": held.qid, "groups": held.qid}
-        self.final_estimator_ = fit_clone(
-            member, columns, held.y, held.weight, offered, validation, setting="final_estimator"
+        self.final_estimator_ = fit_member(
+            member, columns, held.y, held.qid, validation, held.weight, setting="final_estimator"
         )
 
     def _columns(self, scaled: Float64Array) -> Float64Array:

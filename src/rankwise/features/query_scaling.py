@@ -19,10 +19,11 @@ import numpy as np
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from rankwise.checks.parameter_constraints import StrOptions
+from rankwise.checks.parameter_constraints import Hidden, StrOptions
 from rankwise.checks.rows import check_rows
 from rankwise.groups import QueryGroups
 from rankwise.runtime.finite import FiniteResults, restore_on_error
+from rankwise.runtime.renames import SPELLINGS, spell
 from rankwise.structure.state_rules import (
     TRAINED_ON,
     Rule,
@@ -39,8 +40,8 @@ class QueryScaler(FiniteResults, OneToOneFeatureMixin, TransformerMixin, BaseEst
 
     Parameters
     ----------
-    method : {"minmax", "standard", "rank"}, default="minmax"
-        "minmax": to [0, 1], ``(x - min) / (max - min)``. "standard": ``(x - mean) / sd``. "rank":
+    scaling : {"min_max", "standard", "rank"}, default="min_max"
+        "min_max": to [0, 1], ``(x - min) / (max - min)``. "standard": ``(x - mean) / sd``. "rank":
         to (-1/2, 1/2), ``(below - above) / (2 m)`` with the numbers of rows below and above among
         the m rows of the query. A feature that is constant within a query becomes 0 there.
 
@@ -83,11 +84,14 @@ class QueryScaler(FiniteResults, OneToOneFeatureMixin, TransformerMixin, BaseEst
     __metadata_request__fit: ClassVar[dict[str, Any]] = {"qid": True}
     __metadata_request__transform: ClassVar[dict[str, Any]] = {"qid": True}
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "method": [StrOptions({"minmax", "standard", "rank"})],
+        "scaling": [
+            StrOptions({"min_max", "standard", "rank"}),
+            Hidden(StrOptions({*SPELLINGS})),
+        ],
     }
 
-    def __init__(self, method: Literal["minmax", "standard", "rank"] = "minmax") -> None:
-        self.method = method
+    def __init__(self, scaling: Literal["min_max", "standard", "rank"] = "min_max") -> None:
+        self.scaling = scaling
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -112,13 +116,13 @@ class QueryScaler(FiniteResults, OneToOneFeatureMixin, TransformerMixin, BaseEst
         """Set the scaling of rows without ids."""
         for state in ("shift_", "scale_", "sorted_", "sorted_weight_"):
             vars(self).pop(state, None)
-        if self.method == "rank":
+        if self.scaling == "rank":
             order = np.argsort(rows, axis=0, kind="stable")
             self.sorted_ = np.take_along_axis(rows, order, axis=0)
             if weight is not None:
                 self.sorted_weight_ = weight[order]
             return
-        shift, scale = _SHIFTS[self.method](rows, np.array([0, len(rows)]), weight)
+        shift, scale = _SHIFTS[spell(self.scaling)](rows, np.array([0, len(rows)]), weight)
         self.shift_, self.scale_ = shift[0], scale[0]
 
     def fit_transform(  # type: ignore[override]  # takes no other fit parameters
@@ -149,36 +153,36 @@ class QueryScaler(FiniteResults, OneToOneFeatureMixin, TransformerMixin, BaseEst
         X = check_rows(self, X, accept_sparse=False)
         rows = X.astype(np.float64)
         if qid is None:
-            if self.method == "rank":
+            if self.scaling == "rank":
                 weight = getattr(self, "sorted_weight_", None)
                 scaled = ranks_among(self.sorted_, rows, weight)
             else:
                 scaled = _divide_rows(rows - self.shift_, self.scale_)
             return scaled.astype(X.dtype, copy=False)
         groups = QueryGroups.from_qid(qid, X.shape[0])
-        return scale_rows(self.method, rows, groups).astype(X.dtype, copy=False)
+        return scale_rows(self.scaling, rows, groups).astype(X.dtype, copy=False)
 
     def _check_structure(self) -> None:
-        names = ("sorted_",) if self.method == "rank" else ("shift_", "scale_")
+        names = ("sorted_",) if self.scaling == "rank" else ("shift_", "scale_")
         require_attributes(self, *names)
-        if self.method == "rank":
+        if self.scaling == "rank":
             require(len(self.sorted_), "sorted_", "hold a row", self.sorted_.shape)
 
 
 def scale_rows(
-    method: str, rows: Float64Array, groups: QueryGroups, weight: Float64Array | None = None
+    scaling: str, rows: Float64Array, groups: QueryGroups, weight: Float64Array | None = None
 ) -> Float64Array:
     """Rows scaled within their queries; a row of weight w counts as w equal rows."""
     rows, weight = groups.sort(rows), None if weight is None else groups.sort(weight)
-    if method == "rank":
+    if scaling == "rank":
         scaled = rank_centred(rows, groups.indptr, weight)
     else:
-        shift, scale = _SHIFTS[method](rows, groups.indptr, weight)
+        shift, scale = _SHIFTS[spell(scaling)](rows, groups.indptr, weight)
         scaled = _divide_rows(rows - shift, scale)
     return groups.unsort(scaled)
 
 
-def _minmax(
+def _min_max(
     rows: FloatArray, indptr: Any, weight: Float64Array | None
 ) -> tuple[FloatArray, FloatArray]:
     """Minimum and range of each row's query."""
@@ -200,7 +204,7 @@ def _standard(
     return low + mean, spread
 
 
-_SHIFTS = {"minmax": _minmax, "standard": _standard}
+_SHIFTS = {"min_max": _min_max, "standard": _standard}
 
 
 def _reduce_queries(reduce: np.ufunc, rows: FloatArray, indptr: Any) -> FloatArray:

@@ -67,8 +67,8 @@ class CostSensitiveOneVsAllRegression(CostSensitiveClassifier):
         the classes of least cost of a row and ``max(0, c - r)^2`` for the others; only without an
         ``estimator``.
     alpha : float > 0, default=1.0
-        L2 penalty if ``estimator`` is None: factor of the squared norm. The intercept is not
-        penalised.
+        Penalty added to the SUM of squared errors if ``estimator`` is None: factor of the squared
+        norm. The intercept is not penalised.
     max_iter : int, default=100
         Largest number of Newton steps for the one-sided loss, for each class.
     n_jobs : int, optional

@@ -74,8 +74,8 @@ class CSOVO(BinaryQuestions, CostSensitiveClassifier):
         :func:`rankwise.labels.all_pairs_costs`, the weights of weighted all-pairs [2]_ with one
         classifier per pair.
     alpha : float > 0, default=1.0
-        L2 penalty if ``estimator`` is None: factor of the squared norm. Multiplying costs by a
-        number multiplies the weights by it, but not the penalty.
+        Penalty added to the SUM of squared errors if ``estimator`` is None: factor of the squared
+        norm. Multiplying costs by a number multiplies the weights by it, but not the penalty.
     n_jobs : int, optional
         Number of pairs fitted in parallel threads. None: one for each CPU; -2: one fewer, and so
         on.
@@ -188,8 +188,8 @@ class WeightedAllPairs(BinaryQuestions, CostSensitiveClassifier):
         one score per class. "indicators": x and one column per class, -1 for a and 1 for b;
         suitable for trees and kernels.
     alpha : float > 0, default=1.0
-        L2 penalty if ``estimator`` is None: factor of the squared norm. Intercepts are not
-        penalised.
+        Penalty added to the SUM of squared errors if ``estimator`` is None: factor of the squared
+        norm. Intercepts are not penalised.
     n_jobs : int, optional
         Number of pairs processed in parallel threads by ridge regression. None: one for each CPU;
         -2: one fewer, and so on.
@@ -330,7 +330,8 @@ class OrdinalReduction(BinaryQuestions, CostSensitiveClassifier):
         whose costs of the two adjacent classes differ. Label 0 means that the lower class is
         cheaper, 1 that the upper class is. None: ridge regression on -1 and 1, in closed form.
     alpha : float > 0, default=1.0
-        L2 penalty if ``estimator`` is None: factor of the squared norm.
+        Penalty added to the SUM of squared errors if ``estimator`` is None: factor of the squared
+        norm.
     n_jobs : int, optional
         Number of thresholds fitted in parallel threads. None: one for each CPU; -2: one fewer, and
         so on.

@@ -17,6 +17,7 @@ from rankwise.base import Ranker
 from rankwise.checks.parameter_constraints import (
     NOT_NEGATIVE,
     HasMethods,
+    Hidden,
     Interval,
     Options,
     StrOptions,
@@ -26,11 +27,12 @@ from rankwise.features.query_scaling import QueryScaler, scale_rows
 from rankwise.features.score_expansions import ProductsMap
 from rankwise.groups import FitData, QueryGroups
 from rankwise.metrics import parse
-from rankwise.prediction import fit_clone, scores_of
+from rankwise.prediction import scores_of
 from rankwise.rankers.ensemble.members import (
     DEFAULT_RANKERS,
     HeldOutScores,
     MembersMixin,
+    fit_member,
     fit_members,
     make_member,
     member_scores,
@@ -39,6 +41,7 @@ from rankwise.rankers.ensemble.members import (
     score_held_out,
 )
 from rankwise.rankers.pair_ranker import RankLR
+from rankwise.runtime.renames import SPELLINGS
 from rankwise.structure.state_rules import Fitted, Number, Optional, Rule, floats, require
 from rankwise.typing import ArrayLike, Float64Array, FrameLike
 
@@ -51,7 +54,7 @@ class Blend(MembersMixin, Ranker):
         "n_rows_": Number(low=0),
     }
 
-    _scaling: ClassVar[Literal["standard", "minmax", "rank"]]
+    _scaling: ClassVar[Literal["standard", "min_max", "rank"]]
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **MembersMixin._parameter_constraints,
         "weights": ["array-like", None],
@@ -114,7 +117,7 @@ class Blend(MembersMixin, Ranker):
         super()._check_structure()
         n = len(self.models_[0])
         require(len(self.weights_) == n, "weights_", f"have {n} entries", len(self.weights_))
-        require(self.scaler_ is not None and self.scaler_.method == self._scaling,
+        require(self.scaler_ is not None and self.scaler_.scaling == self._scaling,
                 "scaler_", f"scale by {self._scaling!r}", self.scaler_)  # fmt: skip
 
     def _shares(self, n_members: int) -> Float64Array:
@@ -270,7 +273,7 @@ class BordaBlend(Blend):
 
 
 class ReciprocalRankBlend(Blend):
-    """Mean over rankers of ``1 / (k + r)`` for the rank r of a row in its query.
+    """Mean over rankers of ``1 / (rank_constant + r)`` for the rank r of a row in its query.
 
     Parameters
     ----------
@@ -278,8 +281,8 @@ class ReciprocalRankBlend(Blend):
         As in :class:`StackingRanker`.
     weights : array-like of shape (n_rankers,), >= 0, or None, default=None
         Weight of each ranker. None: equal weights.
-    k : float >= 0, default=60.0
-        Smoothing constant: the larger k, the smaller the advantage of the top ranks.
+    rank_constant : float >= 0, default=60.0
+        Smoothing constant: the larger it is, the smaller the advantage of the top ranks.
     measure : str or None, default=None
         Tuning metric of rankers given by registry key. None: nDCG@10 for grades, otherwise pairwise
         misranking.
@@ -325,7 +328,7 @@ class ReciprocalRankBlend(Blend):
     _scaling = "rank"
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **Blend._parameter_constraints,
-        "k": [NOT_NEGATIVE],
+        "rank_constant": [NOT_NEGATIVE],
     }
 
     def __init__(
@@ -333,16 +336,16 @@ class ReciprocalRankBlend(Blend):
         estimators: Sequence[Any] = DEFAULT_RANKERS,
         weights: ArrayLike | None = None,
         *,
-        k: float = 60.0,
+        rank_constant: float = 60.0,
         measure: str | None = None,
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
         super().__init__(estimators, weights, measure=measure, random_state=random_state)
-        self.k = k
+        self.rank_constant = rank_constant
 
     def _points(self, scaled: Float64Array, sizes: Float64Array) -> Float64Array:
         rank = (sizes + 1) / 2 - sizes * scaled
-        return 1.0 / (self.k + rank)
+        return 1.0 / (self.rank_constant + rank)
 
 
 class StackingRanker(MembersMixin, Ranker):
@@ -352,7 +355,10 @@ class StackingRanker(MembersMixin, Ranker):
     ----------
     estimators : list of str, estimators or (str, estimator) pairs
         Rankers, ordinal estimators (their ``rank_score`` is used), scikit-learn regressors and
-        pipelines. A registry key stands for the parameters of the registry, without its grid.
+        pipelines. A bare key such as "lambdamart" is its tuned recipe, which ``rankwise list``
+        shows; "lambdamart()" and "lambdamart(n_estimators=50)" are the class with its defaults and
+        these parameters. Grids and numbers of trees of recipes are chosen on the validation rows;
+        without them, on a quarter of the queries, and the choice is then fitted on all rows.
         Nested parameters are named ``name__parameter``; an estimator without a name has its
         registry key as name.
     final_estimator : estimator, registry key, "mean" or None, default=None
@@ -365,7 +371,7 @@ class StackingRanker(MembersMixin, Ranker):
     share : float in (0, 1) or None, default=None
         Replaces ``cv``: rankers are fitted on this share of the queries and ``final_estimator`` on
         the others, as in [1]_ with 0.8.
-    scaling : {"standard", "minmax", "rank"} or None, default="standard"
+    scaling : {"standard", "min_max", "rank"} or None, default="standard"
         Scaling of the scores of a ranker within each query, see :class:`QueryScaler`.
     degree : {1, 2}, default=2
         1: ``final_estimator`` receives the scores. 2: it also receives the products of every two
@@ -438,7 +444,7 @@ class StackingRanker(MembersMixin, Ranker):
         "final_estimator_": Optional(Fitted()),
     }
 
-    scaling: Literal["standard", "minmax", "rank"] | None
+    scaling: Literal["standard", "min_max", "rank"] | None
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **MembersMixin._parameter_constraints,
         "final_estimator": [
@@ -449,7 +455,11 @@ class StackingRanker(MembersMixin, Ranker):
         ],
         "cv": ["cv_object"],
         "share": [Interval(Real, 0, 1, closed="neither"), None],
-        "scaling": [StrOptions({"standard", "minmax", "rank"}), None],
+        "scaling": [
+            StrOptions({"standard", "min_max", "rank"}),
+            Hidden(StrOptions({*SPELLINGS})),
+            None,
+        ],
         "degree": [Options(Integral, {1, 2})],
         "n_best": [minimum(1), None],
         "refit": ["boolean"],
@@ -462,7 +472,7 @@ class StackingRanker(MembersMixin, Ranker):
         *,
         cv: Any = 5,
         share: float | None = None,
-        scaling: Literal["standard", "minmax", "rank"] | None = "standard",
+        scaling: Literal["standard", "min_max", "rank"] | None = "standard",
         degree: int = 2,
         n_best: int | None = None,
         refit: bool = True,
@@ -556,9 +566,8 @@ class StackingRanker(MembersMixin, Ranker):
             groups = None if ids is None else QueryGroups.from_qid(ids, len(ids))
             scaled = self._member_columns(validation["X_val"], groups)
             validation = {**validation, "X_val": self._columns(scaled)}
-        offered = {"qid": held.qid, "groups": held.qid}
-        self.final_estimator_ = fit_clone(
-            member, columns, held.y, held.weight, offered, validation, setting="final_estimator"
+        self.final_estimator_ = fit_member(
+            member, columns, held.y, held.qid, validation, held.weight, setting="final_estimator"
         )
 
     def _columns(self, scaled: Float64Array) -> Float64Array:

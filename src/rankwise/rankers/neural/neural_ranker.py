@@ -79,8 +79,8 @@ class NeuralRanker(Ranker):
         "batch_size": [minimum(1)],
         "optimizer": [StrOptions({"adam", "sgd"})],
         "learning_rate_init": [POSITIVE],
-        "alpha": [NOT_NEGATIVE],
-        "standardize": ["boolean"],
+        "lam": [NOT_NEGATIVE],
+        "scaling": ["boolean"],
         "measure": [str],
         "early_stopping_rounds": [minimum(1), None],
         "device": [str],
@@ -100,8 +100,8 @@ class NeuralRanker(Ranker):
         batch_size: int = 16,
         optimizer: str = "adam",
         learning_rate_init: float = 0.01,
-        alpha: float = 1e-4,
-        standardize: bool = True,
+        lam: float = 1e-4,
+        scaling: bool = True,
         measure: str = "nDCG@10",
         early_stopping_rounds: int | None = None,
         device: str = "cpu",
@@ -113,8 +113,8 @@ class NeuralRanker(Ranker):
         self.batch_size = batch_size
         self.optimizer = optimizer
         self.learning_rate_init = learning_rate_init
-        self.alpha = alpha
-        self.standardize = standardize
+        self.lam = lam
+        self.scaling = scaling
         self.measure = measure
         self.early_stopping_rounds = early_stopping_rounds
         self.device = device
@@ -169,7 +169,7 @@ class NeuralRanker(Ranker):
         self._validate_params()
         log = TrainingLog(self, callbacks, verbose, 0, self.n_epochs)
         forget(self)
-        limit = None if self.standardize else SATURATED_NETWORK
+        limit = None if self.scaling else SATURATED_NETWORK
         data = check_fit(self, X, y, qid, sample_weight, column_limit=limit)
         if self._ranks_copies:
             data = repeat_rows(data, type(self).__name__)
@@ -281,7 +281,7 @@ class NeuralRanker(Ranker):
     ) -> None:
         """Set mean and spread of the features, computed in chunks of rows."""
         self.shift_, self.scale_ = np.zeros(X.shape[1]), np.ones(X.shape[1])
-        if self.standardize:
+        if self.scaling:
             chunks = [slice(lo, lo + _CHUNK) for lo in range(0, X.shape[0], _CHUNK)]
             total = X.shape[0] if weight is None else weight.sum()
 
@@ -343,7 +343,7 @@ def outputs(X: Any, weights: Sequence[Any], activation: Callable[[Any], Any]) ->
 class RankNet(NeuralRanker):
     """Network trained on the pairs of each query by logistic loss (RankNet).
 
-    Minimises ``(1/Q) sum_q loss_q + alpha |W|^2 / 2``: a mean of losses over the Q queries (defined
+    Minimises ``(1/Q) sum_q loss_q + lam |W|^2 / 2``: a mean of losses over the Q queries (defined
     in the notes) plus a penalty on the weights W of all layers. Intercepts are not penalised.
 
     Parameters
@@ -360,10 +360,10 @@ class RankNet(NeuralRanker):
         Optimizer of torch.
     learning_rate_init : float > 0, default=0.01
         Step size of the optimizer, constant over all epochs, as in scikit-learn's ``MLPRegressor``.
-    alpha : float >= 0, default=1e-4
-        L2 penalty: adds ``alpha / 2`` times the sum of the squared weights; intercepts are not
-        penalised.
-    standardize : bool, default=True
+    lam : float >= 0, default=1e-4
+        Penalty added to the MEAN of the losses of the queries: ``lam / 2`` times the sum of the
+        squared weights; intercepts are not penalised.
+    scaling : bool, default=True
         Whether to scale each feature to mean 0 and variance 1 over the training rows.
     measure : str, default="nDCG@10"
         Measure evaluated on X_val after every epoch, see :func:`rankwise.metrics.parse`.
@@ -433,7 +433,7 @@ class RankNet(NeuralRanker):
 class LambdaRank(NeuralRanker):
     """Network trained on pairs weighted by the nDCG change of swapping them (LambdaRank).
 
-    Minimises ``(1/Q) sum_q loss_q + alpha |W|^2 / 2``: a mean of losses over the Q queries (defined
+    Minimises ``(1/Q) sum_q loss_q + lam |W|^2 / 2``: a mean of losses over the Q queries (defined
     in the notes) plus a penalty on the weights W of all layers. Intercepts are not penalised.
 
     Parameters
@@ -450,10 +450,10 @@ class LambdaRank(NeuralRanker):
         Optimizer of torch.
     learning_rate_init : float > 0, default=0.01
         Step size of the optimizer, constant over all epochs, as in scikit-learn's ``MLPRegressor``.
-    alpha : float >= 0, default=1e-4
-        L2 penalty: adds ``alpha / 2`` times the sum of the squared weights; intercepts are not
-        penalised.
-    standardize : bool, default=True
+    lam : float >= 0, default=1e-4
+        Penalty added to the MEAN of the losses of the queries: ``lam / 2`` times the sum of the
+        squared weights; intercepts are not penalised.
+    scaling : bool, default=True
         Whether to scale each feature to mean 0 and variance 1 over the training rows.
     measure : str, default="nDCG@10"
         Measure evaluated on X_val after every epoch, see :func:`rankwise.metrics.parse`.
@@ -471,7 +471,7 @@ class LambdaRank(NeuralRanker):
     discount : {"log2", "letor", "reciprocal"}, default="log2"
         Discount of rank r. "log2": ``1 / log2(1 + r)``. "letor": 1 for r = 1 and ``1 / log2(r)``
         for later ranks. "reciprocal": ``1 / r``.
-    cutoff : int >= 1, optional
+    k : int >= 1, optional
         Last rank that counts. None: all ranks count.
 
     Attributes
@@ -526,7 +526,7 @@ class LambdaRank(NeuralRanker):
         **NeuralRanker._parameter_constraints,
         "gain": [StrOptions({"auto", "exp2", "linear"})],
         "discount": [StrOptions({"log2", "letor", "reciprocal"})],
-        "cutoff": [minimum(1), None],
+        "k": [minimum(1), None],
     }
 
     def __init__(
@@ -538,11 +538,11 @@ class LambdaRank(NeuralRanker):
         batch_size: int = 16,
         optimizer: str = "adam",
         learning_rate_init: float = 0.01,
-        alpha: float = 1e-4,
-        standardize: bool = True,
+        lam: float = 1e-4,
+        scaling: bool = True,
         gain: str = "auto",
         discount: str = "log2",
-        cutoff: int | None = None,
+        k: int | None = None,
         measure: str = "nDCG@10",
         early_stopping_rounds: int | None = None,
         device: str = "cpu",
@@ -555,8 +555,8 @@ class LambdaRank(NeuralRanker):
             batch_size=batch_size,
             optimizer=optimizer,
             learning_rate_init=learning_rate_init,
-            alpha=alpha,
-            standardize=standardize,
+            lam=lam,
+            scaling=scaling,
             measure=measure,
             early_stopping_rounds=early_stopping_rounds,
             device=device,
@@ -564,7 +564,7 @@ class LambdaRank(NeuralRanker):
         )
         self.gain = gain
         self.discount = discount
-        self.cutoff = cutoff
+        self.k = k
 
     def _loss(self, graded: bool) -> Loss:
         from rankwise.rankers.neural import training as losses
@@ -574,14 +574,14 @@ class LambdaRank(NeuralRanker):
             losses.lambda_rank,
             gain=losses.GAINS[gain],
             discount=losses.DISCOUNTS[self.discount],
-            cutoff=self.cutoff,
+            cutoff=self.k,
         )
 
 
 class ListNet(NeuralRanker):
     """Network trained to reproduce the top-one probabilities of the labels (ListNet).
 
-    Minimises ``(1/Q) sum_q loss_q + alpha |W|^2 / 2``: a mean of losses over the Q queries (defined
+    Minimises ``(1/Q) sum_q loss_q + lam |W|^2 / 2``: a mean of losses over the Q queries (defined
     in the notes) plus a penalty on the weights W of all layers. Intercepts are not penalised.
 
     Parameters
@@ -598,10 +598,10 @@ class ListNet(NeuralRanker):
         Optimizer of torch.
     learning_rate_init : float > 0, default=0.01
         Step size of the optimizer, constant over all epochs, as in scikit-learn's ``MLPRegressor``.
-    alpha : float >= 0, default=1e-4
-        L2 penalty: adds ``alpha / 2`` times the sum of the squared weights; intercepts are not
-        penalised.
-    standardize : bool, default=True
+    lam : float >= 0, default=1e-4
+        Penalty added to the MEAN of the losses of the queries: ``lam / 2`` times the sum of the
+        squared weights; intercepts are not penalised.
+    scaling : bool, default=True
         Whether to scale each feature to mean 0 and variance 1 over the training rows.
     measure : str, default="nDCG@10"
         Measure evaluated on X_val after every epoch, see :func:`rankwise.metrics.parse`.
@@ -670,7 +670,7 @@ class ListNet(NeuralRanker):
 class ListMLE(NeuralRanker):
     """Network trained on the likelihood of each query's order by label (ListMLE).
 
-    Minimises ``(1/Q) sum_q loss_q + alpha |W|^2 / 2``: a mean of losses over the Q queries (defined
+    Minimises ``(1/Q) sum_q loss_q + lam |W|^2 / 2``: a mean of losses over the Q queries (defined
     in the notes) plus a penalty on the weights W of all layers. Intercepts are not penalised.
 
     Parameters
@@ -687,10 +687,10 @@ class ListMLE(NeuralRanker):
         Optimizer of torch.
     learning_rate_init : float > 0, default=0.01
         Step size of the optimizer, constant over all epochs, as in scikit-learn's ``MLPRegressor``.
-    alpha : float >= 0, default=1e-4
-        L2 penalty: adds ``alpha / 2`` times the sum of the squared weights; intercepts are not
-        penalised.
-    standardize : bool, default=True
+    lam : float >= 0, default=1e-4
+        Penalty added to the MEAN of the losses of the queries: ``lam / 2`` times the sum of the
+        squared weights; intercepts are not penalised.
+    scaling : bool, default=True
         Whether to scale each feature to mean 0 and variance 1 over the training rows.
     measure : str, default="nDCG@10"
         Measure evaluated on X_val after every epoch, see :func:`rankwise.metrics.parse`.

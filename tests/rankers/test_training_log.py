@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import re
+import textwrap
+from pathlib import Path
 
 import numpy as np
 import pytest
 from sklearn.base import clone
 
+import rankwise
+from rankwise.datasets import load_dataset
 from rankwise.rankers import EarlyStopException, log_evaluation, record_evaluation
 from tests.common.estimators import small
 
@@ -222,3 +226,19 @@ def test_a_search_prunes(case, data):
         made(case).fit(**data, callbacks=[prune])
     plain = made(case, early_stopping_rounds=None).fit(**data)
     assert trial.reported == dict(enumerate(plain.validation_scores_[:2].tolist()))
+
+
+def test_the_example_with_optuna_runs():
+    optuna = pytest.importorskip("optuna", reason="needs optuna")
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    page = (Path(__file__).parents[2] / "docs" / "training_log.rst").read_text("utf-8")
+    code = page.partition("Prune with Optuna")[2].partition(".. code-block:: python")[2]
+    lines = code.partition("\nFor a network")[0].replace("n_trials=20", "n_trials=8")
+    fold = load_dataset("lambdarank", fold=1)
+    names = {"train": fold.train, "LambdaMART": rankwise.LambdaMART}
+    names["judged"] = {
+        "qid": fold.train.qid, "X_val": fold.vali.X, "y_val": fold.vali.y, "qid_val": fold.vali.qid,
+    }  # fmt: skip
+    exec(textwrap.dedent(lines), names)
+    assert {trial.state.name for trial in names["study"].trials} <= {"COMPLETE", "PRUNED"}
+    assert len(names["study"].trials) == 8

@@ -42,7 +42,7 @@ from rankwise.structure.state_rules import (
 from rankwise.typing import ArrayLike, Float64Array, FrameLike, Int64Array, Matrix, densify
 
 if TYPE_CHECKING:
-    from rankwise.rankers.neural.training import Batch, Objective
+    from rankwise.rankers.neural.training import Objective
 
 
 # From scores, labels, indptr and weights (None: all 1) to one value per query.
@@ -255,9 +255,8 @@ class NeuralRanker(Ranker):
 
         loss, activation = self._loss(graded), getattr(torch, self.activation)
 
-        def value(weights: list[Any], batch: Batch) -> Any:
-            scores = outputs(batch.X, weights, activation)
-            return loss(scores, batch.labels, batch.indptr, batch.weight)
+        def value(weights: list[Any], X: Any, *judged: Any) -> Any:
+            return loss(outputs(X, weights, activation), *judged)
 
         return value
 

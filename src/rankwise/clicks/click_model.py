@@ -47,6 +47,7 @@ from rankwise.clicks.model_fits import (
 from rankwise.clicks.simulation import examination_at
 from rankwise.kernels.click_models import mark_last_clicks, predict_by_last_click, predict_chains
 from rankwise.metrics.statistics.stratified import check_level
+from rankwise.runtime.finite import names_its_class
 from rankwise.runtime.messages import check_choice, join_lines
 from rankwise.typing import Float64Array, Int64Array
 
@@ -462,6 +463,7 @@ class Propensities:
         return join_lines(lines + [f"note: {note}" for note in self.notes])
 
 
+@names_its_class
 def propensities(
     log: ClickLog,
     method: Literal["random", "harvest", "em"] = "harvest",

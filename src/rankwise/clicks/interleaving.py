@@ -43,6 +43,7 @@ from rankwise.groups import QueryGroups
 from rankwise.metrics.statistics.paired import sign_flip_p_values
 from rankwise.metrics.statistics.sample_size import time_uniform_half_width
 from rankwise.metrics.statistics.stratified import check_level
+from rankwise.runtime.finite import names_its_class
 from rankwise.runtime.frames import text_array
 from rankwise.runtime.messages import check_choice, check_whole, join_lines
 from rankwise.typing import ArrayLike, Float64Array, Int64Array
@@ -369,6 +370,7 @@ class InterleavingTest:
         return join_lines(lines + [f"note: {note}" for note in self.notes])
 
 
+@names_its_class
 def interleaving_test(
     log: ClickLog,
     *,

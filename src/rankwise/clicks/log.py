@@ -33,6 +33,7 @@ from rankwise.checks.exact_values import RowError, id_texts, warn_of_missing_wor
 from rankwise.kernels.click_models import count_repeats, encode_keys, order_by_pair, sum_cells
 from rankwise.metrics.statistics.intervals import wilson_interval
 from rankwise.metrics.statistics.stratified import check_level
+from rankwise.runtime.finite import names_its_class
 from rankwise.runtime.frames import convert_to_values, first_merged, text_array
 from rankwise.runtime.messages import join_lines
 from rankwise.typing import ArrayLike, Float64Array, Int64Array
@@ -370,6 +371,7 @@ class ClickLog:
             raise ValueError(f"the log has no arm {arm!r}; it has {', '.join(names) or 'no arms'}.")
         return self.take(np.flatnonzero(self.arm.codes == names.index(arm)))
 
+    @names_its_class
     def summary(self, *, confidence_level: float = 0.95) -> LogSummary:
         """Describe the log: click rates by place, its problems, and what it can identify."""
         check_level(confidence_level)

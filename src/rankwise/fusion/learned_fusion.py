@@ -457,6 +457,7 @@ class JudgementCurve:
         """Mean difference between learnt fusion and the rule, shape (n_sizes,)."""
         return (self.learned - self.baseline).mean(axis=1)
 
+    @names_its_class
     def interval(self, confidence_level: float = 0.95) -> Float64Array:
         """Interval of the gain for one set of judged queries, shape (n_sizes, 2).
 

@@ -42,6 +42,7 @@ from rankwise.preferences.strength_newton import (
     StrengthSolution,
     minimize_strengths,
 )
+from rankwise.runtime.finite import names_its_class
 from rankwise.runtime.messages import callers_level, check_share
 from rankwise.structure.state_rules import Names, Number, Rule, floats
 from rankwise.typing import Float64Array, Int64Array
@@ -85,6 +86,7 @@ class StrengthModel(Save, BaseEstimator):
     max_iter: int
     n_comparisons_: Float64Array
 
+    @names_its_class
     def rank_intervals(
         self,
         confidence_level: float = 0.95,
@@ -123,6 +125,7 @@ class StrengthModel(Save, BaseEstimator):
             random_state=random_state,
         )
 
+    @names_its_class
     def leaderboard(
         self,
         confidence_level: float = 0.95,
@@ -288,6 +291,7 @@ class SimultaneousRanks(NamedTuple):
     critical: float
 
 
+@names_its_class
 def rank_simultaneously(
     estimates: Float64Array,
     covariance: Float64Array,

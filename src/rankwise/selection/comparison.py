@@ -21,6 +21,7 @@ from rankwise.metrics import Measure, UndefinedMeasureWarning, evaluate, parse
 from rankwise.metrics.default import GRADED, list_constant, refuse_constant, why_constant
 from rankwise.metrics.evaluation import tie_rule
 from rankwise.metrics.spec import list_specs
+from rankwise.runtime.finite import names_its_class
 from rankwise.runtime.messages import ArgumentError, join_lines, setting
 from rankwise.runtime.threads import available_threads, threads_asked
 from rankwise.selection.cells.candidates import (
@@ -55,6 +56,7 @@ from rankwise.typing import Float64Array
 Progress = Callable[[int, int, FoldResult], None]
 
 
+@names_its_class
 def compare(
     rankers: Any,
     data: RankingData | Fold | FoldedData | Sequence[Fold] | Any,

@@ -16,6 +16,7 @@ from rankwise.metrics.statistics.stratified import (
     pool_run_errors,
     run_error,
 )
+from rankwise.runtime.finite import names_its_class
 from rankwise.runtime.messages import ArgumentError, check_choice, setting
 from rankwise.selection.cells.result_store import DONE, FoldInfo, FoldResult, Settings
 from rankwise.selection.leaderboard import Leaderboard
@@ -28,6 +29,7 @@ _ALL = "all"
 _SMALLEST = 1e-100
 
 
+@names_its_class
 def leaderboard(
     scores: Any,
     *,

@@ -41,6 +41,7 @@ from rankwise.metrics.statistics.stratified import (
     t_p_values,
     t_quantile,
 )
+from rankwise.runtime.finite import names_its_class
 from rankwise.runtime.messages import check_choice
 from rankwise.typing import ArrayLike, Float64Array, Int64Array
 
@@ -113,6 +114,7 @@ class Comparison:
     letters: str = ""
 
 
+@names_its_class
 def compare_to_best(
     per_query: Mapping[str, ArrayLike],
     *,
@@ -187,6 +189,7 @@ def compare_to_best(
     )  # fmt: skip
 
 
+@names_its_class
 def compare_to_baseline(
     per_query: Mapping[str, ArrayLike],
     baseline: str,

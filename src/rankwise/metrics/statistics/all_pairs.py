@@ -33,6 +33,7 @@ from rankwise.metrics.statistics.stratified import (
     stratified_means,
     stratum_codes,
 )
+from rankwise.runtime.finite import names_its_class
 from rankwise.runtime.messages import join_lines
 from rankwise.runtime.threads import available_threads, thread_map
 from rankwise.typing import ArrayLike, Float64Array, Int64Array
@@ -384,6 +385,7 @@ class AverageRanks:
         )
 
 
+@names_its_class
 def average_ranks(
     values: Mapping[str, ArrayLike],
     *,

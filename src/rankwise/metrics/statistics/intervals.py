@@ -37,6 +37,7 @@ from rankwise.metrics.statistics.stratified import (
     t_intervals,
     t_quantile,
 )
+from rankwise.runtime.finite import names_its_class
 from rankwise.runtime.messages import callers_level, check_choice, check_whole
 from rankwise.typing import ArrayLike, Float64Array
 
@@ -61,6 +62,7 @@ class Interval(NamedTuple):
     high: float
 
 
+@names_its_class
 def mean_intervals(
     values: NDArray[np.floating],
     *,
@@ -256,6 +258,7 @@ def _normal_score(coefficients: Float64Array) -> Float64Array:
     return np.where(least >= 0, -math.inf, np.where(most <= 0, math.inf, score))
 
 
+@names_its_class
 def bootstrap_interval(
     values: ArrayLike,
     *,
@@ -323,6 +326,7 @@ def bootstrap_interval(
     return Interval(low, high)
 
 
+@names_its_class
 def bootstrap_intervals(
     values: NDArray[np.floating],
     *,

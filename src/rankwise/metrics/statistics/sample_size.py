@@ -24,6 +24,7 @@ from rankwise.metrics.statistics.stratified import (
     stratified_means,
     stratum_codes,
 )
+from rankwise.runtime.finite import names_its_class
 from rankwise.runtime.frames import numbers_of, wrap_frame
 from rankwise.runtime.messages import callers_level, check_share, check_whole
 from rankwise.typing import ArrayLike, Float64Array
@@ -41,6 +42,7 @@ _ROUNDING = 1e-13
 _SMALLEST = 1e-100
 
 
+@names_its_class
 def queries_needed(
     pilot: Mapping[str, ArrayLike],
     difference: float,
@@ -120,6 +122,7 @@ def queries_needed(
     return high
 
 
+@names_its_class
 def detectable_difference(
     pilot: Mapping[str, ArrayLike],
     n_queries: int | None = None,
@@ -180,6 +183,7 @@ def spread_is_rough(n: int) -> str:
     return "; rough, since so few show how much differences spread" if n < FEW_QUERIES else ""
 
 
+@names_its_class
 def always_valid_interval(
     differences: ArrayLike, *, confidence_level: float = 0.95, n_expected: int = 100
 ) -> tuple[float, float]:

@@ -15,6 +15,7 @@ from rankwise.datasets.readers.judged_run import JudgedRun, judge
 from rankwise.datasets.readers.results import as_run, read_judgements
 from rankwise.datasets.readers.trec import Qrels
 from rankwise.metrics import Measure, parse
+from rankwise.runtime.finite import names_its_class
 from rankwise.runtime.messages import check_whole
 from rankwise.selection.cells.candidates import GivenScores
 from rankwise.selection.cells.result_store import DONE, FoldResult
@@ -258,6 +259,7 @@ class NextJudgement(NamedTuple):
     gain: float
 
 
+@names_its_class
 def next_judgements(
     qrels: Qrels | Any,
     systems: Mapping[str, Any],

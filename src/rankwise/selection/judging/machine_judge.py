@@ -26,6 +26,7 @@ from rankwise.metrics.spec import list_specs
 from rankwise.metrics.statistics.intervals import dirichlet_bounds
 from rankwise.metrics.statistics.prediction_powered import PoweredMean
 from rankwise.metrics.statistics.stratified import FEW, spread_freedom
+from rankwise.runtime.finite import names_its_class
 from rankwise.runtime.messages import check_share, check_whole, join_lines
 from rankwise.typing import Float64Array, Int64Array
 
@@ -81,6 +82,7 @@ class MachineJudged:
         return join_lines(lines)
 
 
+@names_its_class
 def evaluate_with_judge(
     human: Qrels | Any,
     machine: Qrels | Any,
@@ -187,6 +189,7 @@ class RankBias:
     high: float
 
 
+@names_its_class
 def bias_by_rank(
     human: Qrels | Any,
     machine: Qrels | Any,
@@ -386,6 +389,7 @@ class LengthBias:
         return "\n".join(lines)
 
 
+@names_its_class
 def bias_by_length(
     human: Qrels | Any,
     machine: Qrels | Any,

@@ -98,7 +98,7 @@ def maps() -> None:
     X = (data.X - data.X[train].mean(axis=0)) / data.X[train].std(axis=0)
     ways: dict[str, Any] = {"OrdinalSVM(perceptron)": OrdinalSVM("perceptron")}
     for n in (100, 300, 1000):
-        ways[f"Nystroem(perceptron, {n})"] = Nystroem("perceptron", n_landmarks=n, random_state=0)
+        ways[f"Nystroem(perceptron, {n})"] = Nystroem("perceptron", n_components=n, random_state=0)
         ways[f"RandomPerceptrons({n})"] = RandomPerceptrons("perceptron", n, random_state=0)
         ways[f"RandomPerceptrons(stump, {n})"] = RandomPerceptrons("stump", n, random_state=0)
     for degree in (1, 2, 3, 4, 8):

@@ -213,8 +213,11 @@ def test_cv_tunes_without_settings(rankwise, letor_file):
         (("--measures", ""), "--measures must name at least one measure."),
         (("--measures", "AP", "--preset", "letor9"), "unknown preset 'letor9'."),
         (("--select-by", "P(rel=x"), "a measure must be Name(key=value,...)@k, got 'P(rel=x'"),
-        (("--cv", "1"), "--cv must be a whole number of at least 2, or 'letor', got '1'."),
-        (("--cv", "many"), "--cv must be a whole number of at least 2, or 'letor', got 'many'."),
+        (("--cv", "1"), "--cv must be a whole number of at least 2, 'auto' or 'letor', got '1'."),
+        (
+            ("--cv", "many"),
+            "--cv must be a whole number of at least 2, 'auto' or 'letor', got 'many'.",
+        ),
         (("--vali-data", "judged.txt"), "--vali-data needs --test-data"),
         (("--test-data", "judged.txt", "--cv", "3"), "--test-data defines a single fold."),
         (("--n-jobs", "two"), "Invalid value for '--n-jobs'"),

@@ -244,7 +244,7 @@ def test_all_landmarks_give_the_kernel_machine(rows):
     X, y, _ = rows
     X = X / np.abs(X).max(axis=0)
     exact = OrdinalSVM("perceptron", C=1.0, tol=1e-6).fit(X, y)
-    F = Nystroem("perceptron", n_landmarks=120, random_state=0).fit_transform(X)
+    F = Nystroem("perceptron", n_components=120, random_state=0).fit_transform(X)
     F = np.hstack([F, np.full((120, 1), 1e3)])
     linear = PolyOrdinalSVM(1, C=1.0, scaling=False, solver="newton", tol=1e-8).fit(F, y)
     assert linear.objective_ == pytest.approx(exact.objective_, rel=1e-5)
@@ -257,7 +257,7 @@ def test_feature_maps_come_near_the_kernel_machine(rows, kernel):
     X = X / np.abs(X).max(axis=0)
     exact = OrdinalSVM(kernel, C=1.0).fit(X, y)
     for features in (
-        Nystroem(kernel, n_landmarks=60, random_state=0),
+        Nystroem(kernel, n_components=60, random_state=0),
         RandomPerceptrons(kernel, 3000, random_state=0),
     ):
         linear = PolyOrdinalSVM(1, C=1.0, scaling=False)

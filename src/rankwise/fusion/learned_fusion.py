@@ -222,8 +222,9 @@ class NonNegativeRanker(BasisExpansionRanker):
     Parameters
     ----------
     lam : float, list of floats, "cv", "loqo" or "val", default=1.0
-        L2 penalty, >= 0. A list is searched on ``X_val`` if given and else by ``cv`` folds of
-        queries; "cv", "loqo" (exact leave-one-query-out) and "val" search 10^2, 10^1.5, ..., 10^-8.
+        Penalty added to the MEAN over ordered pairs, lam >= 0: factor of the squared norm of the
+        weights. A list is searched on ``X_val`` if given and else by ``cv`` folds of queries; "cv",
+        "loqo" (exact leave-one-query-out) and "val" search 10^2, 10^1.5, ..., 10^-8.
     query_weight : {"pair", "document", "query"}, default="pair"
         Unit of equal total weight: every pair, every document, or every query.
     measure : str, default="nDCG@10"

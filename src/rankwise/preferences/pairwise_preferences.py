@@ -151,7 +151,7 @@ class PairwisePreferences(StrengthModel):
         Whether the first item of a comparison (the home team, the answer shown first) has an
         advantage, which is estimated.
     alpha : float >= 0, default=0.0
-        L2 penalty: adds ``alpha / 2 |s|^2`` for strengths with mean 0.
+        Penalty added to the SUM of the losses: ``alpha / 2 |s|^2`` for strengths with mean 0.
     covariance : {"sandwich", "information"}, default="sandwich"
         Standard errors that hold if the model is only an approximation [4]_ or comparisons are
         dependent within clusters, or those from the inverse of the second derivatives, which

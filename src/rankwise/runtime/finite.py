@@ -31,8 +31,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from rankwise.runtime.constraints import ValidatedParameters
 from rankwise.runtime.messages import did_you_mean
-from rankwise.runtime.renames import find_new_name, find_new_word
+from rankwise.runtime.renames import find_new_word, say_new_name
 from rankwise.typing import is_sparse
 
 FITTING = ("fit", "partial_fit")
@@ -63,7 +64,7 @@ class RangeError(ValueError):
         return " ".join(self.args)
 
 
-class FiniteResults:
+class FiniteResults(ValidatedParameters):
     """Mixin of all estimators: results are finite, or a RangeError names the cause.
 
     A fit that raises leaves the estimator as it was.
@@ -108,9 +109,8 @@ class FiniteResults:
         except ValueError as error:
             known = self.get_params(deep=False)  # pyright: ignore[reportAttributeAccessIssue]
             for name in params:
-                if name not in known and (new := find_new_name(name, known)):
-                    own = type(self).__name__
-                    raise ValueError(f"{own}: {name} is now {new}.") from error
+                if name not in known and (said := say_new_name(name, known)):
+                    raise ValueError(f"{type(self).__name__}: {said}") from error
             raise
 
 
@@ -441,8 +441,8 @@ def wrong_call(
         said = str(error)
         return method + said[said.index("(") :] if "(" in said else f"{method}: {said}"
     said = f"{method} takes no argument {unknown!r}."
-    if new := find_new_name(unknown, takes):
-        return f"{said} {unknown} is now {new}."
+    if renamed := say_new_name(unknown, takes):
+        return f"{said} {renamed}"
     name, hint = _ELSEWHERE.get(unknown, ("", ""))
     if name in takes:
         return f"{said} {hint}."

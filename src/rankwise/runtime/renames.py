@@ -11,19 +11,26 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
+import numpy as np
+
 # Parameters, options of commands (with underscores) and fields of results: the new names, of which
 # a call is told the first that it takes.
 PARAMETERS: dict[str, tuple[str, ...]] = {
+    "C": ("alpha", "lam"),
+    "alpha": ("lam",),
     "confidence": ("confidence_level",),
     "cutoff": ("k",),
     "data": ("qrels",),
     "estimator": ("method",),
+    "eta": ("learning_rate",),
     "k": ("rank_constant", "n_splits"),
     "level": ("confidence_level",),
     "method": ("scaling",),
+    "max_steps": ("max_iter",),
     "model": ("estimator",),
     "n": ("k",),
     "normalization": ("scaling",),
+    "n_landmarks": ("n_components",),
     "ranker": ("estimator",),
     "scale": ("scaling",),
     "standardize": ("scaling",),
@@ -31,16 +38,24 @@ PARAMETERS: dict[str, tuple[str, ...]] = {
 }
 # Parameters and attributes of classes in model files until format 2; None: no longer stored.
 STORED: dict[str, dict[str, str | None]] = {
-    "BoltzRank": {"standardize": "scaling"},
-    "LambdaRank": {"cutoff": "k", "standardize": "scaling"},
+    "BoltzRank": {"alpha": "lam", "standardize": "scaling"},
+    "CompressedSensing": {"max_steps": "max_iter"},
+    "LambdaRank": {"alpha": "lam", "cutoff": "k", "standardize": "scaling"},
     "LearnedFusion": {"k": "rank_constant"},
-    "ListMLE": {"standardize": "scaling"},
-    "ListNet": {"standardize": "scaling"},
+    "ListMLE": {"alpha": "lam", "standardize": "scaling"},
+    "ListNet": {"alpha": "lam", "standardize": "scaling"},
+    "Nystroem": {"n_landmarks": "n_components"},
     "PolyOrdinalSVM": {"scale": "scaling"},
     "ProbabilisticFusion": {"normalization": "scaling"},
     "QueryScaler": {"method": "scaling"},
-    "RankNet": {"standardize": "scaling"},
+    "RankNet": {"alpha": "lam", "standardize": "scaling"},
     "ReciprocalRankBlend": {"k": "rank_constant"},
+    "WidrowHoff": {"eta": "learning_rate"},
+}
+# Penalties of classes in model files until format 2 that are the reciprocals of today's.
+RECIPROCALS: dict[str, dict[str, str]] = {
+    "ELMRank": {"C": "alpha", "C_": "alpha_"},
+    "MPRank": {"C": "lam", "C_": "lam_"},
 }
 # Words that option strings have changed to.
 VALUES: dict[str, str] = {
@@ -49,6 +64,7 @@ VALUES: dict[str, str] = {
     "bm25-lucene": "bm25_lucene",
     "bm25-okapi": "bm25_okapi",
     "bm25-robertson": "bm25_robertson",
+    "grid": "cv",
     "item-position": "item_position",
     "jelinek-mercer": "jelinek_mercer",
     "max-t": "max_t",
@@ -87,7 +103,8 @@ def rename_stored(entry: dict[str, Any]) -> bool:
     if not isinstance(state, dict) or not isinstance(state.get("content"), dict):
         return False
     values: dict[str, Any] = state["content"]
-    words = {json.dumps(old): json.dumps(new) for old, new in VALUES.items()}
+    # "grid" depends on other attributes: see convert_stored.
+    words = {json.dumps(old): json.dumps(new) for old, new in VALUES.items() if old != "grid"}
     has_old_words = False
     for value in values.values():
         if isinstance(value, dict) and value.get("is_json") and value["content"] in words:
@@ -102,3 +119,28 @@ def rename_stored(entry: dict[str, Any]) -> bool:
         kinds["content"] = kinds["content"][: len(kept)]  # all keys are strings
     state["content"] = kept
     return True
+
+
+def say_new_name(old: str, known: Iterable[str]) -> str:
+    """Sentence about the name among ``known`` that replaced ``old``; empty if there is none."""
+    new = find_new_name(old, known)
+    return f"{old} is now {new}{' = 1/C' * (old == 'C')}." if new else ""
+
+
+def convert_stored(stored: Any) -> None:
+    """Give an object of a model file until format 2 the values that its attributes have today."""
+    values: dict[str, Any] = vars(stored)
+    for old, new in RECIPROCALS.get(type(stored).__name__, {}).items():
+        for table in (values, *[value for value in values.values() if isinstance(value, dict)]):
+            if old in table:
+                value = table.pop(old)
+                table[new] = value if isinstance(value, str) else _invert(value)
+    if isinstance(values.get("gamma"), str) and values["gamma"] == "grid":
+        ways = [values.get(name) for name in ("C", "alpha", "lam")]
+        values["gamma"] = next((way for way in ways if isinstance(way, str)), VALUES["grid"])
+
+
+def _invert(value: Any) -> Any:
+    with np.errstate(divide="ignore"):
+        inverse = 1.0 / np.asarray(value, dtype=np.float64)
+    return float(inverse) if np.ndim(value) == 0 else inverse

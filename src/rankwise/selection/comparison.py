@@ -68,7 +68,7 @@ def compare(
     unjudged: float | Literal["missing"] | None = None,
     ignore: Sequence[str] = (),
     baseline: str | None = None,
-    cv: Any = None,
+    cv: Any = "auto",
     measures: str | Measure | Sequence[str | Measure] = ("nDCG@10", "AP"),
     preset: str | None = None,
     select_by: str | Measure | None = None,
@@ -87,8 +87,9 @@ def compare(
     Parameters
     ----------
     rankers : registry key, estimator or scores, sequence of them, or mapping from name to them
-        Rankers to compare. A key (see ``rankwise list``) runs with the registry's parameters,
-        tuned along its path or over its grid. An estimator (also a Pipeline, a GridSearchCV, or a
+        Rankers to compare. A bare key such as "lambdamart" is its tuned recipe, which ``rankwise
+        list`` shows. "lambdamart()" and "lambdamart(n_estimators=50)" are the class with its
+        defaults and these parameters. An estimator (also a Pipeline, a GridSearchCV, or a
         plain regressor, which sees no queries) runs unchanged; its ``fit`` receives the validation
         part if it accepts ``X_val``. Existing scores can be compared without fitting: a
         :class:`~rankwise.datasets.Run` by query and document id, "column:NAME" for a column of
@@ -113,8 +114,9 @@ def compare(
     baseline : str, optional
         Name of one of the rankers, such as the system in production. In addition to the table of
         all pairs, every other ranker is tested against it, with a correction over these pairs only.
-    cv : int, splitter or iterable of splits, optional
-        Splits of a single table; None: 5 folds of shuffled queries. A splitter of scikit-learn
+    cv : "auto", int, splitter or iterable of splits, default="auto"
+        Splits of a single table. "auto": the folds of the data, or 5 folds of shuffled queries if
+        the data are one table (one per query if there are fewer). A splitter of scikit-learn
         receives the queries as ``groups``; splits are pairs of training and test rows. Both must
         keep queries whole.
     measures : str, Measure or sequence of them
@@ -350,6 +352,7 @@ def compare(
             versions=versions,
             left_out=left_out,
             shared=shared,
+            ran={c.name: c.ran for c in candidates},
         ),
     )
 
@@ -527,7 +530,7 @@ def learning_curve(
     data: RankingData | Fold | FoldedData | Sequence[Fold] | Any,
     sizes: Sequence[int],
     *,
-    cv: Any = None,
+    cv: Any = "auto",
     random_state: int = 0,
     progress: Progress | None = None,
     **options: Any,
@@ -543,7 +546,7 @@ def learning_curve(
     sizes : sequence of int >= 1
         Numbers of training queries, at most those of the smallest training part. A larger set
         contains the smaller ones.
-    cv : int, splitter or iterable of splits, optional
+    cv : "auto", int, splitter or iterable of splits, default="auto"
         As in :func:`compare`.
     random_state : int, default=0
         Seed for drawing the queries of each fold, and for :func:`compare`.

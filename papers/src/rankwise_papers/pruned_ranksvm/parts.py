@@ -38,7 +38,7 @@ def columns(data: str, part: int, scaling: str, kernel: str) -> Fold:
     fold = _scaled(data, part, scaling)
     if kernel == "linear":
         return fold
-    features = Nystroem(n_landmarks=N_LANDMARKS, random_state=part).fit(fold.train.X)
+    features = Nystroem(n_components=N_LANDMARKS, random_state=part).fit(fold.train.X)
     return _changed(fold, lambda part: features.transform(part.X))
 
 

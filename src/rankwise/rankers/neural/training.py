@@ -21,15 +21,14 @@ from typing import Any
 
 import numpy as np
 
+from rankwise._packages import missing_package
 from rankwise.solvers.boosting.rounds import StagedMeasure
 from rankwise.typing import Float64Array, Int64Array, Matrix
 
 try:
     import torch  # pyright: ignore[reportMissingImports]
 except ImportError as error:
-    raise ImportError(
-        'Neural rankers need torch, which is not installed. Run: pip install "rankwise[neural]"'
-    ) from error
+    raise missing_package("Neural rankers", "torch") from error
 
 
 Tensor = Any  # torch.Tensor
@@ -82,7 +81,7 @@ def train(
     with _one_thread():
         tensors = [torch.tensor(w, device=device, requires_grad=True) for w in weights]
         penalised = [  # weights, but not intercepts
-            {"params": [w for w in tensors if w.ndim > 1], "weight_decay": float(ranker.alpha)},
+            {"params": [w for w in tensors if w.ndim > 1], "weight_decay": float(ranker.lam)},
             {"params": [w for w in tensors if w.ndim == 1], "weight_decay": 0.0},
         ]
         kinds = {"adam": torch.optim.Adam, "sgd": torch.optim.SGD}

@@ -108,6 +108,7 @@ def fit_text(
             estimator,
             n_candidates=n_candidates or 100,
             unjudged=unjudged or "zero",  # type: ignore[arg-type]
+            random_state=random_state,
         )
         qrels = read_judgements(judgements)
         table = ranker.table(queries, qrels)

@@ -43,10 +43,11 @@ from rankwise.groups import QueryGroups
 from rankwise.metrics.statistics.paired import sign_flip_p_values
 from rankwise.metrics.statistics.sample_size import time_uniform_half_width
 from rankwise.metrics.statistics.stratified import check_level
+from rankwise.runtime.constraints import make_generator
 from rankwise.runtime.finite import names_its_class
 from rankwise.runtime.frames import text_array
 from rankwise.runtime.messages import check_choice, check_whole, join_lines
-from rankwise.typing import ArrayLike, Float64Array, Int64Array
+from rankwise.typing import ArrayLike, Float64Array, Int64Array, Seed
 
 METHODS = ("team_draft", "balanced", "debiased")
 
@@ -85,7 +86,7 @@ def interleave(
     names: tuple[str, ...] | list[str] | None = None,
     k: int | None = None,
     examination: ArrayLike | None = None,
-    random_state: int | np.random.Generator | None = None,
+    random_state: Seed = None,
 ) -> Interleaving:
     """Merge the lists of two systems, or of more by team draft, for every query.
 
@@ -111,7 +112,7 @@ def interleave(
         Length of the interleaved lists. None: all documents.
     examination : array-like of shape (n_places,), optional
         Examination v by place, for "debiased". None: 1 / log2(1 + place).
-    random_state : int, Generator or None
+    random_state : int, RandomState, Generator or None, default=0
 
     Returns
     -------
@@ -151,7 +152,7 @@ def interleave(
         raise ValueError(f"names must be {len(runs)} different names, got {list(systems)}.")
     lists = [read_lists(run) for run in runs]
     _check_queries(lists, systems)
-    rng = np.random.default_rng(random_state)
+    rng = make_generator(random_state)
     rows: list[tuple[str, str, int, str]] = []
     credits: list[list[float]] = []
     for query in lists[0]:
@@ -379,7 +380,7 @@ def interleaving_test(
     confidence_level: float = 0.95,
     horizon: int = 1000,
     n_resamples: int = 9999,
-    random_state: int | np.random.Generator | None = 0,
+    random_state: Seed = 0,
 ) -> InterleavingTest:
     """Test which of two systems gets more clicks on interleaved lists.
 
@@ -399,7 +400,7 @@ def interleaving_test(
         way: a horizon chosen at every look spends the level anew.
     n_resamples : int >= 1
         Draws of the sign test; with few users it is exact.
-    random_state : int, Generator or None
+    random_state : int, RandomState, Generator or None, default=0
 
     Returns
     -------
@@ -464,7 +465,7 @@ def interleaving_test(
     # The sequence is one of many users; as t widens the normal for few, it is widened, too.
     wide = time_uniform_half_width(effective, confidence_level, horizon) * math.sqrt(effective)
     wide = max(wide * t / float(ndtri((1 + confidence_level) / 2)), t)
-    seed: Any = np.random.default_rng(random_state).integers(2**63)  # both see the same flips
+    seed: Any = make_generator(random_state).integers(2**63)  # both see the same flips
     flips = {"n_resamples": n_resamples, "random_state": seed}
     p_mid, p_exact = (
         float(sign_flip_p_values(sums[:, None], **flips, mid_p=mid)[0]) for mid in (True, False)

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from rankwise.checks.rows import check_target
@@ -21,10 +20,11 @@ from rankwise.explain.table_rows import convert_to_table, mix_rows, names_of
 from rankwise.groups import QueryGroups
 from rankwise.metrics import parse
 from rankwise.prediction import grades_of, innermost, predictions
+from rankwise.runtime.constraints import check_random_state
 from rankwise.runtime.finite import names_its_class
 from rankwise.runtime.frames import Table
 from rankwise.runtime.messages import check_choice, check_whole, join_lines
-from rankwise.typing import ArrayLike, Float64Array, FrameLike, Int64Array
+from rankwise.typing import ArrayLike, Float64Array, FrameLike, Int64Array, Seed
 
 
 @dataclass(frozen=True, eq=False)
@@ -165,7 +165,7 @@ def permutation_importances(
     measure: str = "nDCG@10",
     n_repeats: int = 5,
     within: Literal["rows", "queries"] = "rows",
-    random_state: Any = None,
+    random_state: Seed = 0,
 ) -> PermutationImportances:
     """Loss of a measure on judged rows when the values of one feature are permuted.
 
@@ -187,7 +187,7 @@ def permutation_importances(
     within : {"rows", "queries"}, default="rows"
         Whether to permute over all rows or within each query. Within queries, a feature that is
         constant in every query, such as a query feature, has importance 0.
-    random_state : int, RandomState or None, default=None
+    random_state : int, RandomState, Generator or None, default=0
         Seed for the permutations, which are the same for all features.
 
     Returns

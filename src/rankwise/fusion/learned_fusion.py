@@ -22,7 +22,6 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from rankwise.checks.parameter_constraints import HasMethods, Interval, StrOptions
@@ -47,12 +46,13 @@ from rankwise.rankers.basis_expansion import (
     build_closed_form,
 )
 from rankwise.rankers.rankrls import LSRRank
+from rankwise.runtime.constraints import check_random_state
 from rankwise.runtime.finite import names_its_class, restore_on_error
 from rankwise.runtime.messages import check_choice, check_whole, join_lines
 from rankwise.solvers.least_squares.path_selection import NonNegativePath
 from rankwise.structure.state_rules import Fitted, Names, Rule, require
 from rankwise.tuning import DEFAULT_FOLDS, Penalty
-from rankwise.typing import Float64Array
+from rankwise.typing import Float64Array, Seed
 
 # Penalty of the default ranker if there are too few queries to choose one.
 LAM_OF_FEW = 1e-6
@@ -489,7 +489,7 @@ def learning_curve(
     n_draws: int = 20,
     rule: str = "rrf",
     measure: str = "AP",
-    random_state: Any = 0,
+    random_state: Seed = 0,
 ) -> JudgementCurve:
     """Measure learnt fusion as a function of the number of judged queries.
 
@@ -512,7 +512,7 @@ def learning_curve(
         Rule to compare with, see :func:`rankwise.fusion.fuse`.
     measure : str, default="AP"
         Measured as trec_eval does.
-    random_state : int, RandomState or None, default=0
+    random_state : int, RandomState, Generator or None, default=0
         Draws the queries.
 
     Returns

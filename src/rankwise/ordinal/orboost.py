@@ -19,7 +19,6 @@ from typing import Any, ClassVar, Literal, ParamSpec, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from rankwise.checks.parameter_constraints import Interval, StrOptions, minimum
@@ -29,13 +28,14 @@ from rankwise.metrics import parse
 from rankwise.ordinal.ordinal_ranker import OrdinalRanker, check_ordinal_fit, class_margins
 from rankwise.ordinal.score_probabilities import ScoreProbabilities
 from rankwise.row_order import merge_rows, row_hashes
+from rankwise.runtime.constraints import check_random_state
 from rankwise.runtime.finite import names_its_class
 from rankwise.solvers.boosting.margin_boosting import MarginBoosting, class_order
 from rankwise.solvers.boosting.perceptron_search import PerceptronEnsemble, PerceptronSearch
 from rankwise.solvers.boosting.rounds import boost, check_warm_start, run_rounds
 from rankwise.solvers.boosting.stump_search import StumpEnsemble, StumpSearch
 from rankwise.structure.state_rules import Array, Instance, Number, Plain, Rule, Sometimes, forget
-from rankwise.typing import ArrayLike, Float64Array, FrameLike, Int64Array, Matrix
+from rankwise.typing import ArrayLike, Float64Array, FrameLike, Int64Array, Matrix, Seed
 
 ROW_WEIGHTS = ("rank", "query", "rank_query", "gain")
 BY_QUERY = ("query", "rank_query")  # these need a qid
@@ -111,7 +111,7 @@ class ORBoost(ScoreProbabilities, OrdinalRanker):
         Whether ``fit`` continues from the existing rounds up to ``n_estimators``. On the same rows
         the result is bit-identical to that of a single fit.
         The same ``n_estimators`` as before adds nothing, and ``fit`` warns.
-    random_state : int, RandomState or None, default=None
+    random_state : int, RandomState, Generator or None, default=None
         Seed for training perceptrons. Stumps use no random numbers.
     probability : bool, default=False
         Whether to provide ``predict_proba``. ``fit`` then trains five more models, see
@@ -248,7 +248,7 @@ class ORBoost(ScoreProbabilities, OrdinalRanker):
         measure: str = "MAE",
         early_stopping_rounds: int | None = None,
         warm_start: bool = False,
-        random_state: Any = None,
+        random_state: Seed = None,
         probability: bool = False,
         classes: ArrayLike | None = None,
     ) -> None:

@@ -13,7 +13,6 @@ from numbers import Integral
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
-from sklearn.utils import check_random_state
 
 from rankwise.checks.column_sizes import ColumnLimit, node_limit
 from rankwise.checks.parameter_constraints import DEFAULT_MAX_BYTES, Interval, StrOptions, minimum
@@ -50,6 +49,7 @@ from rankwise.rankers.streamed import (
     stream_folds,
     stream_grams,
 )
+from rankwise.runtime.constraints import check_random_state
 from rankwise.runtime.threads import single_threaded_blas
 from rankwise.solvers.least_squares.design import Design, LinearDesign, NodeDesign, ShiftedColumns
 from rankwise.solvers.least_squares.stabilised import (
@@ -73,7 +73,7 @@ from rankwise.tuning import (
     row_splits,
     search_way,
 )
-from rankwise.typing import ArrayLike, Float64Array, FrameLike
+from rankwise.typing import ArrayLike, Float64Array, FrameLike, Seed
 
 ELM_CONSTRAINTS: dict[str, Any] = {
     **KERNEL_CONSTRAINTS,
@@ -179,7 +179,7 @@ class PointwiseELM(PartialFit, BasisExpansionRanker):
     cv : int, splitter or iterable of (train rows, test rows), default=5
         Number of cross-validation folds, made of whole queries (of rows if there are fewer queries
         than folds). A scikit-learn splitter receives the queries as ``groups``.
-    random_state : int, RandomState or None, default=None
+    random_state : int, RandomState, Generator or None, default=None
         Seed for drawing the nodes.
     gamma : float > 0, list, "cv", "loqo", "lpo", "val", "scale", "auto" or None, default=None
         Width of the kernel, as in rbf ``exp(-gamma |x - z|^2)``. None: 1 / median squared distance.
@@ -248,7 +248,7 @@ class PointwiseELM(PartialFit, BasisExpansionRanker):
         measure: str = "nDCG@10",
         n_draws: int = 1,
         cv: Any = 5,
-        random_state: int | np.random.RandomState | None = None,
+        random_state: Seed = None,
         gamma: GammaOfPath = None,
         kernel_params: dict[str, Any] | None = None,
         max_bytes: int = DEFAULT_MAX_BYTES,
@@ -305,7 +305,7 @@ class PairwiseELM(PartialFit, BasisExpansionRanker):
     cv : int, splitter or iterable of (train rows, test rows), default=5
         Number of cross-validation folds, made of whole queries (of rows if there are fewer queries
         than folds). A scikit-learn splitter receives the queries as ``groups``.
-    random_state : int, RandomState or None, default=None
+    random_state : int, RandomState, Generator or None, default=None
         Seed for drawing the nodes.
     gamma : float > 0, list, "cv", "loqo", "lpo", "val", "scale", "auto" or None, default=None
         Width of the kernel, as in rbf ``exp(-gamma |x - z|^2)``. None: 1 / median squared distance.
@@ -387,7 +387,7 @@ class PairwiseELM(PartialFit, BasisExpansionRanker):
         query_weight: QueryWeight = "pair",
         n_draws: int = 1,
         cv: Any = 5,
-        random_state: int | np.random.RandomState | None = None,
+        random_state: Seed = None,
         gamma: GammaOfPath = None,
         kernel_params: dict[str, Any] | None = None,
         max_bytes: int = DEFAULT_MAX_BYTES,
@@ -452,7 +452,7 @@ class ELMRank(BasisExpansionRanker):
         Number of cross-validation folds, made of whole queries (of rows if there are fewer queries
         than folds). Folds depend on ``random_state`` and on the content of the rows, not on their
         order. A scikit-learn splitter receives the queries as ``groups``.
-    random_state : int, RandomState or None, default=None
+    random_state : int, RandomState, Generator or None, default=None
         Seed for drawing the nodes.
 
     Attributes
@@ -542,7 +542,7 @@ class ELMRank(BasisExpansionRanker):
         query_weight: QueryWeight = "pair",
         n_draws: int = 1,
         cv: Any = 10,
-        random_state: int | np.random.RandomState | None = None,
+        random_state: Seed = None,
     ) -> None:
         self.n_nodes = n_nodes
         self.lam = lam

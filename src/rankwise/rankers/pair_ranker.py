@@ -13,7 +13,6 @@ from numbers import Integral
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-from sklearn.utils import check_random_state
 
 from rankwise.checks.parameter_constraints import (
     DEFAULT_MAX_BYTES,
@@ -37,13 +36,14 @@ from rankwise.rankers.kernel_features import (
     KERNEL_CONSTRAINTS,
     KernelFeatures,
 )
+from rankwise.runtime.constraints import check_random_state
 from rankwise.solvers.least_squares.design import Coefs, MapDesign
 from rankwise.solvers.newton.pair_subsets import PairDescent
 from rankwise.solvers.newton.score_newton import HingeNewton, ScoreNewton
 from rankwise.solvers.newton.score_path import ScorePath, ScoreSolver
 from rankwise.structure.state_rules import Number, Rule
 from rankwise.tuning import Penalty
-from rankwise.typing import is_sparse
+from rankwise.typing import Seed, is_sparse
 
 # 10^-5, 10^-4.5, ..., 10^2.
 C_OF_PAIRS = Penalty("C", "C", 10.0 ** np.arange(-5, 2.5, 0.5))
@@ -127,7 +127,7 @@ class PairRanker(BasisExpansionRanker):
         Relative duality gap at which "newton" stops.
     max_iter : int, default=1000
         Largest number of Newton steps for each C.
-    random_state : int, RandomState or None, default=None
+    random_state : int, RandomState, Generator or None, default=None
         Seed for drawing pairs.
 
     Attributes
@@ -222,7 +222,7 @@ class PairRanker(BasisExpansionRanker):
         cv: Any = 5,
         tol: float = 1e-4,
         max_iter: int = 1000,
-        random_state: Any = None,
+        random_state: Seed = None,
     ) -> None:
         self.loss = loss
         self.features = features
@@ -372,7 +372,7 @@ class RankLR(BasisExpansionRanker):
         Relative duality gap at which "newton" stops.
     max_iter : int, default=1000
         Largest number of Newton steps for each C.
-    random_state : int, RandomState or None, default=None
+    random_state : int, RandomState, Generator or None, default=None
         Seed for drawing pairs and landmarks.
 
     Attributes
@@ -464,7 +464,7 @@ class RankLR(BasisExpansionRanker):
         cv: Any = 5,
         tol: float = 1e-4,
         max_iter: int = 1000,
-        random_state: int | np.random.RandomState | None = None,
+        random_state: Seed = None,
     ) -> None:
         self.C = C
         self.degree = degree

@@ -9,9 +9,6 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, ClassVar, Literal
 
-import numpy as np
-from sklearn.utils import check_random_state
-
 from rankwise.checks.parameter_constraints import DEFAULT_MAX_BYTES, FRACTION, StrOptions, minimum
 from rankwise.equation import Equation
 from rankwise.features.kernels import Gamma
@@ -20,10 +17,12 @@ from rankwise.losses.score_loss import PairWeight, QueryWeight
 from rankwise.rankers.basis_expansion import BasisExpansionRanker
 from rankwise.rankers.kernel_features import APPROXIMATION_CONSTRAINTS, KernelFeatures
 from rankwise.rankers.pair_ranker import PAIR_CONSTRAINTS, SOLVER_STRUCTURE, build_pair_equation
+from rankwise.runtime.constraints import check_random_state
 from rankwise.solvers.newton.pair_subsets import SELECTORS, PairSelector, PrunedHinge
 from rankwise.solvers.newton.score_newton import HingeNewton, ScoreNewton
 from rankwise.solvers.newton.score_path import ScoreFit
 from rankwise.structure.state_rules import Number, Rule
+from rankwise.typing import Seed
 
 SOLVERS = {"squared_hinge": ScoreNewton, "hinge": HingeNewton}
 
@@ -81,7 +80,7 @@ class RankSVM(BasisExpansionRanker):
         Relative duality gap at which the solver stops.
     max_iter : int, default=1000
         Largest number of Newton steps for each C.
-    random_state : int, RandomState or None, default=None
+    random_state : int, RandomState, Generator or None, default=None
         Seed for drawing the landmarks.
 
     Attributes
@@ -176,7 +175,7 @@ class RankSVM(BasisExpansionRanker):
         cv: Any = 5,
         tol: float = 1e-4,
         max_iter: int = 1000,
-        random_state: int | np.random.RandomState | None = None,
+        random_state: Seed = None,
     ) -> None:
         self.C = C
         self.loss = loss
@@ -258,7 +257,7 @@ class PrunedRankSVM(BasisExpansionRanker):
         Relative duality gap at which the solver stops.
     max_iter : int, default=1000
         Largest number of Newton steps for each C.
-    random_state : int, RandomState or None, default=None
+    random_state : int, RandomState, Generator or None, default=None
         Seed for drawing the pairs of "random" and the landmarks.
 
     Attributes
@@ -367,7 +366,7 @@ class PrunedRankSVM(BasisExpansionRanker):
         cv: Any = 5,
         tol: float = 1e-4,
         max_iter: int = 1000,
-        random_state: int | np.random.RandomState | None = None,
+        random_state: Seed = None,
     ) -> None:
         self.selector = selector
         self.n_opponents = n_opponents

@@ -11,8 +11,6 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, ClassVar, Literal
 
-import numpy as np
-
 from rankwise.checks.parameter_constraints import DEFAULT_MAX_BYTES, POSITIVE, StrOptions, minimum
 from rankwise.equation import Equation
 from rankwise.features.kernels import GammaOfPath
@@ -38,6 +36,7 @@ from rankwise.solvers.least_squares.expansion import (
 )
 from rankwise.solvers.least_squares.path_selection import LeastSquaresPath, PathFit
 from rankwise.tuning import Penalties, SolutionPath
+from rankwise.typing import Seed
 
 
 class RankRLS(PartialFit, BasisExpansionRanker):
@@ -91,7 +90,7 @@ class RankRLS(PartialFit, BasisExpansionRanker):
     cv : int, splitter or iterable of (train rows, test rows), default=5
         Number of cross-validation folds, made of whole queries (of rows if there are fewer queries
         than folds). A scikit-learn splitter receives the queries as ``groups``.
-    random_state : int, RandomState or None, default=None
+    random_state : int, RandomState, Generator or None, default=None
         Seed for drawing the landmarks.
 
     Attributes
@@ -171,7 +170,7 @@ class RankRLS(PartialFit, BasisExpansionRanker):
         max_bytes: int = DEFAULT_MAX_BYTES,
         measure: str = "nDCG@10",
         cv: Any = 5,
-        random_state: int | np.random.RandomState | None = None,
+        random_state: Seed = None,
     ) -> None:
         self.kernel = kernel
         self.gamma = gamma
@@ -253,7 +252,7 @@ class MPRank(PartialFit, BasisExpansionRanker):
     cv : int, splitter or iterable of (train rows, test rows), default=5
         Number of cross-validation folds, made of whole queries (of rows if there are fewer queries
         than folds). A scikit-learn splitter receives the queries as ``groups``.
-    random_state : int, RandomState or None, default=None
+    random_state : int, RandomState, Generator or None, default=None
         Seed for drawing the landmarks.
 
     Attributes
@@ -319,7 +318,7 @@ class MPRank(PartialFit, BasisExpansionRanker):
         max_bytes: int = DEFAULT_MAX_BYTES,
         measure: str = "nDCG@10",
         cv: Any = 5,
-        random_state: int | np.random.RandomState | None = None,
+        random_state: Seed = None,
     ) -> None:
         self.kernel = kernel
         self.gamma = gamma
@@ -380,7 +379,7 @@ class LSSVRanker(PartialFit, BasisExpansionRanker):
     cv : int, splitter or iterable of (train rows, test rows), default=5
         Number of cross-validation folds, made of whole queries (of rows if there are fewer queries
         than folds). A scikit-learn splitter receives the queries as ``groups``.
-    random_state : int, RandomState or None, default=None
+    random_state : int, RandomState, Generator or None, default=None
         Seed for drawing the landmarks.
 
     Attributes
@@ -444,7 +443,7 @@ class LSSVRanker(PartialFit, BasisExpansionRanker):
         max_bytes: int = DEFAULT_MAX_BYTES,
         measure: str = "nDCG@10",
         cv: Any = 5,
-        random_state: int | np.random.RandomState | None = None,
+        random_state: Seed = None,
     ) -> None:
         self.kernel = kernel
         self.gamma = gamma
@@ -508,7 +507,7 @@ class LSRRank(PartialFit, BasisExpansionRanker):
     cv : int, splitter or iterable of (train rows, test rows), default=5
         Number of cross-validation folds, made of whole queries (of rows if there are fewer queries
         than folds). A scikit-learn splitter receives the queries as ``groups``.
-    random_state : int, RandomState or None, default=None
+    random_state : int, RandomState, Generator or None, default=None
         Seed for drawing the landmarks.
 
     Attributes
@@ -581,7 +580,7 @@ class LSRRank(PartialFit, BasisExpansionRanker):
         max_bytes: int = DEFAULT_MAX_BYTES,
         measure: str = "nDCG@10",
         cv: Any = 5,
-        random_state: int | np.random.RandomState | None = None,
+        random_state: Seed = None,
     ) -> None:
         self.kernel = kernel
         self.gamma = gamma
@@ -646,7 +645,7 @@ class CLSRRank(BasisExpansionRanker):
     cv : int, splitter or iterable of (train rows, test rows), default=5
         Number of cross-validation folds, made of whole queries (of rows if there are fewer queries
         than folds). A scikit-learn splitter receives the queries as ``groups``.
-    random_state : int, RandomState or None, default=None
+    random_state : int, RandomState, Generator or None, default=None
         Seed for drawing the landmarks.
 
     Attributes
@@ -713,7 +712,7 @@ class CLSRRank(BasisExpansionRanker):
         max_bytes: int = DEFAULT_MAX_BYTES,
         measure: str = "nDCG@10",
         cv: Any = 5,
-        random_state: int | np.random.RandomState | None = None,
+        random_state: Seed = None,
     ) -> None:
         self.kernel = kernel
         self.gamma = gamma

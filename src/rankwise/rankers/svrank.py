@@ -42,6 +42,7 @@ from rankwise.solvers.newton.score_path import PairwiseAbsolutePath
 from rankwise.solvers.newton.support_vector_path import SupportVectorPath
 from rankwise.structure.state_rules import Number, Rule
 from rankwise.tuning import Penalty, is_searched
+from rankwise.typing import Seed
 
 # 10, 10^0.5, ..., 10^-6.
 LAM_OF_PAIRS = Penalty("lam", "lam", 10.0 ** np.arange(1, -6.5, -0.5))
@@ -100,7 +101,7 @@ class SVRank(BasisExpansionRanker):
         Relative duality gap at which a solution is accepted.
     max_iter : int, default=1000
         Largest number of Newton steps for each lam.
-    random_state : int, RandomState or None, default=None
+    random_state : int, RandomState, Generator or None, default=None
         Seed for drawing the landmarks.
 
     Attributes
@@ -191,7 +192,7 @@ class SVRank(BasisExpansionRanker):
         cv: Any = 5,
         tol: float = 1e-6,
         max_iter: int = 1000,
-        random_state: int | np.random.RandomState | None = None,
+        random_state: Seed = None,
     ) -> None:
         self.kernel = kernel
         self.gamma = gamma

@@ -21,9 +21,10 @@ from rankwise.metrics import Measure, UndefinedMeasureWarning, evaluate, parse
 from rankwise.metrics.default import GRADED, list_constant, refuse_constant, why_constant
 from rankwise.metrics.evaluation import tie_rule
 from rankwise.metrics.spec import list_specs
+from rankwise.runtime.constraints import draw_seed
 from rankwise.runtime.finite import names_its_class
 from rankwise.runtime.messages import ArgumentError, join_lines, setting
-from rankwise.runtime.threads import available_threads, threads_asked
+from rankwise.runtime.threads import allowed_cores, available_threads
 from rankwise.selection.cells.candidates import (
     Candidate,
     GivenScores,
@@ -51,7 +52,7 @@ from rankwise.selection.cells.workers import Parcel, Parcels, run_all, uses_clus
 from rankwise.selection.judging.difference_bounds import add_order_notes
 from rankwise.selection.leaderboard import Leaderboard
 from rankwise.selection.splits import convert_to_folds, convert_to_judged
-from rankwise.typing import Float64Array
+from rankwise.typing import Float64Array, Seed
 
 Progress = Callable[[int, int, FoldResult], None]
 
@@ -76,7 +77,7 @@ def compare(
     n_jobs: int | None = 1,
     time_limit: float | None = None,
     isolate: bool = True,
-    random_state: int = 0,
+    random_state: Seed = 0,
     progress: Progress | None = None,
     test: str = "t",
     correction: str = "auto",
@@ -144,7 +145,7 @@ def compare(
         Run cells in a worker process even if ``n_jobs=1``, so a ranker that crashes or exits fails
         alone. False: run cells in this process, where debuggers and profilers see them; a crash
         then ends the comparison.
-    random_state : int
+    random_state : int, RandomState, Generator or None, default=0
         Seed for folds, for unset random states and for resampling tests.
     progress : callable, optional
         Called as ``progress(done, total, cell)`` after each cell, in this process.
@@ -219,6 +220,7 @@ def compare(
         random_state=random_state,
     )
     _check_limits(time_limit, isolate, n_jobs)
+    random_state = settings.random_state
     candidates = convert_to_candidates(rankers, random_state=random_state)
     settings.check_baseline("rankers", [candidate.name for candidate in candidates])
     data = convert_to_judged(
@@ -282,8 +284,8 @@ def compare(
     if progress is not None:
         for number, cell in enumerate(cells.values(), start=1):
             progress(number, total, cell)
-    asked = effective_n_jobs(n_jobs or 1) if uses_cluster() else threads_asked(n_jobs or 1)
-    n_jobs = max(1, min(asked, total - len(cells)))
+    asked, most = effective_n_jobs(n_jobs or 1), total - len(cells)
+    n_jobs = max(1, min(asked, most if uses_cluster() else min(most, allowed_cores())))
     n_threads = max(1, available_threads() // n_jobs)
 
     in_workers = (n_jobs > 1 and not uses_cluster()) or (n_jobs == 1 and isolate)
@@ -531,7 +533,7 @@ def learning_curve(
     sizes: Sequence[int],
     *,
     cv: Any = "auto",
-    random_state: int = 0,
+    random_state: Seed = 0,
     progress: Progress | None = None,
     **options: Any,
 ) -> LearningCurve:
@@ -548,7 +550,7 @@ def learning_curve(
         contains the smaller ones.
     cv : "auto", int, splitter or iterable of splits, default="auto"
         As in :func:`compare`.
-    random_state : int, default=0
+    random_state : int, RandomState, Generator or None, default=0
         Seed for drawing the queries of each fold, and for :func:`compare`.
     progress : callable, optional
         Called as ``progress(done, total, cell)`` after each cell of any size.
@@ -581,6 +583,7 @@ def learning_curve(
     ([10, 40], True)
     """
     columns = {name: options.pop(name) for name in _COLUMNS if name in options}
+    random_state = draw_seed(random_state)
     candidates = convert_to_candidates(rankers, random_state=random_state)
     data = convert_to_judged(
         data,

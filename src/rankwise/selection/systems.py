@@ -49,7 +49,7 @@ from rankwise.selection.cells.result_store import DONE, FoldInfo, FoldResult, Se
 from rankwise.selection.judging.difference_bounds import OrderCheck, add_order_notes
 from rankwise.selection.leaderboard import Leaderboard
 from rankwise.selection.splits import convert_to_judged
-from rankwise.typing import ArrayLike
+from rankwise.typing import ArrayLike, Seed
 
 _ALL = "all"
 
@@ -72,7 +72,7 @@ def evaluate_systems(
     test: str = "t",
     correction: str = "auto",
     confidence_level: float = 0.95,
-    random_state: int = 0,
+    random_state: Seed = 0,
 ) -> Leaderboard:
     """Evaluate existing systems on the same judged queries, without fitting.
 

@@ -21,7 +21,7 @@ from rankwise.runtime.messages import ArgumentError, check_choice, setting
 from rankwise.selection.cells.result_store import DONE, FoldInfo, FoldResult, Settings
 from rankwise.selection.leaderboard import Leaderboard
 from rankwise.selection.score_table import ScoreColumns, ScoreTable, read_score_table
-from rankwise.typing import Float64Array
+from rankwise.typing import Float64Array, Seed
 
 _RULES = ("refuse", "drop", "pairs")
 _ALL = "all"
@@ -48,7 +48,7 @@ def leaderboard(
     test: str = "t",
     correction: str = "auto",
     confidence_level: float = 0.95,
-    random_state: int = 0,
+    random_state: Seed = 0,
 ) -> Leaderboard:
     """Rank systems by any scores on the same units, with rank intervals that hold jointly.
 

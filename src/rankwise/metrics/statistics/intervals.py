@@ -37,9 +37,10 @@ from rankwise.metrics.statistics.stratified import (
     t_intervals,
     t_quantile,
 )
+from rankwise.runtime.constraints import draw_seed
 from rankwise.runtime.finite import names_its_class
 from rankwise.runtime.messages import callers_level, check_choice, check_whole
-from rankwise.typing import ArrayLike, Float64Array
+from rankwise.typing import ArrayLike, Float64Array, Seed
 
 # Means of the same values in another order count as ties.
 TIE = 1e-12
@@ -266,7 +267,7 @@ def bootstrap_interval(
     confidence_level: float = 0.95,
     method: str = "bca",
     n_resamples: int = 9999,
-    random_state: int | np.random.Generator | None = 0,
+    random_state: Seed = 0,
 ) -> Interval:
     """Bootstrap confidence interval of the mean over queries.
 
@@ -283,7 +284,7 @@ def bootstrap_interval(
         "bca" corrects for bias and skewness (Efron 1987, JASA 82:171-185).
     n_resamples : int >= 1
         Number of bootstrap samples.
-    random_state : int, Generator or None
+    random_state : int, RandomState, Generator or None, default=0
         Seed or generator for the samples.
 
     Returns
@@ -334,7 +335,7 @@ def bootstrap_intervals(
     confidence_level: float = 0.95,
     method: str = "bca",
     n_resamples: int = 9999,
-    random_state: int | np.random.Generator | None = 0,
+    random_state: Seed = 0,
 ) -> Float64Array:
     """:func:`bootstrap_interval` of each of many systems, (n_systems, 2), from the same draws.
 
@@ -346,9 +347,7 @@ def bootstrap_intervals(
     check_choice("method", method, ("bca", "percentile"))
     check_whole("n_resamples", n_resamples, 1)
     _warn_of_short(values, strata, confidence_level)
-    seed = random_state
-    if not isinstance(seed, int | np.integer):
-        seed = int(np.random.default_rng(seed).integers(1 << 62))
+    seed = draw_seed(random_state)
 
     # Systems with values for the same queries share their draws.
     counted = ~np.isnan(values)

@@ -18,7 +18,6 @@ from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
 from scipy import sparse
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from rankwise.base import Ranker
@@ -34,6 +33,7 @@ from rankwise.groups import FitData, QueryGroups
 from rankwise.metrics import parse
 from rankwise.metrics.measure import Measure
 from rankwise.row_order import canonical_order
+from rankwise.runtime.constraints import check_random_state
 from rankwise.runtime.finite import FiniteResults
 from rankwise.runtime.frames import Table
 from rankwise.runtime.messages import did_you_mean

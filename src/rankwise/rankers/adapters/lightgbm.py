@@ -36,7 +36,7 @@ from rankwise.rankers.adapters.lightgbm_model import (
 from rankwise.runtime.messages import callers_level
 from rankwise.trees.column_table import FROM_DTYPE
 from rankwise.trees.stored_boosters import StoredTrees
-from rankwise.typing import Float64Array, Int64Array
+from rankwise.typing import Float64Array, Int64Array, Seed
 
 try:
     import lightgbm
@@ -263,7 +263,7 @@ class LightGBMRanker(PositionFit, BoostedRanker):
     n_jobs : int, optional
         Number of threads. None: one for every two million values of X, at most the number of CPUs
         of this process, limited by ``RANKWISE_NUM_THREADS``. The result is the same for any number.
-    random_state : int, RandomState or None, default=None
+    random_state : int, RandomState, Generator or None, default=None
         Seed of the library.
 
     Attributes
@@ -354,7 +354,7 @@ class LightGBMRanker(PositionFit, BoostedRanker):
         early_stopping_rounds: int | None = None,
         params: dict[str, Any] | None = None,
         n_jobs: int | None = None,
-        random_state: Any = None,
+        random_state: Seed = None,
     ) -> None:
         self.n_estimators = n_estimators
         self.learning_rate = learning_rate

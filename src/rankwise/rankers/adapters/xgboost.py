@@ -34,7 +34,7 @@ from rankwise.rankers.adapters.xgboost_model import (
 )
 from rankwise.runtime.finite import foreign_range
 from rankwise.trees.column_table import FROM_DTYPE
-from rankwise.typing import Matrix, is_sparse
+from rankwise.typing import Matrix, Seed, is_sparse
 
 try:
     import xgboost
@@ -340,7 +340,7 @@ class XGBoostRanker(PositionFit, BoostedRanker):
     n_jobs : int, optional
         Number of threads. None: one for every two million values of X, at most the number of CPUs
         of this process, limited by ``RANKWISE_NUM_THREADS``. The result is the same for any number.
-    random_state : int, RandomState or None, default=None
+    random_state : int, RandomState, Generator or None, default=None
         Seed of the library.
 
     Attributes
@@ -429,7 +429,7 @@ class XGBoostRanker(PositionFit, BoostedRanker):
         early_stopping_rounds: int | None = None,
         params: dict[str, Any] | None = None,
         n_jobs: int | None = None,
-        random_state: Any = None,
+        random_state: Seed = None,
     ) -> None:
         self.n_estimators = n_estimators
         self.learning_rate = learning_rate

@@ -14,7 +14,6 @@ from typing import Any, ClassVar, Literal, Self, get_args
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from rankwise.base import Ranker
@@ -44,6 +43,7 @@ from rankwise.metrics.default import refuse_constant
 from rankwise.metrics.measure import Measure
 from rankwise.metrics.measures.ndcg import DCG, NDCG
 from rankwise.row_order import distinct_rows_of_queries
+from rankwise.runtime.constraints import check_random_state
 from rankwise.runtime.frames import Table
 from rankwise.runtime.threads import threads_asked
 from rankwise.solvers.boosting.rounds import check_warm_start
@@ -79,7 +79,7 @@ from rankwise.trees.boosted.growth_rules import (
 )
 from rankwise.trees.column_table import FROM_DTYPE, CategoricalInput, ColumnTable
 from rankwise.trees.tree_ensemble import OrderedRows, TreeEnsemble
-from rankwise.typing import ArrayLike, Float64Array, FrameLike, canonicalize
+from rankwise.typing import ArrayLike, Float64Array, FrameLike, Seed, canonicalize
 
 
 class TreeScores(CategoricalInput, Ranker):
@@ -305,7 +305,7 @@ class LambdaMART(TreeScores):
         same rows the trees equal those of a single call (with dropout: up to rounding). Early
         stopping keeps the existing trees.
         The same ``n_estimators`` as before adds nothing, and ``fit`` warns.
-    random_state : int, RandomState or None, default=None
+    random_state : int, RandomState, Generator or None, default=None
         Seed for drawing queries, features and thresholds, and for the noise of "yetirank" and
         "xendcg".
     n_jobs : int, optional
@@ -495,7 +495,7 @@ class LambdaMART(TreeScores):
         validation_measure: str | None = None,
         importance_type: Literal["gain", "split"] = "gain",
         warm_start: bool = False,
-        random_state: Any = None,
+        random_state: Seed = None,
         n_jobs: int | None = None,
     ) -> None:
         self.n_estimators = n_estimators

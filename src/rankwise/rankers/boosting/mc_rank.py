@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from sklearn.ensemble import HistGradientBoostingClassifier
-from sklearn.utils import check_random_state, get_tags
+from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from rankwise.base import Ranker
@@ -26,6 +26,7 @@ from rankwise.groups import FitData, QueryGroups
 from rankwise.metrics import parse
 from rankwise.prediction import fit_clone
 from rankwise.row_order import canonical_order
+from rankwise.runtime.constraints import check_random_state
 from rankwise.solvers.boosting.rounds import StagedMeasure
 from rankwise.structure.state_rules import (
     Fitted,
@@ -39,7 +40,7 @@ from rankwise.structure.state_rules import (
     forget,
     require,
 )
-from rankwise.typing import ArrayLike, Float64Array, FrameLike, Int64Array, Matrix, is_sparse
+from rankwise.typing import ArrayLike, Float64Array, FrameLike, Int64Array, Matrix, Seed, is_sparse
 
 LARGEST_EXPONENT = 1000  # largest label with gain="exp2"
 MOST_GRADES = 32  # default numbers of classes, for whole and for other labels
@@ -72,7 +73,7 @@ class McRank(Ranker):
         (grades), 8 for others.
     measure : str, default="nDCG@10"
         Measure evaluated on X_val after every round, see :func:`rankwise.metrics.parse`.
-    random_state : int, RandomState or None, default=None
+    random_state : int, RandomState, Generator or None, default=None
         Seed of the default classifier.
 
     Attributes
@@ -159,7 +160,7 @@ class McRank(Ranker):
         max_leaf_nodes: int = 15,
         max_classes: int | None = None,
         measure: str = "nDCG@10",
-        random_state: int | np.random.RandomState | None = None,
+        random_state: Seed = None,
     ) -> None:
         self.estimator = estimator
         self.form = form

@@ -6,7 +6,6 @@ from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from rankwise.base import Ranker
@@ -16,6 +15,7 @@ from rankwise.groups import FitData, QueryGroups
 from rankwise.metrics import parse
 from rankwise.metrics.default import is_graded, refuse_constant
 from rankwise.metrics.measure import Measure
+from rankwise.runtime.constraints import check_random_state
 from rankwise.solvers.boosting.measure_search import (
     ColumnEnsemble,
     CoordinateSearch,
@@ -25,7 +25,7 @@ from rankwise.solvers.boosting.measure_search import (
 )
 from rankwise.solvers.boosting.rounds import boost
 from rankwise.structure.state_rules import Number, Plain, Rule, Sometimes, floats, forget, integers
-from rankwise.typing import ArrayLike, Float64Array, FrameLike
+from rankwise.typing import ArrayLike, Float64Array, FrameLike, Seed
 
 
 class MeasureRanker(Ranker):
@@ -252,7 +252,7 @@ class CoordinateAscent(MeasureRanker):
         Largest number of sweeps over the features for each start.
     tol : float >= 0, default=1e-3
         A start ends when a sweep improves the measure by at most ``tol``.
-    random_state : int, RandomState or None, default=None
+    random_state : int, RandomState, Generator or None, default=None
         Seed of the order of the features in each sweep, and of the random weights.
 
     Attributes
@@ -322,7 +322,7 @@ class CoordinateAscent(MeasureRanker):
         *,
         max_iter: int = 25,
         tol: float = 1e-3,
-        random_state: int | np.random.RandomState | None = None,
+        random_state: Seed = None,
     ) -> None:
         self.measure = measure
         self.n_restarts = n_restarts

@@ -15,7 +15,6 @@ from numbers import Integral
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from rankwise.base import Ranker
@@ -50,6 +49,7 @@ from rankwise.rankers.ensemble.auto_search import (
 )
 from rankwise.rankers.ensemble.members import parts
 from rankwise.row_order import canonical_order, merge_rows
+from rankwise.runtime.constraints import check_random_state
 from rankwise.runtime.frames import Table
 from rankwise.runtime.messages import callers_level
 from rankwise.runtime.progress import TimeLimitError, TrialStart, announce_trial
@@ -72,6 +72,7 @@ from rankwise.typing import (
     FrameLike,
     Int64Array,
     Matrix,
+    Seed,
     densify,
     is_sparse,
 )
@@ -112,7 +113,7 @@ class AutoRanker(CategoricalInput, Ranker):
         :class:`LambdaMART`. None: both "pair" and "document" are tried, and trees have "pair".
     clock : {"wall", "cpu"}, default="wall"
         Clock of ``time_budget``: elapsed seconds, or CPU seconds of all threads of the process.
-    random_state : int, RandomState or None, default=None
+    random_state : int, RandomState, Generator or None, default=None
         Seed of all trials.
     n_jobs : int, optional
         Number of threads of the trees. None or -1: all CPUs of this process.
@@ -249,7 +250,7 @@ class AutoRanker(CategoricalInput, Ranker):
         cv: Any = 5,
         query_weight: QueryWeight | None = None,
         clock: Literal["wall", "cpu"] = "wall",
-        random_state: int | np.random.RandomState | None = None,
+        random_state: Seed = None,
         n_jobs: int | None = None,
         verbose: bool = False,
     ) -> None:

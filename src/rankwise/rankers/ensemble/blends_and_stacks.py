@@ -11,7 +11,6 @@ from numbers import Integral, Real
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
-from sklearn.utils import check_random_state
 
 from rankwise.base import Ranker
 from rankwise.checks.parameter_constraints import (
@@ -41,9 +40,10 @@ from rankwise.rankers.ensemble.members import (
     score_held_out,
 )
 from rankwise.rankers.pair_ranker import RankLR
+from rankwise.runtime.constraints import check_random_state
 from rankwise.runtime.renames import SPELLINGS
 from rankwise.structure.state_rules import Fitted, Number, Optional, Rule, floats, require
-from rankwise.typing import ArrayLike, Float64Array, FrameLike
+from rankwise.typing import ArrayLike, Float64Array, FrameLike, Seed
 
 
 class Blend(MembersMixin, Ranker):
@@ -66,7 +66,7 @@ class Blend(MembersMixin, Ranker):
         weights: ArrayLike | None = None,
         *,
         measure: str | None = None,
-        random_state: int | np.random.RandomState | None = None,
+        random_state: Seed = None,
     ) -> None:
         self.estimators = estimators
         self.weights = weights
@@ -179,7 +179,7 @@ class ScoreBlend(Blend):
     measure : str or None, default=None
         Tuning metric of rankers given by registry key. None: nDCG@10 for grades, otherwise pairwise
         misranking.
-    random_state : int, RandomState or None, default=None
+    random_state : int, RandomState, Generator or None, default=None
         Seed for every ranker whose own ``random_state`` is None.
 
     Attributes
@@ -232,7 +232,7 @@ class BordaBlend(Blend):
     measure : str or None, default=None
         Tuning metric of rankers given by registry key. None: nDCG@10 for grades, otherwise pairwise
         misranking.
-    random_state : int, RandomState or None, default=None
+    random_state : int, RandomState, Generator or None, default=None
         Seed for every ranker whose own ``random_state`` is None.
 
     Attributes
@@ -286,7 +286,7 @@ class ReciprocalRankBlend(Blend):
     measure : str or None, default=None
         Tuning metric of rankers given by registry key. None: nDCG@10 for grades, otherwise pairwise
         misranking.
-    random_state : int, RandomState or None, default=None
+    random_state : int, RandomState, Generator or None, default=None
         Seed for every ranker whose own ``random_state`` is None.
 
     Attributes
@@ -338,7 +338,7 @@ class ReciprocalRankBlend(Blend):
         *,
         rank_constant: float = 60.0,
         measure: str | None = None,
-        random_state: int | np.random.RandomState | None = None,
+        random_state: Seed = None,
     ) -> None:
         super().__init__(estimators, weights, measure=measure, random_state=random_state)
         self.rank_constant = rank_constant
@@ -385,7 +385,7 @@ class StackingRanker(MembersMixin, Ranker):
     measure : str or None, default=None
         Tuning metric of keys, of the default ``final_estimator`` and of ``n_best``. None: nDCG@10
         for grades, otherwise pairwise misranking.
-    random_state : int, RandomState or None, default=None
+    random_state : int, RandomState, Generator or None, default=None
         Seed for every ranker whose own ``random_state`` is None.
 
     Attributes
@@ -477,7 +477,7 @@ class StackingRanker(MembersMixin, Ranker):
         n_best: int | None = None,
         refit: bool = True,
         measure: str | None = None,
-        random_state: int | np.random.RandomState | None = None,
+        random_state: Seed = None,
     ) -> None:
         self.estimators = estimators
         self.final_estimator = final_estimator

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.base import BaseEstimator, clone
 from sklearn.model_selection import ParameterGrid
-from sklearn.utils import check_random_state, get_tags
+from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from rankwise._registry import (
@@ -30,6 +30,7 @@ from rankwise.metrics.default import GRADED, MISRANKING, is_graded
 from rankwise.metrics.measure import Measure
 from rankwise.prediction import check_ranker, fit_clone, scores_of
 from rankwise.row_order import canonical_order
+from rankwise.runtime.constraints import check_random_state
 from rankwise.runtime.finite import FiniteResults
 from rankwise.structure.state_rules import Dictionary, Fitted, Many, Optional, Rule, Word, require
 from rankwise.tuning import (

@@ -23,7 +23,7 @@ from rankwise.metrics import parse
 from rankwise.rankers.boosting.measure_ranker import AdaRank
 from rankwise.rankers.neural.neural_ranker import ACTIVATIONS, NeuralRanker, first_layers, outputs
 from rankwise.structure.state_rules import Number, Rule, integers
-from rankwise.typing import ArrayLike, Float64Array, FrameLike, Int64Array, Matrix
+from rankwise.typing import ArrayLike, Float64Array, FrameLike, Int64Array, Matrix, Seed
 
 if TYPE_CHECKING:
     from rankwise.rankers.neural.training import Batch, Objective
@@ -91,7 +91,7 @@ class BoltzRank(NeuralRanker):
     device : str, default="cpu"
         Torch device for training, such as "cpu", "cuda" or "cuda:1". Scores are computed with
         NumPy.
-    random_state : int, RandomState or None, default=None
+    random_state : int, RandomState, Generator or None, default=None
         Seed of the initial weights, the order of the queries and the drawn rankings.
 
     Attributes
@@ -228,7 +228,7 @@ class BoltzRank(NeuralRanker):
         measure: str = "nDCG@10",
         early_stopping_rounds: int | None = None,
         device: str = "cpu",
-        random_state: Any = None,
+        random_state: Seed = None,
     ) -> None:
         self.n_nodes = n_nodes
         self.n_pair_nodes = n_pair_nodes

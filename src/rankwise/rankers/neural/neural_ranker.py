@@ -14,7 +14,6 @@ from numbers import Integral
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from rankwise.base import Ranker
@@ -25,6 +24,7 @@ from rankwise.groups import QueryGroups
 from rankwise.losses.lambda_gradients import check_total
 from rankwise.metrics import parse
 from rankwise.row_order import canonical_order, merge_in_order
+from rankwise.runtime.constraints import check_random_state
 from rankwise.solvers.boosting.measure_search import LabelScale
 from rankwise.solvers.boosting.rounds import StagedMeasure
 from rankwise.structure.state_rules import (
@@ -38,7 +38,7 @@ from rankwise.structure.state_rules import (
     forget,
     require,
 )
-from rankwise.typing import ArrayLike, Float64Array, FrameLike, Int64Array, Matrix, densify
+from rankwise.typing import ArrayLike, Float64Array, FrameLike, Int64Array, Matrix, Seed, densify
 
 if TYPE_CHECKING:
     from rankwise.rankers.neural.training import Batch, Objective
@@ -104,7 +104,7 @@ class NeuralRanker(Ranker):
         measure: str = "nDCG@10",
         early_stopping_rounds: int | None = None,
         device: str = "cpu",
-        random_state: Any = None,
+        random_state: Seed = None,
     ) -> None:
         self.hidden_layer_sizes = hidden_layer_sizes
         self.activation = activation
@@ -349,7 +349,7 @@ class RankNet(NeuralRanker):
     device : str, default="cpu"
         Torch device for training, such as "cpu", "cuda" or "cuda:1". Scores are computed with
         NumPy.
-    random_state : int, RandomState or None, default=None
+    random_state : int, RandomState, Generator or None, default=None
         Seed of the initial weights and of the order of the queries.
 
     Attributes
@@ -439,7 +439,7 @@ class LambdaRank(NeuralRanker):
     device : str, default="cpu"
         Torch device for training, such as "cpu", "cuda" or "cuda:1". Scores are computed with
         NumPy.
-    random_state : int, RandomState or None, default=None
+    random_state : int, RandomState, Generator or None, default=None
         Seed of the initial weights and of the order of the queries.
     gain : {"auto", "exp2", "linear"}, default="auto"
         Gain of a label: ``2**y - 1``, or y. "auto": "exp2" for whole grades from 0 to 30, "linear"
@@ -522,7 +522,7 @@ class LambdaRank(NeuralRanker):
         measure: str = "nDCG@10",
         early_stopping_rounds: int | None = None,
         device: str = "cpu",
-        random_state: Any = None,
+        random_state: Seed = None,
     ) -> None:
         super().__init__(
             hidden_layer_sizes,
@@ -587,7 +587,7 @@ class ListNet(NeuralRanker):
     device : str, default="cpu"
         Torch device for training, such as "cpu", "cuda" or "cuda:1". Scores are computed with
         NumPy.
-    random_state : int, RandomState or None, default=None
+    random_state : int, RandomState, Generator or None, default=None
         Seed of the initial weights and of the order of the queries.
 
     Attributes
@@ -676,7 +676,7 @@ class ListMLE(NeuralRanker):
     device : str, default="cpu"
         Torch device for training, such as "cpu", "cuda" or "cuda:1". Scores are computed with
         NumPy.
-    random_state : int, RandomState or None, default=None
+    random_state : int, RandomState, Generator or None, default=None
         Seed of the initial weights and of the order of the queries.
 
     Attributes

@@ -12,15 +12,16 @@ import numpy as np
 from sklearn.base import clone, is_classifier
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import ParameterGrid
-from sklearn.utils import check_random_state
 
 from rankwise.checks.rows import name_columns
 from rankwise.datasets.data import RankingData
 from rankwise.metrics import Measure, parse
 from rankwise.metrics.default import refuse_constant
 from rankwise.prediction import fit_with, predictions, takes_validation
+from rankwise.runtime.constraints import check_random_state, draw_seed
 from rankwise.selection.cells.candidates import model_rows, prepare_rows
 from rankwise.selection.cells.measured import values_by_query
+from rankwise.typing import Seed
 
 # Measure of scores, invariant to a constant, that replaces the mean absolute rank loss.
 _WITHOUT_CLASSES = "M1D"
@@ -107,7 +108,7 @@ def tune(
     select: Measure,
     *,
     space: dict[str, list[Any]] | None = None,
-    random_state: int = 0,
+    random_state: Seed = 0,
     refit: bool = False,
 ) -> Tuned:
     """Fit with the parameters that are best on the validation part.
@@ -138,6 +139,7 @@ def tune(
     M1D replaces a measure of predicted ranks, since the scores of a path are determined only up to
     a constant. If a chosen number is at an end of five or more tried values, ``notes`` says so.
     """
+    random_state = draw_seed(random_state)
     if isinstance(estimator, FrozenEstimator):
         return Tuned(estimator, notes=[_FROZEN])
     followed = select

@@ -25,9 +25,10 @@ import numpy as np
 
 from rankwise._version import RELEASE
 from rankwise.metrics.statistics.against_best import check_correction
+from rankwise.runtime.constraints import draw_seed
 from rankwise.runtime.files import error_code, replace_files, sync_folder
 from rankwise.runtime.messages import ArgumentError, check_share, convert_to_json
-from rankwise.typing import Float64Array
+from rankwise.typing import Float64Array, Seed
 
 
 class ResultStore:
@@ -245,7 +246,7 @@ class Settings:
     correction: str = "auto"
     confidence_level: float = 0.95
     baseline: str | None = None
-    random_state: int = 0
+    random_state: Seed = 0
     unit: str = "queries"
     contestant: str = "ranker"
     greater_is_better: bool | None = None
@@ -259,6 +260,7 @@ class Settings:
 
     def __post_init__(self) -> None:
         correction = check_correction(self.test, self.correction, name="test")
+        object.__setattr__(self, "random_state", draw_seed(self.random_state))
         object.__setattr__(self, "correction", correction)
         check_share("confidence_level", self.confidence_level)
 

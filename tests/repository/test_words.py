@@ -151,9 +151,7 @@ def test_no_estimator_has_two_penalties_of_one_scale():
 
 # Option strings with a hyphen -> their origin.
 HYPHENS = {"two-sided": "SciPy", "utf-8": "Python"}
-BRITISH = re.compile(
-    r"(?<!no)(?<!pairw)(?<!w)is(e|ed|ation)(_|$)|(?<!^)our(_|$)|centre|behaviour|grey"
-)
+BRITISH = re.compile(r"(?<!no)(?<!w)is(e|ed|ation)(_|$)|colour|centre|behaviour|grey")
 # The constant of rank fusion and confidence levels have names of their own since 0.4.
 ANSWERED = {"confidence_level": "level", "rank_constant": "k", "scaling": "scale"}
 
@@ -185,7 +183,7 @@ def test_option_strings_have_underscores_and_american_spelling():
 def test_public_names_have_american_spelling():
     names = {name.rpartition(".")[2] for name, _ in public()}
     names |= {parameter for parameters in signatures().values() for parameter in parameters}
-    assert {name for name in names if name.islower() and BRITISH.search(name)} == {"ours"} & names
+    assert {name for name in names if name.islower() and BRITISH.search(name)} == set()
 
 
 @pytest.mark.parametrize("new", ANSWERED)

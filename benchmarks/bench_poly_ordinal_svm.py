@@ -110,7 +110,7 @@ def maps() -> None:
         for C in (0.01, 0.1, 1.0, 10.0) if isinstance(way, OrdinalSVM) else LINEAR_GRID:
             model = way.set_params(C=C) if hasattr(way, "C") else None
             if model is None:
-                model = make_pipeline(way, PolyOrdinalSVM(1, C=C, scale=False))
+                model = make_pipeline(way, PolyOrdinalSVM(1, C=C, scaling=False))
             start = time.process_time()
             model.fit(X[train], data.y[train])
             elapsed = time.process_time() - start

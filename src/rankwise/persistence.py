@@ -157,7 +157,7 @@ def save(
     path : path-like
         File to write. It is replaced atomically: a reader sees the old file or the new one.
     rows : RowSummary, optional
-        Summary of the training rows, of :func:`rankwise.datasets.summarise_rows`, to compare later
+        Summary of the training rows, of :func:`rankwise.datasets.summarize_rows`, to compare later
         rows with: see :func:`rankwise.selection.find_drift`. ``describe`` returns it as "rows".
 
     Returns
@@ -286,7 +286,8 @@ def load_bytes(
             check_array_files(archive, schema, path, max_bytes)
             has_other_names = _use_modules(schema)
             if header["format"] < FORMAT:
-                has_other_names |= any([rename_stored(entry) for entry in dicts_of(schema)])
+                renamed = [rename_stored(entry) for entry in dicts_of(schema)]
+                has_other_names |= any(renamed)
             estimator = read_plain(archive, schema)
         if estimator is None:  # the file holds entries that only skops reads
             current = replace_schema(data, schema) if has_other_names else data

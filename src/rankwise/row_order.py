@@ -28,7 +28,7 @@ from scipy import sparse
 from rankwise.groups import QueryGroups
 from rankwise.kernels.sorting import hash_rows, join_queries, order_queries
 from rankwise.runtime.threads import query_chunks, thread_map
-from rankwise.typing import Float64Array, Int64Array, Matrix, canonicalise, is_sparse, join_rows
+from rankwise.typing import Float64Array, Int64Array, Matrix, canonicalize, is_sparse, join_rows
 
 _ROWS_PER_CHUNK = 4096
 
@@ -261,7 +261,7 @@ def _factors(start: int, n: int) -> UInt64Array:
 
 def _hash_csr(X: Any, row_factors: UInt64Array, column_factors: UInt64Array) -> TableHash:
     n_rows, n_columns = X.shape
-    X = canonicalise(X)
+    X = canonicalize(X)
     mixed = sparse.csr_matrix((_mix_bits(X.data), X.indices, X.indptr), shape=X.shape)
     stored = X.indices[mixed.data != 0]
     n_stored = np.bincount(stored, minlength=n_columns)

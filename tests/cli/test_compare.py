@@ -47,15 +47,15 @@ def test_json_is_the_leaderboard(rankwise, letor_file):
 
 def test_corrections_have_the_same_names_as_in_python(rankwise, letor_file):
     arguments = ("compare", letor_file, "--rankers", FAST, "--cv", 3, "--measures", "AP")
-    run = rankwise(*arguments, "--correction", "benjamini-hochberg", "--json")
+    run = rankwise(*arguments, "--correction", "benjamini_hochberg", "--json")
     assert run.code == 0, run.err
     expected = compare(FAST.split(","), read_letor(letor_file), cv=3, measures=["AP"],
-                       correction="benjamini-hochberg")  # fmt: skip
+                       correction="benjamini_hochberg")  # fmt: skip
     assert run.json["rows"][1]["p_corrected"] == expected.rows()[1]["p_corrected"]
-    wrong = rankwise(*arguments, "--test", "wilcoxon", "--correction", "max-t")
+    wrong = rankwise(*arguments, "--test", "wilcoxon", "--correction", "max_t")
     assert wrong.code == 2
     assert wrong.err == (
-        "error: --correction max-t needs t statistics. Use --test t, or --correction holm.\n"
+        "error: --correction max_t needs t statistics. Use --test t, or --correction holm.\n"
     )
 
 

@@ -99,12 +99,12 @@ def compare(
         TestOfPair, typer.Option(help="Test of the per-query values of two rankers.")
     ] = TestOfPair.t,
     correction: Annotated[
-        Correction | None,
+        Correction,
         typer.Option(
-            help="Correction of p-values over all pairs of rankers (default: max-t with the t "
-            "test, else holm)."
+            help="Correction of p-values over all pairs of rankers; auto: max_t with the t test, "
+            "else holm."
         ),
-    ] = None,
+    ] = Correction.auto,
     store: Store = None,
     n_jobs: Jobs = 1,
     time_limit: TimeLimit = None,
@@ -136,7 +136,7 @@ def compare(
 
     if correction is Correction.max_t and test is not TestOfPair.t:
         raise UsageError(
-            "--correction max-t needs t statistics. Use --test t, or --correction holm."
+            "--correction max_t needs t statistics. Use --test t, or --correction holm."
         )
     candidates, against = read_candidates(rankers, baseline, random_state)
     wanted = read_measures(measures, preset)
@@ -167,7 +167,7 @@ def compare(
         "preset": preset,
         "select_by": select_by,
         "test": test.value,
-        "correction": None if correction is None else correction.value,
+        "correction": correction.value,
         "store": store,
         "n_jobs": n_jobs,
         "time_limit": time_limit,

@@ -110,7 +110,7 @@ def _lint_against(path: Path, data: list[str], columns: ColumnOptions, json: boo
     if summary is None:
         raise JobError(
             f"{path} has no summary of its training rows. Fit it with 'rankwise fit', or save it "
-            "with save(model, path, rows=summarise_rows(X, qid, model=model))."
+            "with save(model, path, rows=summarize_rows(X, qid, model=model))."
         )
     model = load(path)
     with waiting("Comparing"):

@@ -42,7 +42,7 @@ from rankwise.runtime.messages import callers_level
 from rankwise.runtime.threads import thread_map
 from rankwise.structure.state_rules import Number, Optional, Plain, Rule, Word, require
 from rankwise.tuning import WAYS
-from rankwise.typing import Float64Array, FloatArray, Matrix, canonicalise, densify, is_sparse
+from rankwise.typing import Float64Array, FloatArray, Matrix, canonicalize, densify, is_sparse
 
 # Rows evaluated at a time: a slice of distances becomes kernel values while it is in the caches.
 SLICE_ROWS = 512
@@ -663,7 +663,7 @@ def _align_rows(X: Matrix, dtype: Any) -> FloatArray:
 
 def _canonical(X: Matrix) -> Any:
     """Float64 CSR copy with sorted, unique indices."""
-    return canonicalise(sparse.csr_array(X, dtype=np.float64))
+    return canonicalize(sparse.csr_array(X, dtype=np.float64))
 
 
 def _squared_norms(X: Any) -> FloatArray:

@@ -19,10 +19,11 @@ import numpy as np
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from rankwise.checks.parameter_constraints import StrOptions
+from rankwise.checks.parameter_constraints import Hidden, StrOptions
 from rankwise.checks.rows import check_rows
 from rankwise.groups import QueryGroups
 from rankwise.runtime.finite import FiniteResults, restore_on_error
+from rankwise.runtime.renames import SPELLINGS, spell
 from rankwise.structure.state_rules import (
     TRAINED_ON,
     Rule,
@@ -39,8 +40,8 @@ class QueryScaler(FiniteResults, OneToOneFeatureMixin, TransformerMixin, BaseEst
 
     Parameters
     ----------
-    method : {"minmax", "standard", "rank"}, default="minmax"
-        "minmax": to [0, 1], ``(x - min) / (max - min)``. "standard": ``(x - mean) / sd``. "rank":
+    scaling : {"min_max", "standard", "rank"}, default="min_max"
+        "min_max": to [0, 1], ``(x - min) / (max - min)``. "standard": ``(x - mean) / sd``. "rank":
         to (-1/2, 1/2), ``(below - above) / (2 m)`` with the numbers of rows below and above among
         the m rows of the query. A feature that is constant within a query becomes 0 there.
 
@@ -80,11 +81,14 @@ class QueryScaler(FiniteResults, OneToOneFeatureMixin, TransformerMixin, BaseEst
     __metadata_request__fit: ClassVar[dict[str, Any]] = {"qid": True}
     __metadata_request__transform: ClassVar[dict[str, Any]] = {"qid": True}
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "method": [StrOptions({"minmax", "standard", "rank"})],
+        "scaling": [
+            StrOptions({"min_max", "standard", "rank"}),
+            Hidden(StrOptions({*SPELLINGS})),
+        ],
     }
 
-    def __init__(self, method: Literal["minmax", "standard", "rank"] = "minmax") -> None:
-        self.method = method
+    def __init__(self, scaling: Literal["min_max", "standard", "rank"] = "min_max") -> None:
+        self.scaling = scaling
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -105,10 +109,10 @@ class QueryScaler(FiniteResults, OneToOneFeatureMixin, TransformerMixin, BaseEst
         rows = X.astype(np.float64)
         for state in ("shift_", "scale_", "sorted_"):
             vars(self).pop(state, None)
-        if self.method == "rank":
+        if self.scaling == "rank":
             self.sorted_ = np.sort(rows, axis=0)
             return self
-        shift, scale = _SHIFTS[self.method](rows, np.array([0, len(rows)]))
+        shift, scale = _SHIFTS[spell(self.scaling)](rows, np.array([0, len(rows)]))
         self.shift_, self.scale_ = shift[0], scale[0]
         return self
 
@@ -140,28 +144,28 @@ class QueryScaler(FiniteResults, OneToOneFeatureMixin, TransformerMixin, BaseEst
         X = check_rows(self, X, accept_sparse=False)
         rows = X.astype(np.float64)
         if qid is None:
-            if self.method == "rank":
+            if self.scaling == "rank":
                 scaled = ranks_among(self.sorted_, rows)
             else:
                 scaled = _divide_rows(rows - self.shift_, self.scale_)
             return scaled.astype(X.dtype, copy=False)
         groups = QueryGroups.from_qid(qid, X.shape[0])
         rows = groups.sort(rows)
-        if self.method == "rank":
+        if self.scaling == "rank":
             scaled = rank_centred(rows, groups.indptr)
         else:
-            shift, scale = _SHIFTS[self.method](rows, groups.indptr)
+            shift, scale = _SHIFTS[spell(self.scaling)](rows, groups.indptr)
             scaled = _divide_rows(rows - shift, scale)
         return groups.unsort(scaled).astype(X.dtype, copy=False)
 
     def _check_structure(self) -> None:
-        names = ("sorted_",) if self.method == "rank" else ("shift_", "scale_")
+        names = ("sorted_",) if self.scaling == "rank" else ("shift_", "scale_")
         require_attributes(self, *names)
-        if self.method == "rank":
+        if self.scaling == "rank":
             require(len(self.sorted_), "sorted_", "hold a row", self.sorted_.shape)
 
 
-def _minmax(rows: FloatArray, indptr: Any) -> tuple[FloatArray, FloatArray]:
+def _min_max(rows: FloatArray, indptr: Any) -> tuple[FloatArray, FloatArray]:
     """Minimum and range of each row's query."""
     low = _reduce_queries(np.minimum, rows, indptr)
     return low, _reduce_queries(np.maximum, rows, indptr) - low
@@ -179,7 +183,7 @@ def _standard(rows: FloatArray, indptr: Any) -> tuple[FloatArray, FloatArray]:
     return low + mean, spread
 
 
-_SHIFTS = {"minmax": _minmax, "standard": _standard}
+_SHIFTS = {"min_max": _min_max, "standard": _standard}
 
 
 def _reduce_queries(reduce: np.ufunc, rows: FloatArray, indptr: Any) -> FloatArray:

@@ -311,7 +311,7 @@ def hybrid_query(
 
     The engine truncates each list to its window and computes the scores of
     :meth:`LearnedFusion.fuse`: weighted reciprocal rank fusion for the feature "reciprocal_rank",
-    weighted min-max scores for "min-max". Send ``json.dumps`` of the result to the engine.
+    weighted min-max scores for "min_max". Send ``json.dumps`` of the result to the engine.
 
     Parameters
     ----------
@@ -374,9 +374,9 @@ def hybrid_query(
     if not any(weights.values()):
         raise ValueError("weights are all 0: no system carries information about relevance.")
     (feature,) = fusion._features
-    if feature not in ("reciprocal_rank", "min-max"):
+    if feature not in ("reciprocal_rank", "min_max"):
         raise ValueError(
-            f"features must be 'reciprocal_rank' or 'min-max' for a search engine, got {feature!r}."
+            f"features must be 'reciprocal_rank' or 'min_max' for a search engine, got {feature!r}."
         )
     by_rank = feature == "reciprocal_rank"
     if by_rank and (fusion.rank_constant < 1 or fusion.rank_constant != int(fusion.rank_constant)):

@@ -32,7 +32,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from rankwise.runtime.messages import did_you_mean
-from rankwise.runtime.renames import say_new_name
+from rankwise.runtime.renames import find_new_word, say_new_name
 from rankwise.typing import is_sparse
 
 FITTING = ("fit", "partial_fit")
@@ -83,6 +83,16 @@ class FiniteResults:
 
     def _examine_fit(self, given: dict[str, Any], /) -> None:
         """Look at the fitted model; ``given`` are the arguments of ``fit``."""
+
+    def _validate_params(self) -> None:
+        """Check the parameters; the error for an old option word gives the new one."""
+        checked: Any = super()
+        try:
+            checked._validate_params()
+        except ValueError as error:
+            if said := find_new_word(str(error)):
+                raise ValueError(f"{error} {said}") from None
+            raise
 
     def set_params(self, **params: Any) -> Any:
         """Set parameters of this estimator, and of nested ones as ``NAME__PARAMETER``.

@@ -22,7 +22,7 @@ from rankwise.metrics.default import GRADED, list_constant, refuse_constant, why
 from rankwise.metrics.evaluation import tie_rule
 from rankwise.metrics.spec import list_specs
 from rankwise.runtime.messages import ArgumentError, join_lines, setting
-from rankwise.runtime.threads import available_threads
+from rankwise.runtime.threads import available_threads, threads_asked
 from rankwise.selection.cells.candidates import (
     Candidate,
     GivenScores,
@@ -77,7 +77,7 @@ def compare(
     random_state: int = 0,
     progress: Progress | None = None,
     test: str = "t",
-    correction: str | None = None,
+    correction: str = "auto",
     confidence_level: float = 0.95,
 ) -> Leaderboard:
     """Tune, fit and evaluate every ranker on every fold.
@@ -145,15 +145,15 @@ def compare(
         Seed for folds, for unset random states and for resampling tests.
     progress : callable, optional
         Called as ``progress(done, total, cell)`` after each cell, in this process.
-    test : {"t", "wilcoxon", "randomisation"}
+    test : {"t", "wilcoxon", "randomization"}
         Paired test of the per-query values of two rankers.
-    correction : {"max-t", "holm", "benjamini-hochberg", "bonferroni"}, optional
+    correction : {"auto", "max_t", "holm", "benjamini_hochberg", "bonferroni"}
         Correction of the p-values over all pairs of rankers, which accounts for the selection of
-        the best ranker by the same queries. "max-t": sign-flip test of the largest t statistic,
-        with ``test="t"`` only. None: "max-t" with ``test="t"``, "holm" with the others.
+        the best ranker by the same queries. "max_t": sign-flip test of the largest t statistic,
+        with ``test="t"`` only. "auto": "max_t" with ``test="t"``, "holm" with the others.
     confidence_level : float in (0, 1)
         Level of the intervals. A ranker counts as not separable from the best if its corrected
-        p-value is at least ``1 - confidence``.
+        p-value is at least ``1 - confidence_level``.
 
     Returns
     -------
@@ -279,7 +279,8 @@ def compare(
     if progress is not None:
         for number, cell in enumerate(cells.values(), start=1):
             progress(number, total, cell)
-    n_jobs = max(1, min(effective_n_jobs(n_jobs or 1), total - len(cells)))
+    asked = effective_n_jobs(n_jobs or 1) if uses_cluster() else threads_asked(n_jobs or 1)
+    n_jobs = max(1, min(asked, total - len(cells)))
     n_threads = max(1, available_threads() // n_jobs)
 
     in_workers = (n_jobs > 1 and not uses_cluster()) or (n_jobs == 1 and isolate)

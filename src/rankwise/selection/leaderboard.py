@@ -32,7 +32,7 @@ from rankwise.runtime.messages import (
     escape_table,
     join_lines,
 )
-from rankwise.runtime.renames import find_new_name
+from rankwise.runtime.renames import VALUES, find_new_name
 from rankwise.selection.cells.result_store import (
     DONE,
     FAILED,
@@ -324,7 +324,8 @@ class Leaderboard:
           ``diff_low`` to ``diff_high`` over all pairs of rankers; the best itself has the
           difference 0, no interval, and None below;
         - ``p``, ``p_corrected``: p-values of the paired test against the best, uncorrected and
-          corrected for all pairs; ``separable``: whether ``p_corrected`` is below 1 - confidence;
+          corrected for all pairs; ``separable``: whether ``p_corrected`` is below
+            1 - confidence_level;
         - ``effect``: Cohen's d of the paired differences to the best; ``wins``, ``ties``,
           ``losses``: numbers of queries on which the ranker is better than, equal to and worse than
           the best;
@@ -332,7 +333,7 @@ class Leaderboard:
           beyond its standard error: from 0.3 on, tests and intervals err too often;
         - ``rank_low``, ``rank_high``: joint interval of the rank, see
           :func:`rankwise.metrics.significance.rank_intervals`; None with the correction
-          "benjamini-hochberg", which leaves it open;
+          "benjamini_hochberg", which leaves it open;
         - ``letters``: rankers that share a letter are not separable from each other; all other
           pairs are.
         """
@@ -549,6 +550,7 @@ def _median(values: list[Any]) -> float | None:
 def _select_fields(cls: type, state: Mapping[str, Any]) -> dict[str, Any]:
     names = {f.name for f in fields(cls)}
     known = {find_new_name(name, names - state.keys()) or name: v for name, v in state.items()}
+    known |= {name: VALUES.get(v, v) for name, v in known.items() if name in ("correction", "test")}
     return {name: value for name, value in known.items() if name in names}
 
 

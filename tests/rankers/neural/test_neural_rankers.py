@@ -126,7 +126,7 @@ def test_optimisers_penalty_and_scaling_do_something(judged):
     for changed in (
         {"optimizer": "sgd"},
         {"lam": 1.0},
-        {"standardize": False},
+        {"scaling": False},
         {"batch_size": 3},
         {"activation": "tanh"},
         {"learning_rate_init": 0.02},

@@ -17,6 +17,7 @@ from rankwise.base import Ranker
 from rankwise.checks.parameter_constraints import (
     NOT_NEGATIVE,
     HasMethods,
+    Hidden,
     Interval,
     Options,
     StrOptions,
@@ -39,6 +40,7 @@ from rankwise.rankers.ensemble.members import (
     score_held_out,
 )
 from rankwise.rankers.pair_ranker import RankLR
+from rankwise.runtime.renames import SPELLINGS
 from rankwise.structure.state_rules import Fitted, Number, Optional, Rule, floats, require
 from rankwise.typing import ArrayLike, Float64Array, FrameLike
 
@@ -51,7 +53,7 @@ class Blend(MembersMixin, Ranker):
         "n_rows_": Number("i", low=1),
     }
 
-    _scaling: ClassVar[Literal["standard", "minmax", "rank"]]
+    _scaling: ClassVar[Literal["standard", "min_max", "rank"]]
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **MembersMixin._parameter_constraints,
         "weights": ["array-like", None],
@@ -108,7 +110,7 @@ class Blend(MembersMixin, Ranker):
         super()._check_structure()
         n = len(self.models_[0])
         require(len(self.weights_) == n, "weights_", f"have {n} entries", len(self.weights_))
-        require(self.scaler_ is not None and self.scaler_.method == self._scaling,
+        require(self.scaler_ is not None and self.scaler_.scaling == self._scaling,
                 "scaler_", f"scale by {self._scaling!r}", self.scaler_)  # fmt: skip
 
     def _shares(self, n_members: int) -> Float64Array:
@@ -359,7 +361,7 @@ class StackingRanker(MembersMixin, Ranker):
     share : float in (0, 1) or None, default=None
         Replaces ``cv``: rankers are fitted on this share of the queries and ``final_estimator`` on
         the others, as in [1]_ with 0.8.
-    scaling : {"standard", "minmax", "rank"} or None, default="standard"
+    scaling : {"standard", "min_max", "rank"} or None, default="standard"
         Scaling of the scores of a ranker within each query, see :class:`QueryScaler`.
     degree : {1, 2}, default=2
         1: ``final_estimator`` receives the scores. 2: it also receives the products of every two
@@ -430,7 +432,7 @@ class StackingRanker(MembersMixin, Ranker):
         "final_estimator_": Optional(Fitted()),
     }
 
-    scaling: Literal["standard", "minmax", "rank"] | None
+    scaling: Literal["standard", "min_max", "rank"] | None
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **MembersMixin._parameter_constraints,
         "final_estimator": [
@@ -441,7 +443,11 @@ class StackingRanker(MembersMixin, Ranker):
         ],
         "cv": ["cv_object"],
         "share": [Interval(Real, 0, 1, closed="neither"), None],
-        "scaling": [StrOptions({"standard", "minmax", "rank"}), None],
+        "scaling": [
+            StrOptions({"standard", "min_max", "rank"}),
+            Hidden(StrOptions({*SPELLINGS})),
+            None,
+        ],
         "degree": [Options(Integral, {1, 2})],
         "n_best": [minimum(1), None],
         "refit": ["boolean"],
@@ -454,7 +460,7 @@ class StackingRanker(MembersMixin, Ranker):
         *,
         cv: Any = 5,
         share: float | None = None,
-        scaling: Literal["standard", "minmax", "rank"] | None = "standard",
+        scaling: Literal["standard", "min_max", "rank"] | None = "standard",
         degree: int = 2,
         n_best: int | None = None,
         refit: bool = True,

@@ -81,7 +81,7 @@ class BoltzRank(NeuralRanker):
     lam : float >= 0, default=0.0
         Penalty added to the MEAN of the losses of the queries: ``lam / 2`` times the sum of the
         squared weights; intercepts are not penalised.
-    standardize : bool, default=True
+    scaling : bool, default=True
         Whether to scale each feature to mean 0 and variance 1 over the training rows.
     measure : str, default="nDCG@10"
         Measure evaluated on X_val after every epoch.
@@ -224,7 +224,7 @@ class BoltzRank(NeuralRanker):
         optimizer: str = "adam",
         learning_rate_init: float = 0.01,
         lam: float = 0.0,
-        standardize: bool = True,
+        scaling: bool = True,
         measure: str = "nDCG@10",
         early_stopping_rounds: int | None = None,
         device: str = "cpu",
@@ -246,7 +246,7 @@ class BoltzRank(NeuralRanker):
         self.optimizer = optimizer
         self.learning_rate_init = learning_rate_init
         self.lam = lam
-        self.standardize = standardize
+        self.scaling = scaling
         self.measure = measure
         self.early_stopping_rounds = early_stopping_rounds
         self.device = device

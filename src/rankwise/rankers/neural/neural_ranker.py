@@ -79,7 +79,7 @@ class NeuralRanker(Ranker):
         "optimizer": [StrOptions({"adam", "sgd"})],
         "learning_rate_init": [POSITIVE],
         "lam": [NOT_NEGATIVE],
-        "standardize": ["boolean"],
+        "scaling": ["boolean"],
         "measure": [str],
         "early_stopping_rounds": [minimum(1), None],
         "device": [str],
@@ -100,7 +100,7 @@ class NeuralRanker(Ranker):
         optimizer: str = "adam",
         learning_rate_init: float = 0.01,
         lam: float = 1e-4,
-        standardize: bool = True,
+        scaling: bool = True,
         measure: str = "nDCG@10",
         early_stopping_rounds: int | None = None,
         device: str = "cpu",
@@ -113,7 +113,7 @@ class NeuralRanker(Ranker):
         self.optimizer = optimizer
         self.learning_rate_init = learning_rate_init
         self.lam = lam
-        self.standardize = standardize
+        self.scaling = scaling
         self.measure = measure
         self.early_stopping_rounds = early_stopping_rounds
         self.device = device
@@ -157,7 +157,7 @@ class NeuralRanker(Ranker):
         """
         self._validate_params()
         forget(self)
-        limit = None if self.standardize else SATURATED_NETWORK
+        limit = None if self.scaling else SATURATED_NETWORK
         data = check_fit(self, X, y, qid, sample_weight, column_limit=limit)
         if self._ranks_copies:
             data = repeat_rows(data, type(self).__name__)
@@ -256,7 +256,7 @@ class NeuralRanker(Ranker):
     ) -> None:
         """Set mean and spread of the features, computed in chunks of rows."""
         self.shift_, self.scale_ = np.zeros(X.shape[1]), np.ones(X.shape[1])
-        if self.standardize:
+        if self.scaling:
             chunks = [slice(lo, lo + _CHUNK) for lo in range(0, X.shape[0], _CHUNK)]
             total = X.shape[0] if weight is None else weight.sum()
 
@@ -338,7 +338,7 @@ class RankNet(NeuralRanker):
     lam : float >= 0, default=1e-4
         Penalty added to the MEAN of the losses of the queries: ``lam / 2`` times the sum of the
         squared weights; intercepts are not penalised.
-    standardize : bool, default=True
+    scaling : bool, default=True
         Whether to scale each feature to mean 0 and variance 1 over the training rows.
     measure : str, default="nDCG@10"
         Measure evaluated on X_val after every epoch, see :func:`rankwise.metrics.parse`.
@@ -427,7 +427,7 @@ class LambdaRank(NeuralRanker):
     lam : float >= 0, default=1e-4
         Penalty added to the MEAN of the losses of the queries: ``lam / 2`` times the sum of the
         squared weights; intercepts are not penalised.
-    standardize : bool, default=True
+    scaling : bool, default=True
         Whether to scale each feature to mean 0 and variance 1 over the training rows.
     measure : str, default="nDCG@10"
         Measure evaluated on X_val after every epoch, see :func:`rankwise.metrics.parse`.
@@ -513,7 +513,7 @@ class LambdaRank(NeuralRanker):
         optimizer: str = "adam",
         learning_rate_init: float = 0.01,
         lam: float = 1e-4,
-        standardize: bool = True,
+        scaling: bool = True,
         gain: str = "auto",
         discount: str = "log2",
         k: int | None = None,
@@ -530,7 +530,7 @@ class LambdaRank(NeuralRanker):
             optimizer=optimizer,
             learning_rate_init=learning_rate_init,
             lam=lam,
-            standardize=standardize,
+            scaling=scaling,
             measure=measure,
             early_stopping_rounds=early_stopping_rounds,
             device=device,
@@ -575,7 +575,7 @@ class ListNet(NeuralRanker):
     lam : float >= 0, default=1e-4
         Penalty added to the MEAN of the losses of the queries: ``lam / 2`` times the sum of the
         squared weights; intercepts are not penalised.
-    standardize : bool, default=True
+    scaling : bool, default=True
         Whether to scale each feature to mean 0 and variance 1 over the training rows.
     measure : str, default="nDCG@10"
         Measure evaluated on X_val after every epoch, see :func:`rankwise.metrics.parse`.
@@ -663,7 +663,7 @@ class ListMLE(NeuralRanker):
     lam : float >= 0, default=1e-4
         Penalty added to the MEAN of the losses of the queries: ``lam / 2`` times the sum of the
         squared weights; intercepts are not penalised.
-    standardize : bool, default=True
+    scaling : bool, default=True
         Whether to scale each feature to mean 0 and variance 1 over the training rows.
     measure : str, default="nDCG@10"
         Measure evaluated on X_val after every epoch, see :func:`rankwise.metrics.parse`.

@@ -240,7 +240,7 @@ class Settings:
     data: str = ""
     select_by: str = ""
     test: str = "t"
-    correction: str | None = None
+    correction: str = "auto"
     confidence_level: float = 0.95
     baseline: str | None = None
     random_state: int = 0
@@ -256,7 +256,7 @@ class Settings:
 
     def __post_init__(self) -> None:
         correction = check_correction(self.test, self.correction, name="test")
-        object.__setattr__(self, "correction", correction)  # that of the test if None
+        object.__setattr__(self, "correction", correction)
         check_share("confidence_level", self.confidence_level)
 
     def check_baseline(self, what: str, names: Collection[str]) -> None:

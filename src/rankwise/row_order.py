@@ -115,6 +115,27 @@ def canonical_order(
     return order, sizes[sizes > 0]
 
 
+def merge_in_order(
+    X: Matrix, y: Float64Array, groups: QueryGroups, weight: Float64Array | None
+) -> tuple[Int64Array, Int64Array, Float64Array | None]:
+    """Distinct rows of each query in canonical order: row numbers, indptr, weights.
+
+    Copies count where queries are put in order, unlike in :func:`distinct_rows_of_queries`.
+    Weights are None if all are 1.
+    """
+    order, sizes = canonical_order(X, y, groups, weight)
+    starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    hashes = row_hashes(X, y)[order]
+    is_new = np.ones(len(order), dtype=bool)
+    is_new[1:] = hashes[1:] != hashes[:-1]
+    is_new[starts[:-1]] = True
+    first = np.flatnonzero(is_new)
+    copies = np.ones(len(order)) if weight is None else weight[order]
+    totals = np.add.reduceat(copies, first)
+    indptr = np.searchsorted(first, starts).astype(np.int64)
+    return order[first], indptr, totals if (totals != 1).any() else None
+
+
 def distinct_rows(X: Matrix, most: int | None = None, salt: int | None = None) -> Int64Array:
     """Row numbers of distinct rows in the order of their keys; the first ``most`` of them.
 

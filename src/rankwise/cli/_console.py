@@ -28,6 +28,7 @@ from typing import Any, NoReturn
 import typer
 from typer.core import TyperCommand, TyperGroup
 
+from rankwise._packages import explain_missing
 from rankwise.runtime.messages import (
     LISTS,
     ArgumentError,
@@ -344,6 +345,8 @@ class OneLineGroup(TyperGroup):
             except Exception as error:
                 if debug:
                     raise
+                if isinstance(error, ImportError):
+                    error = explain_missing(error, "this command")
                 code, line = _code_and_line(error)
                 say(line)
             except KeyboardInterrupt:

@@ -56,7 +56,6 @@ from rankwise.cli._options import (
     compares_rows,
     complete_rankers,
     make_ranker,
-    parameter,
     read_measures,
     read_unjudged,
     reads_tables,
@@ -77,8 +76,9 @@ def compare(
         typer.Option(
             metavar="A,B,…",
             help="Comma-separated rankers: names of 'rankwise list rankers', also with parameters "
-            "as in 'auto(time_budget=20)', which then are not tuned; saved models, TREC runs, "
-            f"column:NAME, any of these as NAME=ENTRY, or 'all' (default: {', '.join(DEFAULT)}).",
+            "as in 'lambdamart(n_estimators=50)', which then are not tuned; saved models, TREC "
+            "runs, column:NAME, any of these as NAME=ENTRY, or 'all' (default: "
+            f"{', '.join(DEFAULT)}).",
             autocompletion=complete_rankers,
         ),
     ] = None,
@@ -130,7 +130,7 @@ def compare(
 
     Parameters are chosen on validation parts only. The last line is the path of the report.
     """
-    from rankwise._registry import REGISTRY
+    from rankwise._registry import REGISTRY, parse_value
     from rankwise.cli._data import load_folds, refuse_one_query
     from rankwise.datasets.judged_source import ignore_columns
 
@@ -141,7 +141,9 @@ def compare(
     candidates, against = read_candidates(rankers, baseline, random_state)
     wanted = read_measures(measures, preset)
     sizes = (
-        None if learning_curve is None else [parameter(size) for size in split_list(learning_curve)]
+        None
+        if learning_curve is None
+        else [parse_value(size) for size in split_list(learning_curve)]
     )
     if select_by is not None:
         read_measures(select_by, preset)
@@ -321,8 +323,9 @@ def cv(
 ) -> None:
     """Cross-validate one ranker over folds of queries.
 
-    Without --set, the ranker is tuned as in 'rankwise compare'. With --set, it keeps the given
-    parameters; only open values (C=val, early stopping) are chosen on validation parts.
+    A bare --ranker KEY is its tuned recipe, as in 'rankwise compare'. KEY(NAME=VALUE,…) or --set is
+    the class with its defaults and these parameters; only open values (C=val, early stopping) are
+    chosen on validation parts.
     """
     from rankwise.cli._data import load_folds, refuse_one_query
     from rankwise.datasets.judged_source import ignore_columns
@@ -331,7 +334,7 @@ def cv(
     wanted = read_measures(measures, preset)
     if select_by is not None:
         read_measures(select_by, preset)
-    estimator = make_ranker(ranker, set_, random_state)
+    estimator, _ = make_ranker(ranker, set_, random_state)
     columns = replace(columns, categories=takes_categories(estimator))
     loaded, n_folds = load_folds(data, cv, columns=columns)
     loaded = ignore_columns(loaded, columns.words, data)

@@ -33,6 +33,7 @@ from rankwise.cli._options import (
     ValiData,
     reads_tables,
 )
+from rankwise.runtime.arrow import pa, pa_csv, pa_parquet
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -220,7 +221,6 @@ def convert(
 
 def _write_table(data: RankingData, out: Path, kind: Kind) -> None:
     import numpy as np
-    import pyarrow as pa
 
     from rankwise.runtime.files import open_to_write
 
@@ -247,12 +247,10 @@ def _write_table(data: RankingData, out: Path, kind: Kind) -> None:
     columns |= {name: np.ascontiguousarray(X[:, i]) for i, name in enumerate(names)}
     table = pa.table({name: pa.array(values) for name, values in columns.items()})
     if kind is Kind.parquet:
-        from pyarrow import parquet
-
         with open_to_write(out) as stream:
-            parquet.write_table(table, stream)
+            pa_parquet.write_table(table, stream)
         return
-    from pyarrow import csv
-
     with open_to_write(out) as stream:
-        csv.write_csv(table, stream, csv.WriteOptions(delimiter="\t" if kind is Kind.tsv else ","))
+        pa_csv.write_csv(
+            table, stream, pa_csv.WriteOptions(delimiter="\t" if kind is Kind.tsv else ",")
+        )

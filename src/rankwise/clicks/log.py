@@ -22,8 +22,6 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute
 from numpy.typing import NDArray
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
@@ -33,11 +31,10 @@ from rankwise.checks.exact_values import RowError, id_texts, warn_of_missing_wor
 from rankwise.kernels.click_models import count_repeats, encode_keys, order_by_pair, sum_cells
 from rankwise.metrics.statistics.intervals import wilson_interval
 from rankwise.metrics.statistics.stratified import check_level
+from rankwise.runtime.arrow import pa, pc
 from rankwise.runtime.frames import convert_to_values, first_merged, text_array
 from rankwise.runtime.messages import join_lines
 from rankwise.typing import ArrayLike, Float64Array, Int64Array
-
-pc: Any = pyarrow.compute  # its functions are created on import, unseen by type checkers
 
 Codes = NDArray[np.int32]
 

@@ -12,18 +12,16 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute
 from numpy.typing import ArrayLike, NDArray
 
 from rankwise.checks.exact_values import RowError, id_text, id_texts
 from rankwise.datasets.data import RankingData
+from rankwise.runtime.arrow import pa, pc
 from rankwise.runtime.files import open_to_write
 from rankwise.runtime.frames import fits_one_width, text_array
 from rankwise.typing import is_sparse
 
 # Its functions are created on import, so type checkers do not see them.
-pc: Any = pyarrow.compute
 
 VALUES_PER_BLOCK = 1 << 20
 # ASCII white space ends a document id, as in trec_eval; a NUL character is refused by readers.

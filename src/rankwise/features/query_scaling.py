@@ -52,6 +52,8 @@ class QueryScaler(FiniteResults, OneToOneFeatureMixin, TransformerMixin, BaseEst
     sorted_ : ndarray of shape (n_samples, n_features_in_)
         Only for "rank", instead of ``shift_`` and ``scale_``: the rows of ``fit``, each column
         sorted.
+    sorted_weight_ : ndarray of shape (n_samples, n_features_in_)
+        Weights of ``sorted_``. Only for "rank" in ensembles that were fitted with weights.
     n_features_in_ : int
 
     Notes
@@ -76,6 +78,7 @@ class QueryScaler(FiniteResults, OneToOneFeatureMixin, TransformerMixin, BaseEst
         "shift_": Sometimes(floats("n_features_in_")),
         "scale_": Sometimes(floats("n_features_in_", low=0)),
         "sorted_": Sometimes(floats("n_rows", "n_features_in_")),
+        "sorted_weight_": Sometimes(floats("n_rows", "n_features_in_", low=0)),
     }
 
     __metadata_request__fit: ClassVar[dict[str, Any]] = {"qid": True}
@@ -106,15 +109,21 @@ class QueryScaler(FiniteResults, OneToOneFeatureMixin, TransformerMixin, BaseEst
         self._validate_params()
         X = check_rows(self, X, accept_sparse=False, reset=True)
         QueryGroups.from_qid(qid, X.shape[0])
-        rows = X.astype(np.float64)
-        for state in ("shift_", "scale_", "sorted_"):
+        self._learn(X.astype(np.float64), None)
+        return self
+
+    def _learn(self, rows: Float64Array, weight: Float64Array | None) -> None:
+        """Set the scaling of rows without ids."""
+        for state in ("shift_", "scale_", "sorted_", "sorted_weight_"):
             vars(self).pop(state, None)
         if self.scaling == "rank":
-            self.sorted_ = np.sort(rows, axis=0)
-            return self
-        shift, scale = _SHIFTS[spell(self.scaling)](rows, np.array([0, len(rows)]))
+            order = np.argsort(rows, axis=0, kind="stable")
+            self.sorted_ = np.take_along_axis(rows, order, axis=0)
+            if weight is not None:
+                self.sorted_weight_ = weight[order]
+            return
+        shift, scale = _SHIFTS[spell(self.scaling)](rows, np.array([0, len(rows)]), weight)
         self.shift_, self.scale_ = shift[0], scale[0]
-        return self
 
     def fit_transform(  # type: ignore[override]  # takes no other fit parameters
         self,
@@ -145,18 +154,13 @@ class QueryScaler(FiniteResults, OneToOneFeatureMixin, TransformerMixin, BaseEst
         rows = X.astype(np.float64)
         if qid is None:
             if self.scaling == "rank":
-                scaled = ranks_among(self.sorted_, rows)
+                weight = getattr(self, "sorted_weight_", None)
+                scaled = ranks_among(self.sorted_, rows, weight)
             else:
                 scaled = _divide_rows(rows - self.shift_, self.scale_)
             return scaled.astype(X.dtype, copy=False)
         groups = QueryGroups.from_qid(qid, X.shape[0])
-        rows = groups.sort(rows)
-        if self.scaling == "rank":
-            scaled = rank_centred(rows, groups.indptr)
-        else:
-            shift, scale = _SHIFTS[spell(self.scaling)](rows, groups.indptr)
-            scaled = _divide_rows(rows - shift, scale)
-        return groups.unsort(scaled).astype(X.dtype, copy=False)
+        return scale_rows(self.scaling, rows, groups).astype(X.dtype, copy=False)
 
     def _check_structure(self) -> None:
         names = ("sorted_",) if self.scaling == "rank" else ("shift_", "scale_")
@@ -165,21 +169,38 @@ class QueryScaler(FiniteResults, OneToOneFeatureMixin, TransformerMixin, BaseEst
             require(len(self.sorted_), "sorted_", "hold a row", self.sorted_.shape)
 
 
-def _min_max(rows: FloatArray, indptr: Any) -> tuple[FloatArray, FloatArray]:
+def scale_rows(
+    scaling: str, rows: Float64Array, groups: QueryGroups, weight: Float64Array | None = None
+) -> Float64Array:
+    """Rows scaled within their queries; a row of weight w counts as w equal rows."""
+    rows, weight = groups.sort(rows), None if weight is None else groups.sort(weight)
+    if scaling == "rank":
+        scaled = rank_centred(rows, groups.indptr, weight)
+    else:
+        shift, scale = _SHIFTS[spell(scaling)](rows, groups.indptr, weight)
+        scaled = _divide_rows(rows - shift, scale)
+    return groups.unsort(scaled)
+
+
+def _min_max(
+    rows: FloatArray, indptr: Any, weight: Float64Array | None
+) -> tuple[FloatArray, FloatArray]:
     """Minimum and range of each row's query."""
     low = _reduce_queries(np.minimum, rows, indptr)
     return low, _reduce_queries(np.maximum, rows, indptr) - low
 
 
-def _standard(rows: FloatArray, indptr: Any) -> tuple[FloatArray, FloatArray]:
+def _standard(
+    rows: FloatArray, indptr: Any, weight: Float64Array | None
+) -> tuple[FloatArray, FloatArray]:
     """Mean and standard deviation of each row's query."""
-    sizes = np.diff(indptr)
-    count = np.repeat(sizes, sizes)[:, None]
+    copies = np.ones((len(rows), 1)) if weight is None else weight[:, None]
+    count = _reduce_queries(np.add, copies, indptr)
     # Subtract the minimum first, so that a constant column has no spread from rounding.
     low = _reduce_queries(np.minimum, rows, indptr)
     above = rows - low
-    mean = _reduce_queries(np.add, above, indptr) / count
-    spread = np.sqrt(_reduce_queries(np.add, (above - mean) ** 2, indptr) / count)
+    mean = _reduce_queries(np.add, copies * above, indptr) / count
+    spread = np.sqrt(_reduce_queries(np.add, copies * (above - mean) ** 2, indptr) / count)
     return low + mean, spread
 
 
@@ -201,11 +222,14 @@ def _divide_rows(rows: FloatArray, spread: FloatArray) -> FloatArray:
 _EQUAL = 1e-13
 
 
-def rank_centred(rows: FloatArray, indptr: Int64Array) -> Float64Array:
+def rank_centred(
+    rows: FloatArray, indptr: Int64Array, weight: Float64Array | None = None
+) -> Float64Array:
     """Centred ranks ``(below - above) / (2 m)`` within queries of m rows.
 
     ``rows`` (n_samples, n_features) are in group order. Ranks lie in (-1/2, 1/2), with mean 0 in
     every query; all are 0 if a feature is constant within a query. O(n log n) for each feature.
+    ``weight`` is (n_samples,), or (n_samples, n_features) if each feature has its own order.
     """
     sizes = np.diff(indptr)
     query = np.repeat(np.arange(len(sizes)), sizes)
@@ -219,20 +243,27 @@ def rank_centred(rows: FloatArray, indptr: Int64Array) -> Float64Array:
         new[1:] = (np.diff(ordered) > _EQUAL * largest[1:]) | (np.diff(query) != 0)
         starts = np.flatnonzero(new)
         run = np.cumsum(new) - 1
-        below = starts[run] - first
-        above = first + size - np.append(starts[1:], len(rows))[run]
-        out[order, feature] = (below - above) / (2 * size)
+        ends = np.append(starts[1:], len(rows))[run]
+        before = np.arange(len(rows) + 1)  # number of rows, or their weight, before each
+        if weight is not None:
+            copies = weight if weight.ndim == 1 else weight[:, feature]
+            before = np.append(0.0, np.cumsum(copies[order]))
+        below = before[starts[run]] - before[first]
+        above = before[first + size] - before[ends]
+        out[order, feature] = (below - above) / (2 * (before[first + size] - before[first]))
     return out
 
 
-def ranks_among(ascending: FloatArray, rows: FloatArray) -> Float64Array:
+def ranks_among(
+    ascending: FloatArray, rows: FloatArray, weight: Float64Array | None = None
+) -> Float64Array:
     """Ranks of new rows among stored rows, which are ranked by :func:`rank_centred`.
 
     Ranks are interpolated linearly between stored values and approach -1/2 and 1/2 beyond the
     outermost ones. They are a continuous, increasing function of the value. ``ascending``
-    (n_kept, n_features) holds the stored rows, with every column sorted.
+    (n_kept, n_features) holds the stored rows, with every column sorted, and ``weight`` theirs.
     """
-    ranks = rank_centred(ascending, np.array([0, len(ascending)]))
+    ranks = rank_centred(ascending, np.array([0, len(ascending)]), weight)
     out = np.empty(rows.shape)
     for feature, column in enumerate(rows.T):
         kept, rank = ascending[:, feature], ranks[:, feature]

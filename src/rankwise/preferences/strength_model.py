@@ -42,6 +42,7 @@ from rankwise.preferences.strength_newton import (
     StrengthSolution,
     minimize_strengths,
 )
+from rankwise.runtime.constraints import ValidatedParameters
 from rankwise.runtime.messages import callers_level, check_share
 from rankwise.structure.state_rules import Names, Number, Rule, floats
 from rankwise.typing import Float64Array, Int64Array
@@ -52,7 +53,7 @@ FEW_CLUSTERS = 5
 MUCH_WIDER, WIDER = 1.5, 1.25
 
 
-class StrengthModel(Save, BaseEstimator):
+class StrengthModel(ValidatedParameters, Save, BaseEstimator):
     """Base of estimators that give every item a strength, with a joint covariance."""
 
     _structure: ClassVar[dict[str, Rule]] = {

@@ -31,6 +31,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from rankwise.runtime.constraints import ValidatedParameters
 from rankwise.runtime.messages import did_you_mean
 from rankwise.runtime.renames import find_new_word, say_new_name
 from rankwise.typing import is_sparse
@@ -63,7 +64,7 @@ class RangeError(ValueError):
         return " ".join(self.args)
 
 
-class FiniteResults:
+class FiniteResults(ValidatedParameters):
     """Mixin of all estimators: results are finite, or a RangeError names the cause.
 
     A fit that raises leaves the estimator as it was.

@@ -64,6 +64,7 @@ VALUES: dict[str, str] = {
     "bm25-lucene": "bm25_lucene",
     "bm25-okapi": "bm25_okapi",
     "bm25-robertson": "bm25_robertson",
+    "grid": "cv",
     "item-position": "item_position",
     "jelinek-mercer": "jelinek_mercer",
     "max-t": "max_t",
@@ -102,7 +103,8 @@ def rename_stored(entry: dict[str, Any]) -> bool:
     if not isinstance(state, dict) or not isinstance(state.get("content"), dict):
         return False
     values: dict[str, Any] = state["content"]
-    words = {json.dumps(old): json.dumps(new) for old, new in VALUES.items()}
+    # "grid" depends on other attributes: see convert_stored.
+    words = {json.dumps(old): json.dumps(new) for old, new in VALUES.items() if old != "grid"}
     has_old_words = False
     for value in values.values():
         if isinstance(value, dict) and value.get("is_json") and value["content"] in words:

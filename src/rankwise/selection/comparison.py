@@ -85,8 +85,9 @@ def compare(
     Parameters
     ----------
     rankers : registry key, estimator or scores, sequence of them, or mapping from name to them
-        Rankers to compare. A key (see ``rankwise list``) runs with the registry's parameters,
-        tuned along its path or over its grid. An estimator (also a Pipeline, a GridSearchCV, or a
+        Rankers to compare. A bare key such as "lambdamart" is its tuned recipe, which ``rankwise
+        list`` shows. "lambdamart()" and "lambdamart(n_estimators=50)" are the class with its
+        defaults and these parameters. An estimator (also a Pipeline, a GridSearchCV, or a
         plain regressor, which sees no queries) runs unchanged; its ``fit`` receives the validation
         part if it accepts ``X_val``. Existing scores can be compared without fitting: a
         :class:`~rankwise.datasets.Run` by query and document id, "column:NAME" for a column of
@@ -349,6 +350,7 @@ def compare(
             versions=versions,
             left_out=left_out,
             shared=shared,
+            ran={c.name: c.ran for c in candidates},
         ),
     )
 

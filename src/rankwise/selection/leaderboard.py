@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from rankwise._packages import missing_package
 from rankwise.metrics import parse
 from rankwise.metrics.default import why_undefined
 from rankwise.metrics.measures.relevance import find_unjudged_share
@@ -304,6 +305,7 @@ class Leaderboard:
         -------
         list of dict
             ``rank`` (from 1; None if a fold is missing), ``ranker``, ``status``, ``message``;
+            ``ran`` (what was tuned, or the parameters that differ from the class's defaults);
             ``measures``: by name a dict of the statistics below; the same at the top level for
             ``measure``; ``against_baseline``: by measure the dict of ``diff`` ... ``losses`` to the
             baseline, empty if no baseline finished; ``fit_seconds``, ``predict_seconds``,
@@ -406,7 +408,7 @@ class Leaderboard:
         try:
             import pandas as pd
         except ImportError as error:
-            raise ImportError("to_frame needs pandas: pip install pandas") from error
+            raise missing_package("to_frame", "pandas") from error
         flat = []
         for row in self.rows(measure):
             statistics = {
@@ -415,7 +417,7 @@ class Leaderboard:
                 for what, value in summary.items()
                 if what not in ("undefined", "unjudged", "folds")
             }
-            kept = ("rank", "ranker", "status")
+            kept = ("rank", "ranker", "ran", "status")
             costs = ("fit_seconds", "predict_seconds", "memory_bytes")
             flat.append({w: row[w] for w in kept} | statistics | {w: row[w] for w in costs})
         return pd.DataFrame(flat)
@@ -514,6 +516,7 @@ class Leaderboard:
         doubts = self._doubts if by_measure[measure]["rank"] else []
         return {
             "ranker": ranker,
+            "ran": self.settings.ran.get(ranker, self.descriptions[ranker]),
             "status": worst.status,
             "message": worst.message,
             **by_measure[measure],
@@ -598,6 +601,7 @@ def leaderboard_text(board: Leaderboard, width: int | None = None) -> str:
     if is_fitted(settings):
         text += [_OF_COSTS] if not {*_COSTS} <= {*hidden} else []
         text.append(f"Parameters were chosen on validation parts by {settings.select_by}.")
+        text += [f"{row['ranker']} ran {row['ran']}." for row in rows if row["rank"]]
     text += describe_columns(settings)
     text += none_counts(board)
     text += shares_of_unjudged(board)
@@ -829,8 +833,9 @@ def _caption(board: Leaderboard, form: str, rows: list[dict[str, Any]]) -> str:
             f"{_WORSE[form].strip()}: significantly better, worse; "
             f"{how_tested_against_baseline(settings)})"
         )
+    ran = [(row["ranker"], row["ran"]) for row in rows if is_fitted(settings)]
     notes = [f"{escape_table(who, form)}: {escape_table(note, form)}"
-             for who, note in merge_notes(rows, settings.contestant)]  # fmt: skip
+             for who, note in [*ran, *merge_notes(rows, settings.contestant)]]  # fmt: skip
     return ". ".join([*said, *notes]) + "."
 
 
@@ -874,19 +879,15 @@ def _csv(board: Leaderboard, rows: list[dict[str, Any]]) -> str:
     header = [
         "rank",
         board.settings.contestant,
+        "ran",
         *(f"{m} {k}" for m in board.measures for k in kept),
         *(f"{m} {k} to {board.settings.baseline}" for m in against for k in kept_against),
     ]
     writer.writerow(map(escape_spreadsheet, header))
     for row in rows:
-        cells: list[Any] = [row["rank"], escape_spreadsheet(row["ranker"])]
+        names = [escape_spreadsheet(row["ranker"]), escape_spreadsheet(row["ran"])]
+        cells: list[Any] = [row["rank"], *names]
         cells += [row["measures"][name][what] for name in board.measures for what in kept]
         cells += [row["against_baseline"].get(m, {}).get(k) for m in against for k in kept_against]
-        writer.writerow(
-            [
-                row["rank"],
-                escape_spreadsheet(row["ranker"]),
-                *("" if c is None else c for c in cells),
-            ]
-        )
+        writer.writerow("" if cell is None else cell for cell in cells)
     return out.getvalue()

@@ -18,7 +18,6 @@ import warnings
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from rankwise.checks.cost_tables import CostTable
@@ -37,7 +36,7 @@ from rankwise.labels.cost_sensitive.binary_questions import (
     solve_positive,
 )
 from rankwise.labels.cost_sensitive.cost_sensitive_classifier import CostSensitiveClassifier
-from rankwise.prediction import fit_with
+from rankwise.prediction import fit_clone
 from rankwise.runtime.threads import single_threaded_blas, thread_map, threads_asked
 from rankwise.structure.state_rules import (
     Fitted,
@@ -174,16 +173,9 @@ class CostSensitiveOneVsAllRegression(CostSensitiveClassifier):
                 'loss="one_sided" needs estimator=None, because a regressor has its own loss. '
                 'Use loss="squared", or remove the estimator.'
             )
-        offered = {} if sample_weight is None else {"sample_weight": sample_weight}
 
         def regressor(column: Float64Array) -> Any:
-            model = clone(self.estimator)
-            if fit_with(model, X, column, offered) != set(offered):
-                raise TypeError(
-                    f"estimator must accept sample_weight, but {type(model).__name__}.fit does "
-                    "not. Remove sample_weight, or use a regressor that accepts it."
-                )
-            return model
+            return fit_clone(self.estimator, X, column, sample_weight)
 
         with single_threaded_blas():
             self.estimators_ = thread_map(regressor, list(costs.T), threads_asked(self.n_jobs))

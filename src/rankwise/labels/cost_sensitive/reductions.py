@@ -38,10 +38,10 @@ from rankwise.labels.cost_sensitive.binary_questions import (
     confidence_of,
     cost_contrasts,
     fit_pair_ridge,
-    fit_weighted,
 )
 from rankwise.labels.cost_sensitive.cost_sensitive_classifier import CostSensitiveClassifier
 from rankwise.losses.class_costs import cost_matrix
+from rankwise.prediction import fit_clone
 from rankwise.runtime.threads import single_threaded_blas, threads_asked
 from rankwise.structure.state_rules import (
     Fitted,
@@ -285,7 +285,7 @@ class WeightedAllPairs(BinaryQuestions, CostSensitiveClassifier):
         rows: Any = sparse.vstack(parts, format="csr") if is_sparse(parts[0]) else np.vstack(parts)
         label = np.concatenate(labels).astype(np.int64)
         with single_threaded_blas():
-            return fit_weighted(self.estimator, rows, label, np.concatenate(weights))
+            return fit_clone(self.estimator, rows, label, np.concatenate(weights))
 
     def _encode_pair(self, X: Matrix, first: int, second: int) -> Matrix:
         """Rows x encoded with the pair as input of the classifier."""

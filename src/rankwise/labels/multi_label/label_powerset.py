@@ -32,8 +32,8 @@ from sklearn.utils import get_tags
 from rankwise.checks.label_data import one_hot
 from rankwise.checks.parameter_constraints import NOT_NEGATIVE, HasMethods
 from rankwise.labels.cost_sensitive.binary_questions import BinaryQuestions, Contrasts, class_votes
-from rankwise.labels.multi_label.label_space import fit_clone
 from rankwise.labels.multi_label.multi_label_classifier import MultiLabel, level_ties
+from rankwise.prediction import fit_clone
 from rankwise.solvers.many_labels import SharedRidge
 from rankwise.structure.state_rules import (
     Fitted,

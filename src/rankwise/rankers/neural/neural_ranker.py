@@ -24,7 +24,7 @@ from rankwise.checks.rows import check_fit, check_rows, check_validation, repeat
 from rankwise.groups import QueryGroups
 from rankwise.losses.lambda_gradients import check_total
 from rankwise.metrics import parse
-from rankwise.row_order import canonical_order
+from rankwise.row_order import canonical_order, merge_in_order
 from rankwise.solvers.boosting.measure_search import LabelScale
 from rankwise.solvers.boosting.rounds import StagedMeasure
 from rankwise.structure.state_rules import (
@@ -168,13 +168,14 @@ class NeuralRanker(Ranker):
 
         self._set_score_name(data.y)
         rng = check_random_state(self.random_state)
-        order, counts = canonical_order(data.X, data.y, data.groups, data.sample_weight)
-        weight = None if data.sample_weight is None else data.sample_weight[order]
-        if weight is not None and (weight == 1).all():
-            weight = None  # bit-identical to no weights
+        if self._ranks_copies:
+            order, sizes = canonical_order(data.X, data.y, data.groups)
+            indptr, weight = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64), None
+        else:
+            # A gradient step follows the last digits of a sum, so copies are added up before.
+            order, indptr, weight = merge_in_order(data.X, data.y, data.groups, data.sample_weight)
         if weight is not None and self._weighs_ranks:
-            check_total(weight, np.add.reduceat(weight, np.cumsum(counts) - counts))
-        indptr = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+            check_total(weight, np.add.reduceat(weight, indptr[:-1]))
         scale = LabelScale.of(data.y, parse("nDCG"))
         rows, labels = data.X[order], scale(data.y[order])
         self._set_input(rows, labels, indptr, weight)
@@ -378,8 +379,9 @@ class RankNet(NeuralRanker):
     weights. On the CPU, equal seeds give bit-identical results. Training is in float64 on one
     thread. Loading and predicting do not need torch.
 
-    A pair of rows of weights v and w counts as v w pairs, so a weight equals repetition up to
-    rounding. Queries keep equal weight, whatever the weights of their rows.
+    A pair of rows of weights v and w counts as v w pairs, and equal rows of a query are merged, so
+    a weight is bit-identical to repetition. Queries keep equal weight, whatever the weights of
+    their rows.
 
     Composition: logistic loss of pairs of distinct labels x layers of nodes x gradient steps.
 
@@ -475,8 +477,8 @@ class LambdaRank(NeuralRanker):
     thread. Loading and predicting do not need torch.
 
     A row of weight w counts as w equal rows, which take w ranks, so weights are not relative. A
-    fractional weight takes a fraction of a rank. The result equals that of repeated rows up to
-    rounding. Queries keep equal weight.
+    fractional weight takes a fraction of a rank. Equal rows of a query are merged, so the result is
+    bit-identical to that of repeated rows. Queries keep equal weight.
 
     Composition: logistic loss of pairs weighted by nDCG x layers of nodes x gradient steps.
 
@@ -613,8 +615,9 @@ class ListNet(NeuralRanker):
     weights. On the CPU, equal seeds give bit-identical results. Training is in float64 on one
     thread. Loading and predicting do not need torch.
 
-    A row of weight w counts as w equal rows in both sums of exponentials, so a weight equals
-    repetition up to rounding. Queries keep equal weight, whatever the weights of their rows.
+    A row of weight w counts as w equal rows in both sums of exponentials. Equal rows of a query are
+    merged, so a weight is bit-identical to repetition. Queries keep equal weight, whatever the
+    weights of their rows.
 
     Composition: cross entropy of top-one probabilities x layers of nodes x gradient steps.
 
@@ -701,8 +704,9 @@ class ListMLE(NeuralRanker):
     weights. On the CPU, equal seeds give bit-identical results. Training is in float64 on one
     thread. Loading and predicting do not need torch.
 
-    A row of weight w counts as w equal rows, in its own term and in the sums of others, so a weight
-    equals repetition up to rounding. Queries keep equal weight, whatever the weights of their rows.
+    A row of weight w counts as w equal rows, in its own term and in the sums of others. Equal rows
+    of a query are merged, so a weight is bit-identical to repetition. Queries keep equal weight,
+    whatever the weights of their rows.
 
     Composition: Plackett-Luce likelihood x layers of nodes x gradient steps.
 

@@ -21,15 +21,14 @@ from typing import Any
 
 import numpy as np
 
+from rankwise._packages import missing_package
 from rankwise.solvers.boosting.rounds import StagedMeasure
 from rankwise.typing import Float64Array, Int64Array, Matrix
 
 try:
     import torch  # pyright: ignore[reportMissingImports]
 except ImportError as error:
-    raise ImportError(
-        'Neural rankers need torch, which is not installed. Run: pip install "rankwise[neural]"'
-    ) from error
+    raise missing_package("Neural rankers", "torch") from error
 
 
 Tensor = Any  # torch.Tensor

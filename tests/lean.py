@@ -58,7 +58,7 @@ def main() -> None:
     assert found["nDCG@10"] > 0.7
     run = rankwise.fusion.as_run({"q": {"a": 2.5, "b": 1.0}})
     assert rankwise.evaluate(run, {"q": {"a": 1, "b": 0}}, "AP")["AP"] == 1
-    data = rankwise.RankingData(X, y, qid)
+    data = rankwise.RankingData(X, y, qid=qid)
     board = rankwise.compare(["ridge", "rank_svm"], data, measures=["nDCG@10"])
     print(board)
     print(rankwise.explain_ranking(model, X[:6]))

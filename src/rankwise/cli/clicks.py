@@ -403,9 +403,10 @@ def off_policy(
 
     with waiting("Estimating"):
         baseline = ClickModel("pbm").fit(log) if method == "dr" else None
+        chosen: Any = method
         found = estimate(
-            log, run, metric, method, baseline=baseline, confidence_level=confidence_level
-        )  # type: ignore[arg-type]
+            log, run, metric, chosen, baseline=baseline, confidence_level=confidence_level
+        )
     if json:
         print_json(asdict(found))
     else:

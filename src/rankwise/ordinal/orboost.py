@@ -15,7 +15,7 @@ from copy import copy
 from dataclasses import replace
 from functools import wraps
 from numbers import Integral
-from typing import Any, ClassVar, Literal, ParamSpec, Self
+from typing import Any, ClassVar, Literal, Self, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,17 +42,15 @@ BY_QUERY = ("query", "rank_query")  # these need a qid
 Ensemble = StumpEnsemble | PerceptronEnsemble
 MOST_ROUNDS = 1000
 ROUNDS_PER_ROOT = 3
-P = ParamSpec("P")
+Init = TypeVar("Init", bound=Callable[..., None])
 
 
-def _takes_form_first(init: Callable[P, None]) -> Callable[P, None]:
+def _takes_form_first(init: Init) -> Init:
     """Until 1.1: ``ORBoost("lr", 50)``, with the first two parameters in their former order."""
-
     check = names_its_class(init)
 
     @wraps(init)
-    def read(*args: P.args, **kwargs: P.kwargs) -> None:
-        own, *given = args
+    def read(own: Any, *given: Any, **kwargs: Any) -> None:
         if given and isinstance(given[0], str):
             # The guards of the class add a frame between this one and the caller.
             warnings.warn(
@@ -61,11 +59,12 @@ def _takes_form_first(init: Callable[P, None]) -> Callable[P, None]:
                 FutureWarning,
                 stacklevel=3,
             )
-            kwargs |= dict(zip(("form", "n_estimators"), given, strict=False))
-            given = given[2:]
-        check(own, *given, **kwargs)  # pyright: ignore[reportCallIssue]
+            former = dict(zip(("form", "n_estimators"), given, strict=False))
+            check(own, *given[2:], **former, **kwargs)
+        else:
+            check(own, *given, **kwargs)
 
-    return read
+    return cast("Init", read)
 
 
 class ORBoost(ScoreProbabilities, OrdinalRanker):

@@ -203,7 +203,7 @@ def names_its_class(method: F) -> F:
     """
     if isinstance(method, type):
         method.__init__ = names_its_class(method.__init__)
-        return method
+        return cast("F", method)
     parameters = signature(method)
 
     @wraps(method)
@@ -233,7 +233,7 @@ def _call_error(
             stream: Any = value
             return stream.refused(said)
     # An estimator under construction has no parameters to name.
-    estimator = args[0] if "." in said else None
+    estimator: Any = args[0] if "." in said else None
     settings = estimator.get_params(deep=False) if hasattr(estimator, "get_params") else ()
     return TypeError(wrong_call(said, parameters, args, kwargs, error, settings))
 

@@ -25,12 +25,12 @@ PARAMETERS: dict[str, tuple[str, ...]] = {
     "eta": ("learning_rate",),
     "k": ("rank_constant", "n_splits"),
     "level": ("confidence_level",),
-    "method": ("scaling",),
     "max_steps": ("max_iter",),
+    "method": ("scaling",),
     "model": ("estimator",),
     "n": ("k",),
-    "normalization": ("scaling",),
     "n_landmarks": ("n_components",),
+    "normalization": ("scaling",),
     "ranker": ("estimator",),
     "scale": ("scaling",),
     "standardize": ("scaling",),
@@ -137,7 +137,7 @@ def convert_stored(stored: Any) -> None:
                 table[new] = value if isinstance(value, str) else _invert(value)
     if isinstance(values.get("gamma"), str) and values["gamma"] == "grid":
         ways = [values.get(name) for name in ("C", "alpha", "lam")]
-        values["gamma"] = next((way for way in ways if isinstance(way, str)), VALUES["grid"])
+        values["gamma"] = next((way for way in ways if isinstance(way, str)), "cv")
 
 
 def _invert(value: Any) -> Any:

@@ -383,7 +383,7 @@ def test(
 def off_policy(
     log: Any,
     run: Annotated[Path, typer.Argument(metavar="RUN", help="TREC run of the other system.")],
-    metric: Annotated[str, typer.Option(help="CTR or DCG@k.")] = "CTR",
+    measure: Annotated[str, typer.Option(help="CTR or DCG@k.")] = "CTR",
     estimator: Annotated[
         str, typer.Option(help="Estimator: ips, snips, item-position or dr (PBM as baseline).")
     ] = "snips",
@@ -401,7 +401,7 @@ def off_policy(
 
     with waiting("Estimating"):
         baseline = ClickModel("pbm").fit(log) if estimator == "dr" else None
-        found = estimate(log, run, metric, estimator, baseline=baseline, level=level)  # type: ignore[arg-type]
+        found = estimate(log, run, measure, estimator, baseline=baseline, level=level)  # type: ignore[arg-type]
     if json:
         print_json(asdict(found))
     else:

@@ -152,7 +152,7 @@ def fit(
     ranker: Ranker = "auto",
     set_: Set = None,
     vali_data: ValiData = None,
-    select_by: TuningMetric = None,
+    measure: TuningMetric = None,
     preset: Preset = None,
     random_state: Annotated[
         int, typer.Option(help="Seed for the ranker, and for the folds of its cross-validation.")
@@ -180,10 +180,10 @@ def fit(
         if vali_data is not None or columns != NO_COLUMNS:
             raise UsageError("--text takes neither --vali-data nor options of columns. Drop them.")
         estimator = make_ranker(ranker, set_, random_state)
-        by = select_by or getattr(estimator, "measure", None) or GRADED
-        measure = read_measures(by, preset)[by]
+        by = measure or getattr(estimator, "measure", None) or GRADED
+        chosen = read_measures(by, preset)[by]
         fit_text(
-            data, text, qrels, estimator, measure, random_state, out, n_candidates, unjudged, json
+            data, text, qrels, estimator, chosen, random_state, out, n_candidates, unjudged, json
         )
         return
     if n_candidates is not None or unjudged is not None:
@@ -196,7 +196,7 @@ def fit(
     from rankwise.selection.cells.candidates import model_rows, takes_categories
 
     estimator = make_ranker(ranker, set_, random_state)
-    by = select_by or getattr(estimator, "measure", None)
+    by = measure or getattr(estimator, "measure", None)
     measures = {} if by is None else read_measures(by, preset)
     check_target(out, "--out")
     columns = replace(columns, categories=takes_categories(estimator))
@@ -204,7 +204,7 @@ def fit(
     if by is None:
         by = GRADED if is_graded(train.y) else MISRANKING
         measures = read_measures(by, preset)
-    measure = measures[by]
+    chosen = measures[by]
     if ranker_entry(ranker).kind != "ordinal":
         refuse_one_query(train, data, columns)
     start = time.perf_counter()
@@ -212,7 +212,7 @@ def fit(
     if vali_data is not None and validation is not None:
         parts.append(([vali_data], validation, True))
     with trial_progress(f"Fitting {ranker}"), name_bad_values(parts, columns):
-        tuned = tune(estimator, train, validation, measure, random_state=random_state)
+        tuned = tune(estimator, train, validation, chosen, random_state=random_state)
     seconds = time.perf_counter() - start
     by_measure = "measure" in estimator.get_params()
     make_folder(out)
@@ -236,7 +236,7 @@ def fit(
         "features": train.n_features,
         "validation_rows": None if validation is None else validation.n_samples,
         "chosen": tuned.chosen,
-        "chosen_by": str(measure) if by_measure else None,
+        "chosen_by": str(chosen) if by_measure else None,
         "search": tuned.search,
         "fit_seconds": seconds,
         "notes": tuned.notes,

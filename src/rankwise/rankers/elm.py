@@ -32,6 +32,7 @@ from rankwise.features.score_expansions import NodeExpansion
 from rankwise.groups import FitData, RowStream
 from rankwise.losses.score_loss import QUERY_WEIGHTS, QueryWeight
 from rankwise.losses.squared_loss import GRAPHS, Problem, SquaredLoss
+from rankwise.metrics.measure import MeasureLike
 from rankwise.rankers.basis_expansion import (
     C_OF_SUM,
     BasisExpansionRanker,
@@ -162,7 +163,7 @@ class PointwiseELM(PartialFit, BasisExpansionRanker):
         factor 1. A grid is searched on ``X_val`` if it is given, otherwise with ``cv`` folds of
         queries. "cv", "loqo" (exact leave-one-query-out), "lpo" (exact leave-pair-out, measured by
         the share of misordered pairs) and "val" search 2^-30, 2^-28, ..., 2^20.
-    measure : str, default="nDCG@10"
+    measure : str, Measure or callable, default="nDCG@10"
         Tuning metric of the search, see :func:`rankwise.metrics.parse`.
     n_draws : int, default=1
         Number of independent draws of the nodes, whose scores are averaged.
@@ -233,7 +234,7 @@ class PointwiseELM(PartialFit, BasisExpansionRanker):
         activation: Activation = "sigmoid",
         kernel: Any = None,
         C: float | Sequence[float] | Literal["cv", "loqo", "lpo", "val"] = 1.0,
-        measure: str = "nDCG@10",
+        measure: MeasureLike = "nDCG@10",
         n_draws: int = 1,
         cv: Any = 5,
         random_state: int | np.random.RandomState | None = None,
@@ -281,7 +282,7 @@ class PairwiseELM(PartialFit, BasisExpansionRanker):
         grid is searched on ``X_val`` if it is given, otherwise with ``cv`` folds of queries. "cv",
         "loqo" (exact leave-one-query-out), "lpo" (exact leave-pair-out, measured by the share of
         misordered pairs) and "val" search 2^-30, 2^-28, ..., 2^20.
-    measure : str, default="nDCG@10"
+    measure : str, Measure or callable, default="nDCG@10"
         Tuning metric of the search, see :func:`rankwise.metrics.parse`. The averaged scores of all
         draws are evaluated, and all draws share one C.
     graph : {"all", "distinct"}, default="all"
@@ -368,7 +369,7 @@ class PairwiseELM(PartialFit, BasisExpansionRanker):
         activation: Activation = "sigmoid",
         kernel: Any = None,
         C: float | Sequence[float] | Literal["cv", "loqo", "lpo", "val"] = 1.0,
-        measure: str = "nDCG@10",
+        measure: MeasureLike = "nDCG@10",
         graph: Literal["all", "distinct"] = "all",
         query_weight: QueryWeight = "pair",
         n_draws: int = 1,

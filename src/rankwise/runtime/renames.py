@@ -14,6 +14,9 @@ from typing import Any
 # a call is told the first that it takes.
 PARAMETERS: dict[str, tuple[str, ...]] = {
     "data": ("qrels",),
+    "metric": ("measure",),
+    "select": ("measure",),
+    "select_by": ("measure",),
 }
 # Parameters and attributes of classes in model files until format 2; None: no longer stored.
 STORED: dict[str, dict[str, str | None]] = {}

@@ -20,6 +20,7 @@ from rankwise.datasets.data import Fold, FoldedData, RankingData
 from rankwise.metrics import Measure, UndefinedMeasureWarning, evaluate, parse
 from rankwise.metrics.default import GRADED, list_constant, refuse_constant, why_constant
 from rankwise.metrics.evaluation import tie_rule
+from rankwise.metrics.measure import MeasureLike, is_own, parameter_of
 from rankwise.metrics.spec import list_specs
 from rankwise.runtime.messages import ArgumentError, join_lines, setting
 from rankwise.runtime.threads import available_threads
@@ -34,6 +35,7 @@ from rankwise.selection.cells.cell_runner import FoldTask, record_lost_cell, run
 from rankwise.selection.cells.fingerprint import (
     SOURCE,
     changes,
+    code_of,
     fingerprint,
     fold_fingerprint,
 )
@@ -67,9 +69,9 @@ def compare(
     ignore: Sequence[str] = (),
     baseline: str | None = None,
     cv: Any = None,
-    measures: str | Measure | Sequence[str | Measure] = ("nDCG@10", "AP"),
+    measures: MeasureLike | Sequence[MeasureLike] = ("nDCG@10", "AP"),
     preset: str | None = None,
-    select_by: str | Measure | None = None,
+    select_by: MeasureLike | None = None,
     store: str | Path | None = None,
     n_jobs: int | None = 1,
     time_limit: float | None = None,
@@ -115,12 +117,12 @@ def compare(
         Splits of a single table; None: 5 folds of shuffled queries. A splitter of scikit-learn
         receives the queries as ``groups``; splits are pairs of training and test rows. Both must
         keep queries whole.
-    measures : str, Measure or sequence of them
+    measures : str, Measure, callable or sequence of them
         Measures to compute; the first one orders the table. The first measure with a cut-off is
         also computed at 1 ... 10, for the curves of the report.
     preset : str, optional
         Convention for parameters that the measures leave open, e.g. "letor3".
-    select_by : str or Measure, optional
+    select_by : str, Measure or callable, optional
         Tuning metric on the validation part; None: the first of ``measures``.
     store : path-like, optional
         Folder in which every finished cell is stored immediately. The same call with the same store
@@ -264,7 +266,12 @@ def compare(
     sources = {name: version for c in candidates for name, version in c.origin.items()}
     versions = library_versions()
     versions |= {name: sources[name] for name in sorted(sources) if not name.startswith(SOURCE)}
-    common = [str(select), sorted(map(str, measurement.measures)), random_state]
+    common: list[Any] = [str(select), sorted(map(str, measurement.measures)), random_state]
+    own = [parameter_of(m) for m in {select, *measurement.measures} if is_own(m)]
+    if own:
+        code = code_of([function if callable(function) else type(function) for function in own])
+        common += [sorted(map(fingerprint, own)), code]
+        sources |= {name: found for name, found in code.items() if name.startswith(SOURCE)}
     keys = _keys(candidates, infos, common, named=results is not None)
     origins = {c.name: c.origin for c in candidates}
     cells = {} if results is None else _find_finished(results, keys, origins)
@@ -342,6 +349,7 @@ def compare(
             settings,
             data=folds.name,
             select_by=str(select),
+            own_measures=measurement.own_directions,
             n_jobs=n_jobs,
             n_threads=n_threads,
             versions=versions,

@@ -41,7 +41,7 @@ from rankwise.losses.lambda_gradients import check_objective
 from rankwise.losses.score_loss import QUERY_WEIGHTS, QueryWeight
 from rankwise.metrics import parse
 from rankwise.metrics.default import refuse_constant
-from rankwise.metrics.measure import Measure
+from rankwise.metrics.measure import MEASURE_KINDS, Measure, MeasureLike
 from rankwise.metrics.measures.ndcg import DCG, NDCG
 from rankwise.row_order import distinct_rows_of_queries
 from rankwise.runtime.frames import Table
@@ -200,9 +200,10 @@ class LambdaMART(TreeScores):
     max_leaf_nodes : int >= 2 or "auto", default="auto"
         Largest number of leaves of a tree. "auto": 7 for fewer than 100,000 distinct rows, else 31;
         31 too if ``max_depth`` or ``growth="symmetric"`` bounds the trees.
-    measure : str, default="nDCG@10"
+    measure : str, Measure or callable, default="nDCG@10"
         Measure that "lambdarank" and "yetirank" optimise: nDCG, DCG, AP, RR, ERR, P, R or RBP with
-        any convention and cut-off, see :func:`rankwise.metrics.parse`.
+        any convention and cut-off, see :func:`rankwise.metrics.parse`. Early stopping follows it,
+        too.
     objective : {"lambdarank", "yetirank", "xendcg", "logistic", "squared"} or callable, \
             default="lambdarank"
         Loss of scores f. D_ij is the loss of ``measure`` when rows i and j, with label i above j,
@@ -295,9 +296,9 @@ class LambdaMART(TreeScores):
     early_stopping_rounds : int >= 1, optional
         Used only if ``fit`` receives X_val: stop after this many trees without improvement and keep
         the trees up to the best, with dropout as they were then.
-    validation_measure : str, optional
-        Any measure of :mod:`rankwise.metrics`, evaluated on X_val after every tree. None:
-        ``measure``.
+    validation_measure : str, Measure or callable, optional
+        Any measure, also one of your own, that replaces ``measure`` for early stopping only: it is
+        evaluated on X_val after every tree.
     importance_type : {"gain", "split"}, default="gain"
         Quantity that ``feature_importances_`` sums over the splits on a feature: gains, or 1.
     warm_start : bool, default=False
@@ -421,7 +422,7 @@ class LambdaMART(TreeScores):
         "n_estimators": [minimum(1)],
         "learning_rate": [POSITIVE],
         "max_leaf_nodes": [minimum(2), StrOptions({"auto"})],
-        "measure": [str],
+        "measure": MEASURE_KINDS,
         "objective": [StrOptions(set(get_args(Objective))), callable],
         "max_depth": [minimum(1), None],
         "truncation_level": [minimum(1), None],
@@ -450,7 +451,7 @@ class LambdaMART(TreeScores):
         "interaction_cst": [list, tuple, StrOptions({"no_interactions", "pairwise"}), None],
         "categorical_features": [StrOptions({FROM_DTYPE}), "array-like", None],
         "early_stopping_rounds": [minimum(1), None],
-        "validation_measure": [str, None],
+        "validation_measure": [*MEASURE_KINDS, None],
         "importance_type": [StrOptions({"gain", "split"})],
         "warm_start": ["boolean"],
         "random_state": ["random_state"],
@@ -463,7 +464,7 @@ class LambdaMART(TreeScores):
         *,
         learning_rate: float = 0.1,
         max_leaf_nodes: int | Literal["auto"] = "auto",
-        measure: str = "nDCG@10",
+        measure: MeasureLike = "nDCG@10",
         objective: Objective | GradientFunction = "lambdarank",
         max_depth: int | None = None,
         truncation_level: int | None = 30,
@@ -492,7 +493,7 @@ class LambdaMART(TreeScores):
         interaction_cst: Any = None,
         categorical_features: Any = FROM_DTYPE,
         early_stopping_rounds: int | None = None,
-        validation_measure: str | None = None,
+        validation_measure: MeasureLike | None = None,
         importance_type: Literal["gain", "split"] = "gain",
         warm_start: bool = False,
         random_state: Any = None,

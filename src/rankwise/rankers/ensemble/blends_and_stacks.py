@@ -26,6 +26,7 @@ from rankwise.features.query_scaling import QueryScaler
 from rankwise.features.score_expansions import ProductsMap
 from rankwise.groups import FitData, QueryGroups
 from rankwise.metrics import parse
+from rankwise.metrics.measure import MeasureLike
 from rankwise.prediction import fit_with, scores_of
 from rankwise.rankers.ensemble.members import (
     DEFAULT_RANKERS,
@@ -62,7 +63,7 @@ class Blend(MembersMixin, Ranker):
         estimators: Sequence[Any] = DEFAULT_RANKERS,
         weights: ArrayLike | None = None,
         *,
-        measure: str | None = None,
+        measure: MeasureLike | None = None,
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
         self.estimators = estimators
@@ -328,7 +329,7 @@ class ReciprocalRankBlend(Blend):
         weights: ArrayLike | None = None,
         *,
         k: float = 60.0,
-        measure: str | None = None,
+        measure: MeasureLike | None = None,
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
         super().__init__(estimators, weights, measure=measure, random_state=random_state)
@@ -458,7 +459,7 @@ class StackingRanker(MembersMixin, Ranker):
         degree: int = 2,
         n_best: int | None = None,
         refit: bool = True,
-        measure: str | None = None,
+        measure: MeasureLike | None = None,
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
         self.estimators = estimators

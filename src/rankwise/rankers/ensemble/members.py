@@ -20,7 +20,7 @@ from rankwise.checks.rows import check_fit, check_rows, check_validation
 from rankwise.features.query_scaling import QueryScaler
 from rankwise.groups import FitData, QueryGroups
 from rankwise.metrics.default import GRADED, MISRANKING, is_graded
-from rankwise.metrics.measure import Measure
+from rankwise.metrics.measure import MEASURE_KINDS, Measure, MeasureLike
 from rankwise.prediction import check_ranker, fit_with, scores_of
 from rankwise.row_order import canonical_order
 from rankwise.runtime.finite import FiniteResults
@@ -94,7 +94,7 @@ def check_members(rankers: Any, own: Sequence[str]) -> None:
 
 def make_member(
     ranker: Any,
-    measure: str,
+    measure: MeasureLike,
     random_state: int | None,
     *,
     has_validation: bool = True,
@@ -117,9 +117,11 @@ def make_member(
             for name, value in entry.params.items()
         }
         estimator = entry.load()(**given)
+        from rankwise.losses.lambda_gradients import follow_measure  # loads numba
+
         own = estimator.get_params(deep=False)
-        changes = {"measure": measure, "random_state": random_state}
-        estimator.set_params(**{name: value for name, value in changes.items() if name in own})
+        changes = follow_measure(own, measure)
+        estimator.set_params(**changes | {n: random_state for n in own if n == "random_state"})
     else:
         estimator = clone(ranker)
     open_seeds = {
@@ -172,11 +174,11 @@ class MembersMixin(FiniteResults, BaseEstimator):
     __metadata_request__predict: ClassVar[dict[str, Any]] = {"qid": True}
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "estimators": [list, tuple],
-        "measure": [str, None],
+        "measure": [*MEASURE_KINDS, None],
         "random_state": ["random_state"],
     }
     estimators: Any
-    measure: str | None
+    measure: MeasureLike | None
     random_state: Any
     models_: list[dict[str, Any]]
     scaler_: QueryScaler | None

@@ -24,6 +24,7 @@ from rankwise.checks.parameter_constraints import NOT_NEGATIVE, POSITIVE, StrOpt
 from rankwise.checks.rows import check_fit, check_rows, check_validation
 from rankwise.groups import QueryGroups
 from rankwise.metrics import parse
+from rankwise.metrics.measure import MEASURE_KINDS, MeasureLike
 from rankwise.row_order import canonical_order
 from rankwise.solvers.boosting.measure_search import LabelScale
 from rankwise.solvers.boosting.rounds import StagedMeasure
@@ -81,7 +82,7 @@ class NeuralRanker(Ranker):
         "learning_rate_init": [POSITIVE],
         "alpha": [NOT_NEGATIVE],
         "standardize": ["boolean"],
-        "measure": [str],
+        "measure": MEASURE_KINDS,
         "early_stopping_rounds": [minimum(1), None],
         "device": [str],
         "random_state": ["random_state"],
@@ -100,7 +101,7 @@ class NeuralRanker(Ranker):
         learning_rate_init: float = 0.01,
         alpha: float = 1e-4,
         standardize: bool = True,
-        measure: str = "nDCG@10",
+        measure: MeasureLike = "nDCG@10",
         early_stopping_rounds: int | None = None,
         device: str = "cpu",
         random_state: Any = None,
@@ -317,7 +318,7 @@ class RankNet(NeuralRanker):
         penalised.
     standardize : bool, default=True
         Whether to scale each feature to mean 0 and variance 1 over the training rows.
-    measure : str, default="nDCG@10"
+    measure : str, Measure or callable, default="nDCG@10"
         Measure evaluated on X_val after every epoch, see :func:`rankwise.metrics.parse`.
     early_stopping_rounds : int >= 1, optional
         Used only if ``fit`` receives X_val: stop after this many epochs without improvement and
@@ -404,7 +405,7 @@ class LambdaRank(NeuralRanker):
         penalised.
     standardize : bool, default=True
         Whether to scale each feature to mean 0 and variance 1 over the training rows.
-    measure : str, default="nDCG@10"
+    measure : str, Measure or callable, default="nDCG@10"
         Measure evaluated on X_val after every epoch, see :func:`rankwise.metrics.parse`.
     early_stopping_rounds : int >= 1, optional
         Used only if ``fit`` receives X_val: stop after this many epochs without improvement and
@@ -488,7 +489,7 @@ class LambdaRank(NeuralRanker):
         gain: str = "auto",
         discount: str = "log2",
         cutoff: int | None = None,
-        measure: str = "nDCG@10",
+        measure: MeasureLike = "nDCG@10",
         early_stopping_rounds: int | None = None,
         device: str = "cpu",
         random_state: Any = None,
@@ -548,7 +549,7 @@ class ListNet(NeuralRanker):
         penalised.
     standardize : bool, default=True
         Whether to scale each feature to mean 0 and variance 1 over the training rows.
-    measure : str, default="nDCG@10"
+    measure : str, Measure or callable, default="nDCG@10"
         Measure evaluated on X_val after every epoch, see :func:`rankwise.metrics.parse`.
     early_stopping_rounds : int >= 1, optional
         Used only if ``fit`` receives X_val: stop after this many epochs without improvement and
@@ -634,7 +635,7 @@ class ListMLE(NeuralRanker):
         penalised.
     standardize : bool, default=True
         Whether to scale each feature to mean 0 and variance 1 over the training rows.
-    measure : str, default="nDCG@10"
+    measure : str, Measure or callable, default="nDCG@10"
         Measure evaluated on X_val after every epoch, see :func:`rankwise.metrics.parse`.
     early_stopping_rounds : int >= 1, optional
         Used only if ``fit`` receives X_val: stop after this many epochs without improvement and

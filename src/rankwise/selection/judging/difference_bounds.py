@@ -15,6 +15,7 @@ from rankwise.datasets.readers.judged_run import JudgedRun, judge
 from rankwise.datasets.readers.results import as_run, read_judgements
 from rankwise.datasets.readers.trec import Qrels
 from rankwise.metrics import Measure, parse
+from rankwise.metrics.measure import MeasureLike
 from rankwise.runtime.messages import check_whole
 from rankwise.selection.cells.candidates import GivenScores
 from rankwise.selection.cells.result_store import DONE, FoldResult
@@ -72,7 +73,7 @@ class DifferenceBounds:
 def difference_bounds(
     qrels: Qrels | Any,
     systems: Mapping[str, Any],
-    measure: str | Measure = "nDCG@10",
+    measure: MeasureLike = "nDCG@10",
     *,
     pairs: Sequence[tuple[str, str]] | None = None,
     preset: str | None = None,
@@ -262,7 +263,7 @@ class NextJudgement(NamedTuple):
 def next_judgements(
     qrels: Qrels | Any,
     systems: Mapping[str, Any],
-    measure: str | Measure = "nDCG@10",
+    measure: MeasureLike = "nDCG@10",
     *,
     n: int = 20,
     pairs: Sequence[tuple[str, str]] | None = None,

@@ -242,7 +242,7 @@ def test_streams_of_text_are_exact(role, tmp_path):
 
 
 def test_scores_of_systems():
-    data = RankingData(np.zeros((2, 1)), np.array([0.0, 1.0]), np.array([1, 1]))
+    data = RankingData(np.zeros((2, 1)), np.array([0.0, 1.0]), qid=np.array([1, 1]))
     scores = np.array([LIMIT, LIMIT + 1])
     with pytest.raises(ValueError, match="scores of 'a' must hold numbers that float64 keeps"):
         evaluate_systems(data, {"a": scores})

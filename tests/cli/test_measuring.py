@@ -107,7 +107,7 @@ def test_documents_to_judge_next(rankwise, tmp_path, rng):
     words = ("evaluate", paths[0], qrels, "--measures", "P@3,AP", "--judge-next", "4")
     systems = ("--systems", f"{paths[1]},{paths[2]}")
     runs = {path.stem: path for path in paths}
-    wanted, bounds = next_judgements(qrels, runs, "P@3", n=4), difference_bounds(qrels, runs, "P@3")
+    wanted, bounds = next_judgements(qrels, runs, "P@3", k=4), difference_bounds(qrels, runs, "P@3")
     found = rankwise(*words, *systems, "--json").json
     assert [c["doc_id"] for c in found["next"]] == [c.doc_id for c in wanted]
     assert [d["low"] for d in found["differences"]] == [b.low for b in bounds]

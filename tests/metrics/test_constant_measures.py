@@ -91,7 +91,7 @@ def test_runs_over_rated_documents(stars):
     """Runs that rank all rated documents, and no others."""
     X, y, qid = stars
     ids = np.array([f"d{i}" for i in range(len(y))])
-    data = RankingData(X, y, qid.astype(str), ids)
+    data = RankingData(X, y, qid=qid.astype(str), doc_ids=ids)
     runs = {name: Run(data.qid, ids, X[:, j]) for j, name in enumerate("ab")}
     board = evaluate_systems(data, runs, measures=["AP", "nDCG@10"])
     assert [note for note in board.rows()[0]["notes"] if note.startswith("AP: every order")]
@@ -101,7 +101,7 @@ def test_runs_over_rated_documents(stars):
 
 def test_comparisons_and_boards_say_so(stars):
     X, y, qid = stars
-    data = RankingData(X, y, qid)
+    data = RankingData(X, y, qid=qid)
     board = compare(["ridge"], data, measures=["AP", "nDCG@10"], isolate=False, cv=3)
     told = str(board)
     assert "AP: every order of the rows has the same value" in told
@@ -183,7 +183,7 @@ def test_parts_of_a_stream_say_nothing(stars):
 )
 def test_lint(stars, labels, level):
     X, y, qid = stars
-    report = lint(RankingData(X, labels(y), qid))
+    report = lint(RankingData(X, labels(y), qid=qid))
     found = [f for f in report.rows if f.what.startswith("labels that start at 1")]
     assert [f.level for f in found] == ([] if level is None else [level])
     if level == "error":

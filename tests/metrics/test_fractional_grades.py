@@ -33,7 +33,7 @@ def _text(template, head="", rows=ROWS):
 
 def _rows():
     qid, docs, y = (np.array(column) for column in zip(*ROWS, strict=True))
-    return RankingData(np.ones((len(y), 1)), y, qid, docs)
+    return RankingData(np.ones((len(y), 1)), y, qid=qid, doc_ids=docs)
 
 
 def _parquet(path):
@@ -149,5 +149,6 @@ def test_qrels_files_hold_whole_grades(tmp_path):
     with pytest.raises(ValueError, match=r"whole grades for qrels, got 2\.5 at row 0"):
         write_qrels(read_judgements(GRADES), tmp_path / "qrels")
     write_qrels(
-        Qrels.from_data(RankingData(np.ones((1, 1)), np.ones(1), np.ones(1))), tmp_path / "qrels"
+        Qrels.from_data(RankingData(np.ones((1, 1)), np.ones(1), qid=np.ones(1))),
+        tmp_path / "qrels",
     )

@@ -93,7 +93,7 @@ def test_only_runs_have_them():
         evaluate(y, [0.5, 0.25], ignore_identical_ids=True)
     with pytest.raises(TypeError, match="ignore_identical_ids=True to judge"):
         evaluate(judge(QRELS, RUN), "RR", ignore_identical_ids=True)
-    data = RankingData(np.ones((2, 1)), y, np.array(["q", "q"]), np.array(["a", "b"]))
+    data = RankingData(np.ones((2, 1)), y, qid=np.array(["q", "q"]), doc_ids=np.array(["a", "b"]))
     with pytest.raises(ValueError, match="needs runs, but b is not one"):
         evaluate_systems(data, {"a": RUN, "b": y}, ignore_identical_ids=True)
     with pytest.raises(ValueError, match="so none is left"):

@@ -108,7 +108,7 @@ def of_importances(measure):
 
 def data():
     X, y, qid = rows()
-    return RankingData(X, y, qid)
+    return RankingData(X, y, qid=qid)
 
 
 def of_judges(measure):

@@ -128,7 +128,7 @@ def test_rows(preset, dtype):
     y, scores = rng.integers(0, 4, n).astype(float), rng.integers(0, 4, n) / 2
     names = np.array([f"d{d}" for d in rng.permutation(n)])
     X = np.column_stack([scores, rng.random(n)])
-    data = RankingData(X, y, qid, names, feature_names=["bm25", "other"])
+    data = RankingData(X, y, qid=qid, doc_ids=names, feature_names=["bm25", "other"])
     expected = evaluate(y, scores, qid, MEASURES, preset=preset, doc_ids=names)
     order = rng.permutation(n)
     by_id = preset == "trec_eval"
@@ -213,6 +213,6 @@ def test_whole_scores_that_float64_changes_keep_their_order_or_are_refused(score
     assert evaluate([0, 1], scores, [1, 1], ["AP"])["AP"] == 1.0
     with pytest.raises(ValueError, match="float64 keeps"):
         evaluate([0, 1], scores, [1, 1], ["Pearson"])
-    data = RankingData(np.zeros((2, 1)), np.array([0.0, 1.0]), np.array([1, 1]))
+    data = RankingData(np.zeros((2, 1)), np.array([0.0, 1.0]), qid=np.array([1, 1]))
     with pytest.raises(ValueError, match="float64 keeps"):
         evaluate_systems(data, {"a": scores}, measures="AP")

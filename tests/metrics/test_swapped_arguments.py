@@ -58,7 +58,7 @@ def _text(rows, form, head=""):
 
 def _judged_rows():
     qid, doc_ids, y = (np.array(column) for column in zip(*JUDGED, strict=True))
-    return RankingData(np.zeros((4, 1)), y.astype(float), qid, doc_ids)
+    return RankingData(np.zeros((4, 1)), y.astype(float), qid=qid, doc_ids=doc_ids)
 
 
 JUDGEMENTS = {
@@ -304,7 +304,9 @@ def test_rows_are_not_runs():
     assert evaluate(frame["y"], [2, 1], None, "AP")["AP"] == 1
     assert evaluate(frame, [2, 1], None, "AP")["AP"] == 1
     assert evaluate([1, 0], [2, 1], None, "AP")["AP"] == 1
-    data = RankingData(np.zeros((2, 1)), np.array([1.0, 0.0]), ["q1", "q1"], ["d1", "d2"])
+    data = RankingData(
+        np.zeros((2, 1)), np.array([1.0, 0.0]), qid=["q1", "q1"], doc_ids=["d1", "d2"]
+    )
     assert evaluate(data, {"q1": {"d1": 1, "d2": 2}}, "AP")["AP"] == 0.5
     assert evaluate(data, frame_of({"q1": {"d1": 1, "d2": 2}}), "AP")["AP"] == 0.5
     assert evaluate(data, frame, measures="AP")["AP"] == 1

@@ -58,7 +58,7 @@ def test_it_is_the_mean_of_a_single_system(case):
 def test_other_arguments_are_refused(case):
     run, human, machine = case
     y, scores = np.array([1, 0, 1]), np.array([0.3, 0.2, 0.1])
-    data = RankingData(np.zeros((3, 1)), y, np.zeros(3))
+    data = RankingData(np.zeros((3, 1)), y, qid=np.zeros(3))
     rows = judge(human, run)
     for arguments in ((y, scores), (data, scores), (rows, "P@3"), (run,)):
         with pytest.raises(TypeError, match="judge needs human judgements and a run"):

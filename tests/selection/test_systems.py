@@ -191,7 +191,7 @@ def test_a_board_of_systems_speaks_of_no_fits(data, tmp_path):
         ({"a": "column:y9"}, {}, "a: column:y9 must name a feature or a score column"),
         ({"a": "column:x0"}, {"baseline": "b"}, "baseline must name one of the systems"),
         ({"a": "column:x0"}, {"measures": []}, "measures must name at least one measure"),
-        ({"a": "column:x0"}, {"confidence": 2}, "confidence must lie between"),
+        ({"a": "column:x0"}, {"confidence_level": 2}, "confidence_level must lie between"),
     ],
 )
 def test_what_cannot_be_measured(data, systems, words, told):
@@ -224,7 +224,7 @@ def test_score_columns_follow_their_rows(data):
     rows = np.arange(data.n_samples)[::-2]
     assert scored.take(rows).score_columns["now"].tolist() == rows.tolist()
     with pytest.raises(ValueError, match=r"score_columns\['now'\] must have n_samples"):
-        RankingData(data.X, data.y, data.qid, score_columns={"now": np.zeros(3)})
+        RankingData(data.X, data.y, qid=data.qid, score_columns={"now": np.zeros(3)})
 
 
 def test_intervals_of_bounded_measures_stay_in_bounds(data):

@@ -256,7 +256,7 @@ def _show_next(
 
     words: dict[str, Any] = {"pairs": pairs, "preset": preset}
     bounds = difference_bounds(qrels, systems, measure, **words)
-    chosen = next_judgements(qrels, systems, measure, n=n, **words)
+    chosen = next_judgements(qrels, systems, measure, k=n, **words)
     if json:
         facts = [asdict(found) | {"is_settled": found.is_settled} for found in bounds]
         print_json({"differences": facts, "next": [choice._asdict() for choice in chosen]})

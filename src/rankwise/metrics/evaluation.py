@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.metadata_routing import UNUSED
@@ -125,8 +124,8 @@ def evaluate(
         For a run: judgements of a machine, such as a language model, on the queries that people
         judged and on more; the queries of the people must be a random sample of all. The means are
         then prediction-powered estimates, whose intervals (``powered`` of the result) hold whatever
-        the errors of the machine are. Every query must count for the measures, so that each
-        has a human and a machine value; the default is nDCG(empty=0)@10.
+        the errors of the machine are. Every query must count for the measures, so that each has a
+        human and a machine value; the default is nDCG(empty=0)@10.
         :func:`rankwise.selection.evaluate_with_judge` also compares systems.
     ignore_identical_ids : bool
         For a run: whether to leave documents with the id of their query out of it, as BEIR does. In
@@ -508,10 +507,9 @@ class ScoredRows:
             )
         # Ids are text in run files, so 10 comes before 9, as in trec_eval.
         names = id_texts(ids, "doc_ids")
-        encoded = pa.array(names, pa.string()).dictionary_encode()
         # Code points sort like the bytes of UTF-8.
-        by_text = np.argsort(np.array(encoded.dictionary.to_pylist(), dtype=object))
-        place = np.argsort(by_text)[encoded.indices.to_numpy()]
+        place_of = {name: place for place, name in enumerate(sorted(set(names)))}
+        place = np.fromiter(map(place_of.__getitem__, names), np.int64, len(names))
         codes = self.groups.codes()
         order = np.lexsort((place, codes))
         twice = (np.diff(codes[order]) == 0) & (np.diff(place[order]) == 0)
@@ -521,7 +519,7 @@ class ScoredRows:
                 f"doc_ids must not repeat within a query, got {names[row]!r} of query "
                 f"{self.groups.ids[codes[row]]!s} again at row {row}. A document has one rank."
             )
-        return replace(self, groups=QueryGroups(self.groups.indptr, order, self.groups.ids))
+        return replace(self, groups=QueryGroups(self.groups.indptr, order, ids=self.groups.ids))
 
     def bounds(self, measure: Measure) -> tuple[Float64Array, Float64Array]:
         """Lowest and highest value per query over all orders of tied rows."""
@@ -767,7 +765,7 @@ def values_by_both_judges(
 
 
 def estimate_mean(
-    spec: str, values: Sequence[Float64Array], confidence: float = 0.95
+    spec: str, values: Sequence[Float64Array], confidence_level: float = 0.95
 ) -> PoweredMean:
     """Mean, or mean difference, from human, machine and further machine values.
 
@@ -775,7 +773,9 @@ def estimate_mean(
     """
     human, machine, machine_only = values
     try:
-        return prediction_powered_mean(human, machine, machine_only, confidence=confidence)
+        return prediction_powered_mean(
+            human, machine, machine_only, confidence_level=confidence_level
+        )
     except ValueError as error:
         raise ValueError(f"{spec}: {error}") from error
 

@@ -70,8 +70,8 @@ def evaluate_systems(
     all_queries: bool = False,
     ignore_identical_ids: bool = False,
     test: str = "t",
-    correction: str | None = None,
-    confidence: float = 0.95,
+    correction: str = "auto",
+    confidence_level: float = 0.95,
     random_state: int = 0,
 ) -> Leaderboard:
     """Evaluate existing systems on the same judged queries, without fitting.
@@ -105,7 +105,7 @@ def evaluate_systems(
     ignore_identical_ids : bool
         Whether to leave documents with the id of their query out of runs, as BEIR does. In its sets
         ArguAna and Quora, queries are documents of the collection. All systems must be runs.
-    test, correction, confidence, random_state
+    test, correction, confidence_level, random_state
         As in :func:`rankwise.compare`.
 
     Returns
@@ -146,7 +146,7 @@ def evaluate_systems(
     settings = Settings(
         test=test,
         correction=correction,
-        confidence=confidence,
+        confidence_level=confidence_level,
         baseline=baseline,
         random_state=random_state,
     )
@@ -334,7 +334,7 @@ def _evaluate_runs(
                 f"at least 0: {name} has "
                 f"{str(run.doc_ids[0])!r}, the judgments have {str(counted.doc_ids[0])!r}."
             )
-        table = RankingData(np.empty((len(told), 0)), told.y, told.qid, told.doc_ids)
+        table = RankingData(np.empty((len(told), 0)), told.y, qid=told.qid, doc_ids=told.doc_ids)
         qids = table.groups.ids.tolist()
         missed = int((kept & ~answered[name]).sum())
         notes = [f"{missed} of {len(qids)} queries have no answer in the run"] if missed else []

@@ -55,7 +55,7 @@ def test_unjudged_rows_do_not_count():
 
 def test_rows_that_do_not_say_which_are_judged_are_refused():
     y, scores, qid = [0, 1, 0, 1] * 2, [4, 3, 2, 1] * 2, [1] * 4 + [2] * 4
-    data = RankingData(np.array(scores, float)[:, None], np.array(y, float), np.array(qid),
+    data = RankingData(np.array(scores, float)[:, None], np.array(y, float), qid=np.array(qid),
                        feature_names=["a"])  # fmt: skip
 
     class First:

@@ -55,7 +55,7 @@ def test_a_judgement_narrows_the_bounds_by_its_gain(rng):
     runs, known, complete = case(rng)
     words = {"pairs": [("a", "b")], "all_queries": True}
     [before] = difference_bounds(known, runs, "DCG@5", **words)
-    chosen = next_judgements(known, runs, "DCG@5", n=7, **words)
+    chosen = next_judgements(known, runs, "DCG@5", k=7, **words)
     assert len(chosen) == 7
     assert [c.gain for c in chosen] == sorted((c.gain for c in chosen), reverse=True)
     for c in chosen:
@@ -69,7 +69,7 @@ def test_a_judgement_narrows_the_bounds_by_its_gain(rng):
 def test_judging_all_that_is_asked_for_settles_every_pair(rng):
     runs, known, complete = case(rng, n_queries=6)
     n_asked = 0
-    while chosen := next_judgements(known, runs, "nDCG@3", n=5):
+    while chosen := next_judgements(known, runs, "nDCG@3", k=5):
         n_asked += len(chosen)
         for c in chosen:
             known[c.qid][c.doc_id] = complete[c.qid][c.doc_id]
@@ -144,11 +144,11 @@ def test_settled_pairs_are_certain_and_ask_for_nothing(rng):
     assert all(0.5 <= b.certainty < 1 for b in difference_bounds(known, runs, "P@5"))
 
 
-@pytest.mark.parametrize("n", [0, -1, 2.5, True, "3"])
-def test_the_number_of_documents_is_checked(rng, n):
+@pytest.mark.parametrize("k", [0, -1, 2.5, True, "3"])
+def test_the_number_of_documents_is_checked(rng, k):
     runs, known, _ = case(rng, n_queries=2)
-    with pytest.raises(ValueError, match="n must be a whole number >= 1"):
-        next_judgements(known, runs, n=n)
+    with pytest.raises(ValueError, match="k must be a whole number >= 1"):
+        next_judgements(known, runs, k=k)
 
 
 def test_other_measures_and_unknown_systems_are_refused(rng):

@@ -68,7 +68,7 @@ def test_the_share_of_unjudged_documents_stands_beside_every_measure(rng, preset
     again = Leaderboard.from_dict(board.to_dict())
     assert [again.unjudged(system) for system in runs] == shares
     rows = judge(qrels, runs["s0"])
-    table = RankingData(np.array(rows.y)[:, None], rows.y, rows.qid, rows.doc_ids)
+    table = RankingData(np.array(rows.y)[:, None], rows.y, qid=rows.qid, doc_ids=rows.doc_ids)
     of_rows = evaluate_systems(table, {"s0": rows.y})
     assert of_rows.unjudged("s0") is None and "Unjudged" not in str(of_rows)
 

@@ -53,7 +53,7 @@ def test_shares_are_those_of_loops(rng, rel):
 def test_the_interval_of_one_system_is_students_t(rng):
     runs, human, machine = case(rng, n_systems=1)
     wanted = pairs_by_rank(runs, human, machine, 1)
-    for b in bias_by_rank(human, machine, runs, confidence=0.9):
+    for b in bias_by_rank(human, machine, runs, confidence_level=0.9):
         people, model = (np.array([pair[i] for pair in wanted[b.rank]], float) for i in (1, 2))
         ends = stats.ttest_rel(model, people).confidence_interval(0.9)
         if np.abs(model - people).sum() >= 20:  # otherwise too few errors for Student's t
@@ -82,8 +82,8 @@ def test_bad_arguments_are_named(rng):
     runs, human, machine = case(rng)
     with pytest.raises(ValueError, match="k must be a whole number >= 1, got 0"):
         bias_by_rank(human, machine, runs, k=0)
-    with pytest.raises(ValueError, match="confidence must lie between 0 and 1"):
-        bias_by_rank(human, machine, runs, confidence=1)
+    with pytest.raises(ValueError, match="confidence_level must lie between 0 and 1"):
+        bias_by_rank(human, machine, runs, confidence_level=1)
     with pytest.raises(ValueError, match="judged no document of the systems in common"):
         bias_by_rank(human, {"other": {"d": 1}}, runs)
     [only] = bias_by_rank({"q": {"d": 1}}, {"q": {"d": 0}}, {"a": {"q": {"d": 1.0}}})

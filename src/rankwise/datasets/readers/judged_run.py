@@ -111,7 +111,7 @@ def find_missed_documents(
     is_missed = np.isin(judged_q, own_q) & ~np.isin(judged_q * n + judged_d, own_q * n + own_d)
     y = np.maximum(qrels.relevance[is_missed], 0).astype(np.float64)
     X = np.empty((len(y), 0))
-    return RankingData(X, y, qrels.qid[is_missed], qrels.doc_ids[is_missed])
+    return RankingData(X, y, qid=qrels.qid[is_missed], doc_ids=qrels.doc_ids[is_missed])
 
 
 _BY_NAME = (

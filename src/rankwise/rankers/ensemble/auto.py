@@ -358,7 +358,7 @@ class AutoRanker(CategoricalInput, Ranker):
             where = f"models_[{number}].n_features_in_"
             require(model.n_features_in_ == width, where, f"be {width}", model.n_features_in_)
 
-    def _measure(self, data: FitData) -> str:
+    def _measure(self, data: FitData) -> MeasureLike:
         return self.measure or (GRADED if is_graded(data.y) else MISRANKING)
 
     def _dense(self, X: Matrix) -> Matrix:

@@ -147,7 +147,7 @@ def bags(members: Sequence[Member], seed: int) -> Iterator[Trial]:
                 yield again.again(again.name, **_BAGGED)
 
 
-def objective_of(measure: str, is_graded: bool) -> str:
+def objective_of(measure: MeasureLike, is_graded: bool) -> MeasureLike:
     """The measure if trees can optimise it, otherwise nDCG (of all rows for real labels)."""
     if isinstance(parse(measure), OPTIMISED):
         check_objective(parse(measure), "AutoRanker")

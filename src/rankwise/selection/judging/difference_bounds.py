@@ -265,7 +265,7 @@ def next_judgements(
     systems: Mapping[str, Any],
     measure: MeasureLike = "nDCG@10",
     *,
-    n: int = 20,
+    k: int = 20,
     pairs: Sequence[tuple[str, str]] | None = None,
     preset: str | None = None,
     all_queries: bool = False,
@@ -280,7 +280,7 @@ def next_judgements(
         Systems by name, in any form that :func:`rankwise.fusion.as_run` takes.
     measure : str or Measure
         See :func:`difference_bounds`.
-    n : int >= 1
+    k : int >= 1
         Number of documents.
     pairs : sequence of pairs of str, optional
         Pairs of systems to settle; None: neighbours in the order by the mean.
@@ -292,12 +292,12 @@ def next_judgements(
     Returns
     -------
     list of NextJudgement
-        At most ``n`` documents, largest gain first; none if all pairs are settled.
+        At most ``k`` documents, largest gain first; none if all pairs are settled.
 
     Raises
     ------
     ValueError
-        If ``n`` or a pair is wrong, or the measure has no completions.
+        If ``k`` or a pair is wrong, or the measure has no completions.
 
     Notes
     -----
@@ -320,7 +320,7 @@ def next_judgements(
     ...  next_judgements({"q": {"d1": 1, "d3": 0}}, systems, "DCG@3")]
     [('d4', 1.0)]
     """
-    check_whole("n", n, 1)
+    check_whole("k", k, 1)
     measure = parse(measure, preset)
     check_completable(measure)
     pool = read_pool(qrels, systems, all_queries=all_queries)
@@ -334,16 +334,16 @@ def next_judgements(
     gains = np.zeros(len(pool.query))
     for pair in pairs:
         gains += judging_gains(pool, measure, *pair)
-    chosen = largest_gains(gains, int(n))
+    chosen = largest_gains(gains, int(k))
     return [
         NextJudgement(str(pool.qids[pool.query[d]]), str(pool.doc_ids[d]), float(gains[d]))
         for d in chosen
     ]
 
 
-def largest_gains(gains: Float64Array, n: int) -> list[int]:
-    """Documents of the ``n`` largest gains above 0, in descending order."""
-    order = np.argsort(-gains, kind="stable")[:n]
+def largest_gains(gains: Float64Array, k: int) -> list[int]:
+    """Documents of the ``k`` largest gains above 0, in descending order."""
+    order = np.argsort(-gains, kind="stable")[:k]
     return [int(document) for document in order if gains[document] > 0]
 
 

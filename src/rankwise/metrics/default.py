@@ -144,6 +144,27 @@ class UndefinedMeasureWarning(UserWarning):
     """No query counts for a measure, or no row or every row is relevant to it."""
 
 
+class WideGainsWarning(UndefinedMeasureWarning):
+    """Gains 2^y - 1 span more than six orders of magnitude, so the highest grades decide alone."""
+
+
+WIDEST_GAINS = 1e6
+
+
+def list_wide_gains(measures: Mapping[str, Measure], y: Float64Array, where: str = "") -> list[str]:
+    """A note on every measure whose gains 2^y - 1 of the labels span six orders of magnitude."""
+    gains = np.exp2(np.unique(np.clip(y[y > 0], None, LARGEST_GRADE))) - 1.0
+    if not len(gains) or gains[-1] <= WIDEST_GAINS * gains[0]:
+        return []
+    fix = f"set {where}label_gain, one gain per grade, or gain=linear"
+    return [
+        f"{spec}: gains 2^y - 1 are {gains[0]:.2g} to {gains[-1]:.2g}, so the highest grades "
+        f"decide alone: {fix}"
+        for spec, measure in measures.items()
+        if getattr(measure, "gain", None) == "exp2" and hasattr(measure, "label_gain")
+    ]
+
+
 def why_undefined(measure: Measure, largest: float | None = None) -> str:
     """Reason why no query counts, and what to change.
 
@@ -220,6 +241,8 @@ def warn_of_undefined(
     """Warn of measures for which no query counts, or no label reaches ``rel``."""
     if not len(y):
         return
+    for note in list_wide_gains(measures, y):
+        warnings.warn(f"{note}.", WideGainsWarning, stacklevel=callers_level())
     largest = float(y.max())
     for spec, measure in measures.items():
         rel = getattr(measure, "rel", None)

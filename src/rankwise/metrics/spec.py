@@ -100,8 +100,12 @@ def parse(
         raise ValueError(f"unknown preset {preset!r}. Choose one of {sorted(PRESETS)}.")
     params = {} if preset is None else dict(PRESETS[preset].get(cls.name, {}))
     allowed = {field.name for field in fields(cls)}
-    for key, value in _written_params(spec, match["params"]):
+    written = _written_params(spec, match["params"])
+    if {"gain", "label_gain"} <= {key for key, _ in written}:
+        raise ValueError(f"measure {spec!r}: gain and label_gain are the same. Write one of them.")
+    for key, value in written:
         key, value = _PARAM_ALIASES.get((key, value), (key, value))
+        key = "gain" if key == "label_gain" and hasattr(cls, key) else key
         if key not in allowed or key == "cutoff":
             raise ValueError(
                 f"measure {spec!r} has no parameter {key!r}. "

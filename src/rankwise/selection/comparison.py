@@ -18,7 +18,13 @@ from numpy.typing import NDArray
 
 from rankwise.datasets.data import Fold, FoldedData, RankingData
 from rankwise.metrics import Measure, UndefinedMeasureWarning, evaluate, parse
-from rankwise.metrics.default import GRADED, list_constant, refuse_constant, why_constant
+from rankwise.metrics.default import (
+    GRADED,
+    list_constant,
+    list_wide_gains,
+    refuse_constant,
+    why_constant,
+)
 from rankwise.metrics.evaluation import tie_rule
 from rankwise.metrics.measure import MeasureLike, is_own, parameter_of
 from rankwise.metrics.spec import list_specs
@@ -259,6 +265,7 @@ def compare(
         tuned.append(np.unique((fold.vali or fold.train).only_judged().y))
     is_complete &= not has_unjudged
     notes = list_constant(measurement.named, np.concatenate(read)) if is_complete else []
+    notes += list_wide_gains(measurement.named, np.concatenate(read))
     if why_constant(select, np.concatenate(tuned)):
         if select_by is not None:
             refuse_constant(select, np.concatenate(tuned), "Parameters")

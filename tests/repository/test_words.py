@@ -51,6 +51,7 @@ WORDS: dict[str, tuple[str, dict[str, str]]] = {
     "top": ("k", {}),
     "eta": ("learning_rate", {}),
     "max_steps": ("max_iter", {}),
+    "metric": ("measure", {}),
     "model": (
         "estimator",
         {
@@ -78,6 +79,14 @@ WORDS: dict[str, tuple[str, dict[str, str]]] = {
             ROWS,
         ),
     ),
+    "select": ("measure", {}),
+    "select_by": (
+        "measure",
+        dict.fromkeys(
+            ["rankwise.compare", "rankwise.selection.compare", "rankwise.selection.Settings"],
+            "beside measures",
+        ),
+    ),
     "slope": (
         "learning_rate",
         {
@@ -97,6 +106,26 @@ def signatures():
         except (TypeError, ValueError):
             continue
     return found
+
+
+TRUTH = ("y", "Y", "qrels", "human", "machine")
+PREDICTION = ("scores", "run", "systems", "predicted", "probabilities")
+
+
+def test_truth_comes_before_prediction():
+    """In what measures, as in scikit-learn, pytrec_eval, ranx and ir_measures."""
+    swapped = []
+    for name, item in public():
+        try:
+            order = [*inspect.signature(getattr(item, "__func__", item)).parameters]
+        except (TypeError, ValueError):
+            continue
+        truth = [order.index(word) for word in TRUTH if word in order]
+        said = [order.index(word) for word in PREDICTION if word in order]
+        is_object = inspect.isclass(item)  # fields of a result may come in any order
+        if truth and said and min(truth) > min(said) and not is_object:
+            swapped.append(name)
+    assert swapped == ["rankwise.text.QueryDocumentFeatures.table"]  # it ranks nothing
 
 
 @pytest.mark.parametrize("old", sorted(WORDS))

@@ -385,7 +385,7 @@ def test(
 def off_policy(
     log: Any,
     run: Annotated[Path, typer.Argument(metavar="RUN", help="TREC run of the other system.")],
-    metric: Annotated[str, typer.Option(help="CTR or DCG@k.")] = "CTR",
+    measure: Annotated[str, typer.Option(help="CTR or DCG@k.")] = "CTR",
     method: Annotated[
         str, typer.Option(help="Estimator: ips, snips, item_position or dr (PBM as baseline).")
     ] = "snips",
@@ -405,7 +405,7 @@ def off_policy(
         baseline = ClickModel("pbm").fit(log) if method == "dr" else None
         chosen: Any = method
         found = estimate(
-            log, run, metric, chosen, baseline=baseline, confidence_level=confidence_level
+            log, run, measure, chosen, baseline=baseline, confidence_level=confidence_level
         )
     if json:
         print_json(asdict(found))

@@ -19,6 +19,7 @@ from rankwise.explain.contributions import SHOWN, RankingExplanation, ScoreExpla
 from rankwise.explain.table_rows import convert_to_table, mix_rows, names_of
 from rankwise.groups import QueryGroups
 from rankwise.metrics import parse
+from rankwise.metrics.measure import MeasureLike
 from rankwise.prediction import grades_of, innermost, predictions
 from rankwise.runtime.constraints import check_random_state
 from rankwise.runtime.finite import names_its_class
@@ -162,7 +163,7 @@ def permutation_importances(
     y: ArrayLike,
     qid: ArrayLike | QueryGroups | None = None,
     *,
-    measure: str = "nDCG@10",
+    measure: MeasureLike = "nDCG@10",
     n_repeats: int = 5,
     within: Literal["rows", "queries"] = "rows",
     random_state: Seed = 0,
@@ -180,7 +181,7 @@ def permutation_importances(
         Labels of the rows.
     qid : array-like of shape (n_samples,), optional
         Query of each row; None: all rows are one query.
-    measure : str, default="nDCG@10"
+    measure : str, Measure or callable, default="nDCG@10"
         Measure to compute, see :func:`rankwise.metrics.parse`.
     n_repeats : int >= 1, default=5
         Number of permutations of each feature.
@@ -228,7 +229,7 @@ def permutation_importances(
     whole = value(table)
     if np.isnan(whole):
         raise ValueError(
-            f"measure {measure!r} must score at least one query, got none. Pass queries that have "
+            f"measure {str(parsed)!r} must score at least one query, got none. Pass queries with "
             "relevant rows, or another measure."
         )
     sign = 1.0 if parsed.greater_is_better else -1.0

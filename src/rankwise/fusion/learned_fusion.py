@@ -37,6 +37,7 @@ from rankwise.groups import QueryGroups
 from rankwise.losses.score_loss import QUERY_WEIGHTS, QueryWeight
 from rankwise.losses.squared_loss import SquaredLoss
 from rankwise.metrics import evaluate, parse
+from rankwise.metrics.measure import MeasureLike
 from rankwise.rankers.basis_expansion import (
     LINEAR_STRUCTURE,
     MEAN_GRID,
@@ -227,7 +228,7 @@ class NonNegativeRanker(BasisExpansionRanker):
         "loqo" (exact leave-one-query-out) and "val" search 10^2, 10^1.5, ..., 10^-8.
     query_weight : {"pair", "document", "query"}, default="pair"
         Unit of equal total weight: every pair, every document, or every query.
-    measure : str, default="nDCG@10"
+    measure : str, Measure or callable, default="nDCG@10"
         Tuning metric, see :func:`rankwise.metrics.parse`.
     cv : int, splitter or iterable of (train rows, test rows), default=5
         Number of folds of queries.
@@ -275,7 +276,7 @@ class NonNegativeRanker(BasisExpansionRanker):
         lam: float | Sequence[float] | Literal["cv", "loqo", "val"] = 1.0,
         *,
         query_weight: QueryWeight = "pair",
-        measure: str = "nDCG@10",
+        measure: MeasureLike = "nDCG@10",
         cv: Any = 5,
     ) -> None:
         self.lam = lam
@@ -488,7 +489,7 @@ def learning_curve(
     n_judged: Sequence[int] = (5, 10, 20, 40, 80),
     n_draws: int = 20,
     rule: str = "rrf",
-    measure: str = "AP",
+    measure: MeasureLike = "AP",
     random_state: Seed = 0,
 ) -> JudgementCurve:
     """Measure learnt fusion as a function of the number of judged queries.
@@ -510,7 +511,7 @@ def learning_curve(
         Sets of queries drawn for each number.
     rule : str, default="rrf"
         Rule to compare with, see :func:`rankwise.fusion.fuse`.
-    measure : str, default="AP"
+    measure : str, Measure or callable, default="AP"
         Measured as trec_eval does.
     random_state : int, RandomState, Generator or None, default=0
         Draws the queries.
@@ -567,11 +568,12 @@ def learning_curve(
             rest = np.isin(ids, groups.ids[order[size:]])
             learned[place, draw] = np.nanmean(values[rest])
             compared[place, draw] = np.nanmean(baseline[rest])
-    return JudgementCurve(sizes, learned, compared, measure, rule)
+    name = measure if isinstance(measure, str) else str(parse(measure))
+    return JudgementCurve(sizes, learned, compared, name, rule)
 
 
 def _prepare_measure(
-    pool: RunPool, qrels: Qrels, measure: str
+    pool: RunPool, qrels: Qrels, measure: MeasureLike
 ) -> tuple[Callable[[Float64Array], Float64Array], NDArray[Any]]:
     """Function from scores of a pool's rows to values per query, and the ids of the queries.
 

@@ -25,6 +25,7 @@ from rankwise.checks.parameter_constraints import Interval, StrOptions, minimum
 from rankwise.checks.rows import check_rows, check_validation
 from rankwise.groups import FitData, QueryGroups
 from rankwise.metrics import parse
+from rankwise.metrics.measure import MEASURE_KINDS, MeasureLike
 from rankwise.ordinal.ordinal_ranker import OrdinalRanker, check_ordinal_fit, class_margins
 from rankwise.ordinal.score_probabilities import ScoreProbabilities
 from rankwise.row_order import merge_rows, row_hashes
@@ -99,7 +100,7 @@ class ORBoost(ScoreProbabilities, OrdinalRanker):
         "query": 1 / number of rows of the query, so large queries count no more than small ones.
         "rank_query": product of both. "gain": ``2^k`` for class number k, which is the gain of nDCG
         and ERR plus one.
-    measure : str, default="MAE"
+    measure : str, Measure or callable, default="MAE"
         Measure evaluated on X_val after every round, see :func:`rankwise.metrics.parse`. Measures
         of predicted labels receive class numbers; all others receive the scores. The value is the
         mean over the queries of ``qid_val``.
@@ -226,7 +227,7 @@ class ORBoost(ScoreProbabilities, OrdinalRanker):
         "base_iter": [minimum(1)],
         "max_bins": [Interval(Integral, 2, 255, closed="both"), None],
         "row_weight": [StrOptions(set(ROW_WEIGHTS)), None],
-        "measure": [str],
+        "measure": MEASURE_KINDS,
         "early_stopping_rounds": [minimum(1), None],
         "warm_start": ["boolean"],
         "random_state": ["random_state"],
@@ -244,7 +245,7 @@ class ORBoost(ScoreProbabilities, OrdinalRanker):
         base_iter: int = 100,
         max_bins: int | None = 255,
         row_weight: Literal["rank", "query", "rank_query", "gain"] | None = None,
-        measure: str = "MAE",
+        measure: MeasureLike = "MAE",
         early_stopping_rounds: int | None = None,
         warm_start: bool = False,
         random_state: Seed = None,

@@ -30,6 +30,7 @@ from rankwise.equation import Equation, FunctionFeatures
 from rankwise.features.polynomial_terms import TERMS, TermMap, check_room, draw_terms
 from rankwise.groups import FitData
 from rankwise.losses.class_costs import COSTS, costs_of_rows, fit_threshold_weights, query_setting
+from rankwise.metrics.measure import MEASURE_KINDS, MeasureLike
 from rankwise.ordinal.ordinal_ranker import SearchedOrdinalRanker
 from rankwise.ordinal.score_probabilities import ScoreProbabilities
 from rankwise.runtime.constraints import check_random_state
@@ -81,7 +82,7 @@ class PolyOrdinalSVM(ScoreProbabilities, SearchedOrdinalRanker):
         "descent": dual coordinate descent. "newton": proximal Newton steps, which need O(D^3) time
         and 8 D^2 bytes for D columns. "auto": 30 passes of descent, then Newton steps if there are
         at most 2,000 columns.
-    measure : str, default="MAE"
+    measure : str, Measure or callable, default="MAE"
         Tuning metric of the search, see :func:`rankwise.metrics.parse`. Measures of predicted
         labels receive class numbers; all others receive the scores.
     cv : int, splitter or iterable of (train rows, test rows), default=5
@@ -210,7 +211,7 @@ class PolyOrdinalSVM(ScoreProbabilities, SearchedOrdinalRanker):
         "loss": [StrOptions(set(LOSSES))],
         "scaling": ["boolean"],
         "solver": [StrOptions(set(STEPS))],
-        "measure": [str],
+        "measure": MEASURE_KINDS,
         "cv": ["cv_object"],
         "tol": [POSITIVE],
         "max_iter": [minimum(1)],
@@ -230,7 +231,7 @@ class PolyOrdinalSVM(ScoreProbabilities, SearchedOrdinalRanker):
         loss: Literal["hinge", "squared_hinge"] = "hinge",
         scaling: bool = True,
         solver: Steps = "auto",
-        measure: str = "MAE",
+        measure: MeasureLike = "MAE",
         cv: Any = 5,
         tol: float = 1e-4,
         max_iter: int = 1000,

@@ -34,6 +34,7 @@ from rankwise.features.score_expansions import NodeExpansion
 from rankwise.groups import FitData, RowStream
 from rankwise.losses.score_loss import QUERY_WEIGHTS, QueryWeight
 from rankwise.losses.squared_loss import GRAPHS, Problem, SquaredLoss
+from rankwise.metrics.measure import MeasureLike
 from rankwise.rankers.basis_expansion import (
     C_OF_SUM,
     BasisExpansionRanker,
@@ -172,7 +173,7 @@ class PointwiseELM(PartialFit, BasisExpansionRanker):
         factor 1. A grid is searched on ``X_val`` if it is given, otherwise with ``cv`` folds of
         queries. "cv", "loqo" (exact leave-one-query-out), "lpo" (exact leave-pair-out, measured by
         the share of misordered pairs) and "val" search 2^-30, 2^-28, ..., 2^20.
-    measure : str, default="nDCG@10"
+    measure : str, Measure or callable, default="nDCG@10"
         Tuning metric of the search, see :func:`rankwise.metrics.parse`.
     n_draws : int, default=1
         Number of independent draws of the nodes, whose scores are averaged.
@@ -245,7 +246,7 @@ class PointwiseELM(PartialFit, BasisExpansionRanker):
         *,
         kernel: Any = None,
         C: float | Sequence[float] | Literal["cv", "loqo", "lpo", "val"] = 1.0,
-        measure: str = "nDCG@10",
+        measure: MeasureLike = "nDCG@10",
         n_draws: int = 1,
         cv: Any = 5,
         random_state: Seed = None,
@@ -293,7 +294,7 @@ class PairwiseELM(PartialFit, BasisExpansionRanker):
         grid is searched on ``X_val`` if it is given, otherwise with ``cv`` folds of queries. "cv",
         "loqo" (exact leave-one-query-out), "lpo" (exact leave-pair-out, measured by the share of
         misordered pairs) and "val" search 2^-30, 2^-28, ..., 2^20.
-    measure : str, default="nDCG@10"
+    measure : str, Measure or callable, default="nDCG@10"
         Tuning metric of the search, see :func:`rankwise.metrics.parse`. The averaged scores of all
         draws are evaluated, and all draws share one C.
     graph : {"all", "distinct"}, default="all"
@@ -382,7 +383,7 @@ class PairwiseELM(PartialFit, BasisExpansionRanker):
         *,
         kernel: Any = None,
         C: float | Sequence[float] | Literal["cv", "loqo", "lpo", "val"] = 1.0,
-        measure: str = "nDCG@10",
+        measure: MeasureLike = "nDCG@10",
         graph: Literal["all", "distinct"] = "all",
         query_weight: QueryWeight = "pair",
         n_draws: int = 1,

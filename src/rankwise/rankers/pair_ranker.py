@@ -30,6 +30,7 @@ from rankwise.groups import FitData, GroupedRows
 from rankwise.losses.pair_loss import ListedPairs, PairLoss, PairwiseLogistic, check_pair_loss
 from rankwise.losses.pairwise_hinge import PairwiseHinge
 from rankwise.losses.score_loss import PAIR_WEIGHTS, QUERY_WEIGHTS, AnyLoss, PairWeight, QueryWeight
+from rankwise.metrics.measure import MeasureLike
 from rankwise.rankers.basis_expansion import BasisExpansionRanker
 from rankwise.rankers.kernel_features import (
     APPROXIMATION_CONSTRAINTS,
@@ -118,7 +119,7 @@ class PairRanker(BasisExpansionRanker):
         Number of pairs that "sgd" draws for each C.
     max_bytes : int, default=2**33
         Memory limit for the matrices of a kernel model, in bytes.
-    measure : str, default="nDCG@10"
+    measure : str, Measure or callable, default="nDCG@10"
         Tuning metric of the search, see :func:`rankwise.metrics.parse`.
     cv : int, splitter or iterable of (train rows, test rows), default=5
         Number of cross-validation folds, made of whole queries (of rows if there are fewer queries
@@ -218,7 +219,7 @@ class PairRanker(BasisExpansionRanker):
         query_weight: QueryWeight = "pair",
         n_steps: int = 1_000_000,
         max_bytes: int = DEFAULT_MAX_BYTES,
-        measure: str = "nDCG@10",
+        measure: MeasureLike = "nDCG@10",
         cv: Any = 5,
         tol: float = 1e-4,
         max_iter: int = 1000,
@@ -363,7 +364,7 @@ class RankLR(BasisExpansionRanker):
     max_bytes : int, default=2**33
         Memory limit for the matrices of an exact kernel model or for the products of ``degree=2``,
         in bytes.
-    measure : str, default="nDCG@10"
+    measure : str, Measure or callable, default="nDCG@10"
         Tuning metric of the search, see :func:`rankwise.metrics.parse`.
     cv : int, splitter or iterable of (train rows, test rows), default=5
         Number of cross-validation folds, made of whole queries (of rows if there are fewer queries
@@ -460,7 +461,7 @@ class RankLR(BasisExpansionRanker):
         approximation: Literal["nystroem"] | None = None,
         n_landmarks: int = 1000,
         max_bytes: int = DEFAULT_MAX_BYTES,
-        measure: str = "nDCG@10",
+        measure: MeasureLike = "nDCG@10",
         cv: Any = 5,
         tol: float = 1e-4,
         max_iter: int = 1000,

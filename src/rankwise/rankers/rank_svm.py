@@ -14,6 +14,7 @@ from rankwise.equation import Equation
 from rankwise.features.kernels import Gamma
 from rankwise.losses.pairwise_hinge import PairwiseHinge
 from rankwise.losses.score_loss import PairWeight, QueryWeight
+from rankwise.metrics.measure import MeasureLike
 from rankwise.rankers.basis_expansion import BasisExpansionRanker
 from rankwise.rankers.kernel_features import APPROXIMATION_CONSTRAINTS, KernelFeatures
 from rankwise.rankers.pair_ranker import PAIR_CONSTRAINTS, SOLVER_STRUCTURE, build_pair_equation
@@ -71,7 +72,7 @@ class RankSVM(BasisExpansionRanker):
         Number of landmarks.
     max_bytes : int, default=2**33
         Memory limit for the matrices of an exact kernel model, in bytes.
-    measure : str, default="nDCG@10"
+    measure : str, Measure or callable, default="nDCG@10"
         Tuning metric of the search, see :func:`rankwise.metrics.parse`.
     cv : int, splitter or iterable of (train rows, test rows), default=5
         Number of cross-validation folds, made of whole queries (of rows if there are fewer queries
@@ -171,7 +172,7 @@ class RankSVM(BasisExpansionRanker):
         approximation: Literal["nystroem"] | None = None,
         n_landmarks: int = 1000,
         max_bytes: int = DEFAULT_MAX_BYTES,
-        measure: str = "nDCG@10",
+        measure: MeasureLike = "nDCG@10",
         cv: Any = 5,
         tol: float = 1e-4,
         max_iter: int = 1000,
@@ -248,7 +249,7 @@ class PrunedRankSVM(BasisExpansionRanker):
         Number of landmarks.
     max_bytes : int, default=2**33
         Memory limit for the matrices of an exact kernel model, in bytes.
-    measure : str, default="nDCG@10"
+    measure : str, Measure or callable, default="nDCG@10"
         Tuning metric of the search, see :func:`rankwise.metrics.parse`.
     cv : int, splitter or iterable of (train rows, test rows), default=5
         Number of cross-validation folds, made of whole queries (of rows if there are fewer queries
@@ -362,7 +363,7 @@ class PrunedRankSVM(BasisExpansionRanker):
         approximation: Literal["nystroem"] | None = None,
         n_landmarks: int = 1000,
         max_bytes: int = DEFAULT_MAX_BYTES,
-        measure: str = "nDCG@10",
+        measure: MeasureLike = "nDCG@10",
         cv: Any = 5,
         tol: float = 1e-4,
         max_iter: int = 1000,

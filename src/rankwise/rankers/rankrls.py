@@ -17,6 +17,7 @@ from rankwise.features.kernels import GammaOfPath
 from rankwise.groups import FitData
 from rankwise.losses.score_loss import QUERY_WEIGHTS, QueryWeight
 from rankwise.losses.squared_loss import GRAPHS, SquaredLoss
+from rankwise.metrics.measure import MeasureLike
 from rankwise.rankers.basis_expansion import (
     ALPHA,
     C_OF_SUM,
@@ -84,7 +85,7 @@ class RankRLS(PartialFit, BasisExpansionRanker):
     max_bytes : int, default=2**33
         Memory limit of an exact model in bytes. It needs 48 n_samples^2, or 64 n_samples^2 for
         "loqo" and "lpo".
-    measure : str, default="nDCG@10"
+    measure : str, Measure or callable, default="nDCG@10"
         Tuning metric of the search, see :func:`rankwise.metrics.parse` ("lpo": the share of pairs
         misordered).
     cv : int, splitter or iterable of (train rows, test rows), default=5
@@ -168,7 +169,7 @@ class RankRLS(PartialFit, BasisExpansionRanker):
         tol: float = 1e-8,
         max_iter: int = 500,
         max_bytes: int = DEFAULT_MAX_BYTES,
-        measure: str = "nDCG@10",
+        measure: MeasureLike = "nDCG@10",
         cv: Any = 5,
         random_state: Seed = None,
     ) -> None:
@@ -246,7 +247,7 @@ class MPRank(PartialFit, BasisExpansionRanker):
     max_bytes : int, default=2**33
         Memory limit of an exact model in bytes. It needs 48 n_samples^2, or 64 n_samples^2 for
         "loqo" and "lpo".
-    measure : str, default="nDCG@10"
+    measure : str, Measure or callable, default="nDCG@10"
         Tuning metric of the search, see :func:`rankwise.metrics.parse` ("lpo": the share of pairs
         misordered).
     cv : int, splitter or iterable of (train rows, test rows), default=5
@@ -316,7 +317,7 @@ class MPRank(PartialFit, BasisExpansionRanker):
         n_landmarks: int = 1000,
         query_weight: QueryWeight = "pair",
         max_bytes: int = DEFAULT_MAX_BYTES,
-        measure: str = "nDCG@10",
+        measure: MeasureLike = "nDCG@10",
         cv: Any = 5,
         random_state: Seed = None,
     ) -> None:
@@ -373,7 +374,7 @@ class LSSVRanker(PartialFit, BasisExpansionRanker):
     max_bytes : int, default=2**33
         Memory limit of an exact model in bytes. It needs 48 n_samples^2, or 64 n_samples^2 for
         "loqo" and "lpo".
-    measure : str, default="nDCG@10"
+    measure : str, Measure or callable, default="nDCG@10"
         Tuning metric of the search, see :func:`rankwise.metrics.parse` ("lpo": the share of pairs
         misordered).
     cv : int, splitter or iterable of (train rows, test rows), default=5
@@ -441,7 +442,7 @@ class LSSVRanker(PartialFit, BasisExpansionRanker):
         approximation: Literal["nystroem"] | None = None,
         n_landmarks: int = 1000,
         max_bytes: int = DEFAULT_MAX_BYTES,
-        measure: str = "nDCG@10",
+        measure: MeasureLike = "nDCG@10",
         cv: Any = 5,
         random_state: Seed = None,
     ) -> None:
@@ -501,7 +502,7 @@ class LSRRank(PartialFit, BasisExpansionRanker):
     max_bytes : int, default=2**33
         Memory limit of an exact model in bytes. It needs 48 n_samples^2, or 64 n_samples^2 for
         "loqo" and "lpo".
-    measure : str, default="nDCG@10"
+    measure : str, Measure or callable, default="nDCG@10"
         Tuning metric of the search, see :func:`rankwise.metrics.parse` ("lpo": the share of pairs
         misordered).
     cv : int, splitter or iterable of (train rows, test rows), default=5
@@ -578,7 +579,7 @@ class LSRRank(PartialFit, BasisExpansionRanker):
         n_landmarks: int = 1000,
         query_weight: QueryWeight = "pair",
         max_bytes: int = DEFAULT_MAX_BYTES,
-        measure: str = "nDCG@10",
+        measure: MeasureLike = "nDCG@10",
         cv: Any = 5,
         random_state: Seed = None,
     ) -> None:
@@ -640,7 +641,7 @@ class CLSRRank(BasisExpansionRanker):
     max_bytes : int, default=2**33
         Memory limit of an exact model in bytes. It needs 48 n_samples^2, or 64 n_samples^2 for
         "loqo" and "lpo".
-    measure : str, default="nDCG@10"
+    measure : str, Measure or callable, default="nDCG@10"
         Tuning metric of the search, see :func:`rankwise.metrics.parse`.
     cv : int, splitter or iterable of (train rows, test rows), default=5
         Number of cross-validation folds, made of whole queries (of rows if there are fewer queries
@@ -710,7 +711,7 @@ class CLSRRank(BasisExpansionRanker):
         n_landmarks: int = 1000,
         query_weight: QueryWeight = "pair",
         max_bytes: int = DEFAULT_MAX_BYTES,
-        measure: str = "nDCG@10",
+        measure: MeasureLike = "nDCG@10",
         cv: Any = 5,
         random_state: Seed = None,
     ) -> None:

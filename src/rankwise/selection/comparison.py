@@ -18,8 +18,15 @@ from numpy.typing import NDArray
 
 from rankwise.datasets.data import Fold, FoldedData, RankingData
 from rankwise.metrics import Measure, UndefinedMeasureWarning, evaluate, parse
-from rankwise.metrics.default import GRADED, list_constant, refuse_constant, why_constant
+from rankwise.metrics.default import (
+    GRADED,
+    list_constant,
+    list_wide_gains,
+    refuse_constant,
+    why_constant,
+)
 from rankwise.metrics.evaluation import tie_rule
+from rankwise.metrics.measure import MeasureLike, is_own, parameter_of
 from rankwise.metrics.spec import list_specs
 from rankwise.runtime.constraints import draw_seed
 from rankwise.runtime.finite import names_its_class
@@ -36,6 +43,7 @@ from rankwise.selection.cells.cell_runner import FoldTask, record_lost_cell, run
 from rankwise.selection.cells.fingerprint import (
     SOURCE,
     changes,
+    code_of,
     fingerprint,
     fold_fingerprint,
 )
@@ -70,9 +78,9 @@ def compare(
     ignore: Sequence[str] = (),
     baseline: str | None = None,
     cv: Any = "auto",
-    measures: str | Measure | Sequence[str | Measure] = ("nDCG@10", "AP"),
+    measures: MeasureLike | Sequence[MeasureLike] = ("nDCG@10", "AP"),
     preset: str | None = None,
-    select_by: str | Measure | None = None,
+    select_by: MeasureLike | None = None,
     store: str | Path | None = None,
     n_jobs: int | None = 1,
     time_limit: float | None = None,
@@ -120,12 +128,12 @@ def compare(
         the data are one table (one per query if there are fewer). A splitter of scikit-learn
         receives the queries as ``groups``; splits are pairs of training and test rows. Both must
         keep queries whole.
-    measures : str, Measure or sequence of them
+    measures : str, Measure, callable or sequence of them
         Measures to compute; the first one orders the table. The first measure with a cut-off is
         also computed at 1 ... 10, for the curves of the report.
     preset : str, optional
         Convention for parameters that the measures leave open, e.g. "letor3".
-    select_by : str or Measure, optional
+    select_by : str, Measure or callable, optional
         Tuning metric on the validation part; None: the first of ``measures``.
     store : path-like, optional
         Folder in which every finished cell is stored immediately. The same call with the same store
@@ -261,6 +269,7 @@ def compare(
         tuned.append(np.unique((fold.vali or fold.train).only_judged().y))
     is_complete &= not has_unjudged
     notes = list_constant(measurement.named, np.concatenate(read)) if is_complete else []
+    notes += list_wide_gains(measurement.named, np.concatenate(read))
     if why_constant(select, np.concatenate(tuned)):
         if select_by is not None:
             refuse_constant(select, np.concatenate(tuned), "Parameters")
@@ -270,7 +279,12 @@ def compare(
     sources = {name: version for c in candidates for name, version in c.origin.items()}
     versions = library_versions()
     versions |= {name: sources[name] for name in sorted(sources) if not name.startswith(SOURCE)}
-    common = [str(select), sorted(map(str, measurement.measures)), random_state]
+    common: list[Any] = [str(select), sorted(map(str, measurement.measures)), random_state]
+    own = [parameter_of(m) for m in {select, *measurement.measures} if is_own(m)]
+    if own:
+        code = code_of([function if callable(function) else type(function) for function in own])
+        common += [sorted(map(fingerprint, own)), code]
+        sources |= {name: found for name, found in code.items() if name.startswith(SOURCE)}
     keys = _keys(candidates, infos, common, named=results is not None)
     origins = {c.name: c.origin for c in candidates}
     cells = {} if results is None else _find_finished(results, keys, origins)
@@ -349,6 +363,7 @@ def compare(
             settings,
             data=folds.name,
             select_by=str(select),
+            own_measures=measurement.own_directions,
             n_jobs=n_jobs,
             n_threads=n_threads,
             versions=versions,

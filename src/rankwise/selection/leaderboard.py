@@ -17,7 +17,6 @@ from typing import Any
 import numpy as np
 
 from rankwise._packages import missing_package
-from rankwise.metrics import parse
 from rankwise.metrics.default import why_undefined
 from rankwise.metrics.measures.relevance import find_unjudged_share
 from rankwise.metrics.significance import detectable_difference
@@ -41,6 +40,7 @@ from rankwise.selection.cells.result_store import (
     FoldInfo,
     FoldResult,
     Settings,
+    measure_of,
     writing,
 )
 from rankwise.selection.standing import (
@@ -213,7 +213,7 @@ class Leaderboard:
         """
         if self.settings.greater_is_better is not None:
             return None  # values of a table, of which no measure is known
-        beside = find_unjudged_share(parse(self.specs[self._name(measure)]))
+        beside = find_unjudged_share(measure_of(self.specs[self._name(measure)], self.settings))
         if beside is None:
             return None
         values = self._values(ranker, str(beside))
@@ -231,7 +231,7 @@ class Leaderboard:
             return None
         if self.settings.greater_is_better is not None:
             return "the table has no value of it"
-        return why_undefined(parse(self.specs[self._name(measure)]))
+        return why_undefined(measure_of(self.specs[self._name(measure)], self.settings))
 
     def greater_is_better(self, measure: str | None = None) -> bool:
         """Whether larger values of a measure are better.
@@ -243,12 +243,12 @@ class Leaderboard:
         """
         given = self.settings.greater_is_better
         spec = self.specs[self._name(measure)]
-        return parse(spec).greater_is_better if given is None else given
+        return measure_of(spec, self.settings).greater_is_better if given is None else given
 
     def _bounds(self, measure: str) -> tuple[float, float]:
         if self.settings.greater_is_better is not None:
             return -math.inf, math.inf
-        return parse(self.specs[measure]).bounds
+        return measure_of(self.specs[measure], self.settings).bounds
 
     @property
     def recall(self) -> float | None:
@@ -640,7 +640,7 @@ def shares_of_unjudged(board: Leaderboard) -> list[str]:
         if max(known, default=0.0) > 0:
             ends = dict.fromkeys([f"{min(known):.1%}", f"{max(known):.1%}"])
             between = " to ".join(ends)
-            cutoff = getattr(parse(board.specs[name]), "cutoff", None)
+            cutoff = getattr(measure_of(board.specs[name], board.settings), "cutoff", None)
             read = "all ranks" if cutoff is None else f"the first {cutoff}"
             shares.append(f"{name} {between} of {read}")
     if not shares:

@@ -31,7 +31,7 @@ from rankwise.checks.parameter_constraints import (
 from rankwise.checks.rows import check_fit, check_positions, check_validation
 from rankwise.groups import FitData, QueryGroups
 from rankwise.metrics import parse
-from rankwise.metrics.measure import Measure
+from rankwise.metrics.measure import MEASURE_KINDS, Measure, MeasureLike
 from rankwise.row_order import canonical_order
 from rankwise.runtime.constraints import check_random_state
 from rankwise.runtime.finite import FiniteResults
@@ -344,7 +344,7 @@ class BoostedRanker(CategoricalInput, Ranker):
         "monotone_constraints": [dict, "array-like", None],
         "categorical_features": [StrOptions({FROM_DTYPE}), "array-like", None],
         "gain": [StrOptions({"auto", "exp2", "linear"})],
-        "measure": [str],
+        "measure": MEASURE_KINDS,
         "early_stopping_rounds": [minimum(1), None],
         "params": [dict, None],
         "n_jobs": N_JOBS,
@@ -355,7 +355,7 @@ class BoostedRanker(CategoricalInput, Ranker):
     monotone_constraints: Any
     categorical_features: Any
     gain: str
-    measure: str
+    measure: MeasureLike
     early_stopping_rounds: int | None
     params: dict[str, Any] | None
     n_jobs: int | None

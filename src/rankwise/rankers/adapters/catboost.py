@@ -20,6 +20,7 @@ import numpy as np
 from rankwise._packages import missing_package
 from rankwise.checks.parameter_constraints import FRACTION, NOT_NEGATIVE, Interval, StrOptions
 from rankwise.groups import FitData
+from rankwise.metrics.measure import MeasureLike
 from rankwise.rankers.adapters.boosted_ranker import (
     BoostedRanker,
     BoosterInput,
@@ -289,7 +290,7 @@ class CatBoostRanker(BoostedRanker):
         Label that the loss receives. "linear" and, unlike in the other adapters, "auto": the label
         itself, as usual in CatBoost; real-valued, negative and large labels are mapped linearly
         onto 0..4. "exp2": ``2**y - 1``, for whole grades from 0 to 30.
-    measure : str, default="nDCG@10"
+    measure : str, Measure or callable, default="nDCG@10"
         Measure evaluated on X_val after every tree.
     early_stopping_rounds : int >= 1, optional
         Used only if ``fit`` receives X_val: stop after this many trees without improvement and keep
@@ -379,7 +380,7 @@ class CatBoostRanker(BoostedRanker):
         categorical_features: Any = FROM_DTYPE,
         objective: str = "YetiRank",
         gain: str = "auto",
-        measure: str = "nDCG@10",
+        measure: MeasureLike = "nDCG@10",
         early_stopping_rounds: int | None = None,
         params: dict[str, Any] | None = None,
         n_jobs: int | None = None,

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from rankwise._packages import missing_package
 from rankwise.checks.parameter_constraints import FRACTION, NOT_NEGATIVE, StrOptions, minimum
 from rankwise.groups import FitData
+from rankwise.metrics.measure import MeasureLike
 from rankwise.rankers.adapters.boosted_ranker import (
     LARGEST_LABEL_COUNT,
     BoostedRanker,
@@ -252,7 +253,7 @@ class LightGBMRanker(PositionFit, BoostedRanker):
         "linear": ``y``; for labels that are not such grades, the distance from the smallest label.
         "auto": "exp2" for such grades, "linear" for all other labels (real-valued, negative or
         larger).
-    measure : str, default="nDCG@10"
+    measure : str, Measure or callable, default="nDCG@10"
         Measure evaluated on X_val after every tree.
     early_stopping_rounds : int >= 1, optional
         Used only if ``fit`` receives X_val: stop after this many trees without improvement and keep
@@ -350,7 +351,7 @@ class LightGBMRanker(PositionFit, BoostedRanker):
         objective: str = "lambdarank",
         truncation_level: int = 30,
         gain: str = "auto",
-        measure: str = "nDCG@10",
+        measure: MeasureLike = "nDCG@10",
         early_stopping_rounds: int | None = None,
         params: dict[str, Any] | None = None,
         n_jobs: int | None = None,

@@ -25,6 +25,7 @@ from rankwise.groups import FitData, QueryGroups
 from rankwise.losses.score_loss import QUERY_WEIGHTS, QueryWeight
 from rankwise.metrics import Measure, parse
 from rankwise.metrics.default import GRADED, MISRANKING, is_graded
+from rankwise.metrics.measure import MEASURE_KINDS, MeasureLike
 from rankwise.metrics.statistics.stratified import t_intervals
 from rankwise.rankers.boosting.lambdamart import LambdaMART
 from rankwise.rankers.ensemble.auto_search import (
@@ -97,7 +98,7 @@ class AutoRanker(CategoricalInput, Ranker):
         Time limit in seconds. A trial that would probably exceed the limit is not started, and the
         number of trees is limited to fit. RankSVM may take a quarter of the time that is left, and
         then has the best of the penalties it has tried. None: no limit; all trials are made.
-    measure : str, optional
+    measure : str, Measure or callable, optional
         Tuning metric for penalties, the number of trees and the choice of families, see
         :func:`rankwise.metrics.parse`. Trees also optimise it, if possible. None: nDCG@10 for
         grades; otherwise pairwise misranking, for which trees optimise nDCG.
@@ -228,7 +229,7 @@ class AutoRanker(CategoricalInput, Ranker):
     __metadata_request__fit: ClassVar[dict[str, Any]] = {"qid": True, "sample_weight": True}
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "time_budget": [POSITIVE, None],
-        "measure": [str, None],
+        "measure": [*MEASURE_KINDS, None],
         "n_trials": [minimum(1), None],
         "cv": ["cv_object"],
         "query_weight": [StrOptions(set(QUERY_WEIGHTS)), None],
@@ -245,7 +246,7 @@ class AutoRanker(CategoricalInput, Ranker):
         self,
         time_budget: float | None = 60.0,
         *,
-        measure: str | None = None,
+        measure: MeasureLike | None = None,
         n_trials: int | None = None,
         cv: Any = 5,
         query_weight: QueryWeight | None = None,
@@ -358,7 +359,7 @@ class AutoRanker(CategoricalInput, Ranker):
             where = f"models_[{number}].n_features_in_"
             require(model.n_features_in_ == width, where, f"be {width}", model.n_features_in_)
 
-    def _measure(self, data: FitData) -> str:
+    def _measure(self, data: FitData) -> MeasureLike:
         return self.measure or (GRADED if is_graded(data.y) else MISRANKING)
 
     def _dense(self, X: Matrix) -> Matrix:
@@ -521,7 +522,7 @@ def report_text(
     skipped: Sequence[Row],
     families: Sequence[str],
     values: Mapping[str, float],
-    measure: str | None,
+    measure: MeasureLike | None,
     seconds: float,
 ) -> str:
     """Table of the trials, the reasons of those without a value, and two sentences of choice.

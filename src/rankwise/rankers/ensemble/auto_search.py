@@ -20,7 +20,7 @@ from rankwise.losses.lambda_gradients import OPTIMISED, check_objective
 from rankwise.losses.score_loss import QueryWeight
 from rankwise.metrics import parse
 from rankwise.metrics.default import refuse_constant
-from rankwise.metrics.measure import Measure
+from rankwise.metrics.measure import Measure, MeasureLike
 from rankwise.metrics.statistics.paired import paired_test
 from rankwise.rankers.boosting.lambdamart import LambdaMART
 from rankwise.rankers.elm import PairwiseELM
@@ -88,7 +88,7 @@ class Trial:
 
 
 def settings(
-    measure: str,
+    measure: MeasureLike,
     is_graded: bool,
     seed: int,
     n_jobs: int | None,
@@ -147,7 +147,7 @@ def bags(members: Sequence[Member], seed: int) -> Iterator[Trial]:
                 yield again.again(again.name, **_BAGGED)
 
 
-def objective_of(measure: str, is_graded: bool) -> str:
+def objective_of(measure: MeasureLike, is_graded: bool) -> MeasureLike:
     """The measure if trees can optimise it, otherwise nDCG (of all rows for real labels)."""
     if isinstance(parse(measure), OPTIMISED):
         check_objective(parse(measure), "AutoRanker")

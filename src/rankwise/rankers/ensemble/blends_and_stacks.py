@@ -26,6 +26,7 @@ from rankwise.features.query_scaling import QueryScaler, scale_rows
 from rankwise.features.score_expansions import ProductsMap
 from rankwise.groups import FitData, QueryGroups
 from rankwise.metrics import parse
+from rankwise.metrics.measure import MeasureLike
 from rankwise.prediction import scores_of
 from rankwise.rankers.ensemble.members import (
     DEFAULT_RANKERS,
@@ -65,7 +66,7 @@ class Blend(MembersMixin, Ranker):
         estimators: Sequence[Any] = DEFAULT_RANKERS,
         weights: ArrayLike | None = None,
         *,
-        measure: str | None = None,
+        measure: MeasureLike | None = None,
         random_state: Seed = None,
     ) -> None:
         self.estimators = estimators
@@ -337,7 +338,7 @@ class ReciprocalRankBlend(Blend):
         weights: ArrayLike | None = None,
         *,
         rank_constant: float = 60.0,
-        measure: str | None = None,
+        measure: MeasureLike | None = None,
         random_state: Seed = None,
     ) -> None:
         super().__init__(estimators, weights, measure=measure, random_state=random_state)
@@ -476,7 +477,7 @@ class StackingRanker(MembersMixin, Ranker):
         degree: int = 2,
         n_best: int | None = None,
         refit: bool = True,
-        measure: str | None = None,
+        measure: MeasureLike | None = None,
         random_state: Seed = None,
     ) -> None:
         self.estimators = estimators

@@ -23,6 +23,7 @@ from rankwise.checks.rows import check_fit, check_rows, check_validation, repeat
 from rankwise.groups import QueryGroups
 from rankwise.losses.lambda_gradients import check_total
 from rankwise.metrics import parse
+from rankwise.metrics.measure import MEASURE_KINDS, MeasureLike
 from rankwise.row_order import canonical_order, merge_in_order
 from rankwise.runtime.constraints import check_random_state
 from rankwise.solvers.boosting.measure_search import LabelScale
@@ -80,7 +81,7 @@ class NeuralRanker(Ranker):
         "learning_rate_init": [POSITIVE],
         "lam": [NOT_NEGATIVE],
         "scaling": ["boolean"],
-        "measure": [str],
+        "measure": MEASURE_KINDS,
         "early_stopping_rounds": [minimum(1), None],
         "device": [str],
         "random_state": ["random_state"],
@@ -101,7 +102,7 @@ class NeuralRanker(Ranker):
         learning_rate_init: float = 0.01,
         lam: float = 1e-4,
         scaling: bool = True,
-        measure: str = "nDCG@10",
+        measure: MeasureLike = "nDCG@10",
         early_stopping_rounds: int | None = None,
         device: str = "cpu",
         random_state: Seed = None,
@@ -341,7 +342,7 @@ class RankNet(NeuralRanker):
         squared weights; intercepts are not penalised.
     scaling : bool, default=True
         Whether to scale each feature to mean 0 and variance 1 over the training rows.
-    measure : str, default="nDCG@10"
+    measure : str, Measure or callable, default="nDCG@10"
         Measure evaluated on X_val after every epoch, see :func:`rankwise.metrics.parse`.
     early_stopping_rounds : int >= 1, optional
         Used only if ``fit`` receives X_val: stop after this many epochs without improvement and
@@ -431,7 +432,7 @@ class LambdaRank(NeuralRanker):
         squared weights; intercepts are not penalised.
     scaling : bool, default=True
         Whether to scale each feature to mean 0 and variance 1 over the training rows.
-    measure : str, default="nDCG@10"
+    measure : str, Measure or callable, default="nDCG@10"
         Measure evaluated on X_val after every epoch, see :func:`rankwise.metrics.parse`.
     early_stopping_rounds : int >= 1, optional
         Used only if ``fit`` receives X_val: stop after this many epochs without improvement and
@@ -519,7 +520,7 @@ class LambdaRank(NeuralRanker):
         gain: str = "auto",
         discount: str = "log2",
         k: int | None = None,
-        measure: str = "nDCG@10",
+        measure: MeasureLike = "nDCG@10",
         early_stopping_rounds: int | None = None,
         device: str = "cpu",
         random_state: Seed = None,
@@ -579,7 +580,7 @@ class ListNet(NeuralRanker):
         squared weights; intercepts are not penalised.
     scaling : bool, default=True
         Whether to scale each feature to mean 0 and variance 1 over the training rows.
-    measure : str, default="nDCG@10"
+    measure : str, Measure or callable, default="nDCG@10"
         Measure evaluated on X_val after every epoch, see :func:`rankwise.metrics.parse`.
     early_stopping_rounds : int >= 1, optional
         Used only if ``fit`` receives X_val: stop after this many epochs without improvement and
@@ -668,7 +669,7 @@ class ListMLE(NeuralRanker):
         squared weights; intercepts are not penalised.
     scaling : bool, default=True
         Whether to scale each feature to mean 0 and variance 1 over the training rows.
-    measure : str, default="nDCG@10"
+    measure : str, Measure or callable, default="nDCG@10"
         Measure evaluated on X_val after every epoch, see :func:`rankwise.metrics.parse`.
     early_stopping_rounds : int >= 1, optional
         Used only if ``fit`` receives X_val: stop after this many epochs without improvement and

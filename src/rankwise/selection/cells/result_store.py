@@ -24,6 +24,8 @@ from typing import Any
 import numpy as np
 
 from rankwise._version import RELEASE
+from rankwise.metrics.measure import Measure, StoredMeasure
+from rankwise.metrics.spec import parse
 from rankwise.metrics.statistics.against_best import check_correction
 from rankwise.runtime.constraints import draw_seed
 from rankwise.runtime.files import error_code, replace_files, sync_folder
@@ -228,7 +230,8 @@ class Settings:
     others are tested against, if any. ``select_by`` is empty if nothing was fitted. ``unit`` is
     what is drawn anew (in the plural), ``contestant`` what is compared. ``greater_is_better`` is
     the direction of values that no measure of the library computed, otherwise None; ``layout`` says
-    where they stood in their table. ``left_out`` are the columns of the table that are not
+    where they stood in their table. ``own_measures`` says whether larger values of a measure of the
+    user's own, by its full spec, are better. ``left_out`` are the columns of the table that are not
     features, and why; ``shared`` those that are features and scores of a ranker. ``ran`` says by
     ranker what was tuned, or which parameters differ from the defaults of its class; comparisons
     until rankwise 0.3 lack it.
@@ -250,6 +253,7 @@ class Settings:
     unit: str = "queries"
     contestant: str = "ranker"
     greater_is_better: bool | None = None
+    own_measures: dict[str, bool] = field(default_factory=dict)
     layout: str = ""
     n_jobs: int = 1
     n_threads: int = 1
@@ -272,6 +276,13 @@ class Settings:
                 f"must name one of the {what}, got {self.baseline!r}. "
                 f"{what.capitalize()}: {', '.join(names)}.",
             )
+
+
+def measure_of(spec: str, settings: Settings) -> Measure:
+    """Measure of a full spec in the results of a comparison."""
+    if spec in settings.own_measures:
+        return StoredMeasure(spec, settings.own_measures[spec])
+    return parse(spec)
 
 
 _ATTEMPTS = 2

@@ -15,13 +15,13 @@ from rankwise.checks.exact_values import id_texts
 from rankwise.datasets.readers.judged_run import grades_of, judge
 from rankwise.datasets.readers.results import as_run, read_judgements
 from rankwise.datasets.readers.trec import Qrels, Run
-from rankwise.metrics import Measure
 from rankwise.metrics.evaluation import (
     DEFAULT_MEASURE,
     estimate_mean,
     show_estimates,
     values_by_both_judges,
 )
+from rankwise.metrics.measure import MeasureLike
 from rankwise.metrics.spec import list_specs
 from rankwise.metrics.statistics.intervals import dirichlet_bounds
 from rankwise.metrics.statistics.prediction_powered import PoweredMean
@@ -87,7 +87,7 @@ def evaluate_with_judge(
     human: Qrels | Any,
     machine: Qrels | Any,
     systems: Mapping[str, Run | Any],
-    measures: str | Measure | Sequence[str | Measure] = DEFAULT_MEASURE,
+    measures: MeasureLike | Sequence[MeasureLike] = DEFAULT_MEASURE,
     *,
     preset: str | None = None,
     confidence_level: float = 0.95,
@@ -107,7 +107,7 @@ def evaluate_with_judge(
         Judgements of a machine on the same and on further queries.
     systems : mapping of str to run
         Systems by name, in any form that :func:`rankwise.fusion.as_run` takes.
-    measures : str, Measure or sequence of them
+    measures : str, Measure, callable or sequence of them
         Measures for which every query counts, such as P@3. The default, nDCG(empty=0)@10, counts
         queries without relevant documents as 0: otherwise, a query could have a value by the
         machine and none by people.

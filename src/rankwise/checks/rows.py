@@ -647,14 +647,14 @@ def warn_of_one_query(estimator: Any, method: str, qid: Any, n_samples: int) -> 
 
 def _fix_for_old_searches(method: str) -> str:
     """What to do where a search of scikit-learn 1.6 or 1.7 lost the qid of a pipeline."""
-    is_old = tuple(map(int, sklearn.__version__.split(".")[:2])) < (1, 8)
-    if not (
-        is_old and method.endswith(".score") and sklearn.get_config()["enable_metadata_routing"]
-    ):
+    release = sklearn.__version__
+    is_old = tuple(map(int, release.split(".")[:2])) < (1, 8)
+    is_routed = method.endswith(".score") and sklearn.get_config()["enable_metadata_routing"]
+    if not (is_old and is_routed):
         return ""
     return (
-        f" In searches and cross-validation over pipelines, scikit-learn {sklearn.__version__} does "
-        'not pass qid to score: pass scoring=rankwise.metrics.make_scorer("nDCG@10"), or install '
+        f" In searches and cross-validation over pipelines, scikit-learn {release} does not pass "
+        'qid to score: pass scoring=rankwise.metrics.make_scorer("nDCG@10"), or install '
         "scikit-learn 1.8 or later."
     )
 

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import importlib.abc
 import os
+import subprocess
 import sys
+import sysconfig
 import tempfile
 import warnings
 from pathlib import Path
@@ -67,6 +69,19 @@ def main() -> None:
     print("lean:", *sorted({name.partition(".")[0] for name in sys.modules} & _HEAVY))
 
 
+def check_size(most: int) -> None:
+    """Print the size of site-packages without pip and setuptools in MB; exit if it is above."""
+    folder = Path(sysconfig.get_path("purelib"))
+    parts = [part for part in folder.iterdir() if not part.name.startswith(("pip", "setuptools"))]
+    done = subprocess.run(
+        ["du", "-cm", "--summarize", *parts], check=True, capture_output=True, text=True
+    )
+    size = int(done.stdout.splitlines()[-1].split()[0])
+    print(f"{size} MB in {folder}")
+    if size > most:
+        sys.exit(f"error: more than {most} MB")
+
+
 # Of each way to fit: least squares, random nodes, pairs, trees, boosting, thresholds, classes.
 _RANKERS = ("ridge", "pairwise_elm", "rank_svm", "lambdamart", "mc_rank", "ranking_tree", "orboost")
 _HEAVY = {"pyarrow", "pandas", "matplotlib", "jinja2", "typer", "rich", "pooch"}
@@ -76,3 +91,5 @@ if __name__ == "__main__":
         sys.meta_path.insert(0, BlockedImports())
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     main()
+    if "--most-mb" in sys.argv:
+        check_size(int(sys.argv[-1]))

@@ -72,11 +72,9 @@ def main() -> None:
 def check_size(most: int) -> None:
     """Print the size of site-packages without pip and setuptools in MB; exit if it is above."""
     folder = Path(sysconfig.get_path("purelib"))
-    parts = [part for part in folder.iterdir() if not part.name.startswith(("pip", "setuptools"))]
-    done = subprocess.run(
-        ["du", "-cm", "--summarize", *parts], check=True, capture_output=True, text=True
-    )
-    size = int(done.stdout.splitlines()[-1].split()[0])
+    command = ["du", "-sm", "--exclude=pip*", "--exclude=setuptools*", str(folder)]
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    size = int(done.stdout.split()[0])
     print(f"{size} MB in {folder}")
     if size > most:
         sys.exit(f"error: more than {most} MB")

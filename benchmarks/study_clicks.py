@@ -233,7 +233,7 @@ def study_off_policy(n_simulations: int = 300) -> None:
                 **{"list_propensity" if chain else "propensity": chance.ravel()},
             )  # fmt: skip
             model = ClickModel("pbm").fit(log) if not chain else None
-            for method in ("ips", "snips") if chain else ("item-position", "dr"):
+            for method in ("ips", "snips") if chain else ("item_position", "dr"):
                 value = off_policy(log, wanted, "CTR", method, baseline=model)  # type: ignore[arg-type]
                 hit = value.low <= truth <= value.high
                 found.setdefault(method, []).append(

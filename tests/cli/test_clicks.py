@@ -143,8 +143,8 @@ def test_interleave_and_test(rankwise, log_file, tmp_path):
 def test_off_policy(rankwise, log_file, tmp_path):
     run = Run(np.array(["tea", "tea"]), np.array(["a", "b"]), np.array([2.0, 1.0]), "new")
     write_run(run, tmp_path / "new.run")
-    for method in ("ips", "snips", "item-position", "dr"):
-        of_lists = () if method in ("item-position", "dr") else ("--list-propensity", "p")
+    for method in ("ips", "snips", "item_position", "dr"):
+        of_lists = () if method in ("item_position", "dr") else ("--list-propensity", "p")
         facts = rankwise(
             "clicks", "off-policy", log_file, tmp_path / "new.run", "--metric", "DCG@1",
             "--method", method, "--json", *of_lists,
@@ -153,7 +153,7 @@ def test_off_policy(rankwise, log_file, tmp_path):
     refused = rankwise("clicks", "off-policy", log_file, tmp_path / "new.run")
     assert refused.code == 1
     assert "pass the log --list-propensity" in refused.err
-    assert "use --method 'item-position'" in refused.err
+    assert "use --method 'item_position'" in refused.err
 
 
 @pytest.mark.parametrize("method", ["ctr", "coec", "harvest", "ips", "pbm", "sdbn"])

@@ -36,7 +36,7 @@ def test_one_document_lists_equal_the_formulas_of_bandits():
     expected = np.full(len(action), target @ guess)
     formulas = {
         "ips": (w * reward).mean(),
-        "item-position": (w * reward).mean(),
+        "item_position": (w * reward).mean(),
         "snips": (w * reward).sum() / w.sum(),
         "dr": (expected + w * (reward - guess[action])).mean(),
     }
@@ -112,7 +112,7 @@ def test_whole_lists_equal_the_formulas():
         np.testing.assert_allclose(ips.value, (weight * reward).mean(), rtol=1e-12)
         snips = off_policy(log, run, metric, "snips")
         np.testing.assert_allclose(snips.value, (weight * reward).sum() / weight.sum())
-        item = off_policy(marginal, run, metric, "item-position")
+        item = off_policy(marginal, run, metric, "item_position")
         rows = ((shown == [0, 1, 2]) * 4 * clicks) @ gain
         np.testing.assert_allclose(item.value, rows.mean(), rtol=1e-12)
         model = ClickModel("pbm").fit(marginal)
@@ -147,14 +147,14 @@ def permuted_log(**columns):
 XYZ = {"lamp": {"x": 3.0, "y": 2.0, "z": 1.0}}  # the truth of its click rate is 0.26
 
 
-@pytest.mark.parametrize("method", ["ips", "snips", "item-position", "dr"])
+@pytest.mark.parametrize("method", ["ips", "snips", "item_position", "dr"])
 @pytest.mark.parametrize("kind", ["place", "list", "given"])
 @pytest.mark.parametrize("column", ["propensity", "list_propensity"])
 def test_each_estimator_takes_its_own_probabilities(method, kind, column):
     """Case 37: of any column but the right one, there is no value, whatever its size."""
     log = permuted_log(**{column: KINDS[kind]})
     model = ClickModel("pbm").fit(log) if method == "dr" else None
-    by_item = method in ("item-position", "dr")
+    by_item = method in ("item_position", "dr")
     if column != ("propensity" if by_item else "list_propensity"):
         needed = "propensity" if by_item else "list_propensity"
         with pytest.raises(ValueError, match=f"needs the probability with .* log {needed}="):
@@ -186,7 +186,7 @@ def test_probabilities_of_lists_may_be_given_by_row():
     assert narrow.high - narrow.low < 0.8 * (wide.high - wide.low)
 
 
-@pytest.mark.parametrize("method", ["ips", "snips", "item-position"])
+@pytest.mark.parametrize("method", ["ips", "snips", "item_position"])
 def test_in_lists_of_one_row_both_columns_are_the_same(method):
     rng = np.random.default_rng(3)
     log, action, _, logging, target, _ = bandit_log(rng)
@@ -224,7 +224,7 @@ def test_below_the_end_of_the_target_nothing_is_expected():
         session=np.repeat(np.arange(n), 2), propensity=[0.5] * 2 * n,
     )  # fmt: skip
     target = {"lamp": {"x": 1.0}, "bulb": {"y": 2.0, "x": 1.0}}
-    found = off_policy(log, target, "DCG", "item-position")
+    found = off_policy(log, target, "DCG", "item_position")
     assert found.low < 0.4 + 0.5 * 0.4 / np.log2(3) < found.high
 
 
@@ -234,7 +234,7 @@ def test_a_log_that_lacks_the_target_is_refused():
         ["a", "b"] * 1000, ["x", "y"] * 500 + ["y", "y"] * 500, [1] * 2000, [1, 0] * 1000,
         propensity=[0.5, 0.999] * 1000,
     )  # fmt: skip
-    for method in ("snips", "item-position"):
+    for method in ("snips", "item_position"):
         with pytest.raises(ValueError, match=r"mean 0\.500, not 1.*keep the queries"):
             off_policy(log, {"a": {"x": 1.0}, "b": {"x": 1.0}}, "CTR", method)
 

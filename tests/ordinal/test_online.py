@@ -83,9 +83,9 @@ def test_widrow_hoff_is_least_mean_squares(square, degree):
 def test_widrow_hoff_does_not_blow_up(rng):
     X = 1e3 * rng.normal(size=(2000, 4))
     y = np.digitize(X[:, 0], [-500, 500])
-    scores = WidrowHoff(eta=1e6).fit(X, y).rank_score(X)
+    scores = WidrowHoff(learning_rate=1e6).fit(X, y).rank_score(X)
     assert np.isfinite(scores).all()
-    first = WidrowHoff(eta=1e6).partial_fit(X[:1], y[:1], classes=[0, 1, 2])
+    first = WidrowHoff(learning_rate=1e6).partial_fit(X[:1], y[:1], classes=[0, 1, 2])
     assert first.rank_score(X[:1])[0] == pytest.approx(y[0] + 1)
 
 

@@ -238,7 +238,7 @@ def test_search_on_validation_rows_over_widths_and_C():
 
 def test_searched_widths_and_splitters():
     X, y, qid = graded(90, seed=16)
-    machine = OrdinalSVM("rbf", "grid", cv=GroupKFold(3)).fit(X, y, qid=qid)
+    machine = OrdinalSVM("rbf", "cv", cv=GroupKFold(3)).fit(X, y, qid=qid)
     np.testing.assert_allclose(machine.cv_results_["gamma"], gamma_grid(X))
     assert machine.gamma_ in machine.cv_results_["gamma"]
     assert machine.cv_results_["fold_test_scores"].shape == (3, 7)

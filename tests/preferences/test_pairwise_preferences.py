@@ -17,7 +17,7 @@ from tests.preferences import naive
 
 M = 4
 OUTCOMES = {0: 1.0, 1: 0.5, 2: 0.0}
-MODELS = ("davidson", "rao-kupper", "half")
+MODELS = ("davidson", "rao_kupper", "half")
 
 
 def make_games(seed, n=60, n_covariates=0, ties=True):

@@ -241,7 +241,7 @@ def test_folds_are_made_when_they_are_due(rng):
         ({"test": "sign"}, ValueError, "test must be one of"),
         ({"correction": "tukey"}, ValueError, "correction must be one of"),
         (
-            {"test": "wilcoxon", "correction": "max-t"},
+            {"test": "wilcoxon", "correction": "max_t"},
             ValueError,
             "needs t statistics, got test='wilcoxon'",
         ),

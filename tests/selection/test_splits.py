@@ -164,7 +164,7 @@ def test_letor_rotation_is_that_of_letor():
         letor_folds(data, 2)
 
 
-@pytest.mark.parametrize("cv", [None, 4, 3, GroupKFold(4), QueryKFold(4)])
+@pytest.mark.parametrize("cv", ["auto", 4, 3, GroupKFold(4), QueryKFold(4)])
 def test_fold_i_tests_and_fold_i_plus_1_validates(cv, rng):
     qid = rng.permutation(np.repeat([f"q{i}" for i in range(13)], 4))
     folds = list(query_folds(make_data(qid), cv))
@@ -175,7 +175,7 @@ def test_fold_i_tests_and_fold_i_plus_1_validates(cv, rng):
         assert fold.train.n_samples + fold.vali.n_samples + fold.test.n_samples == len(qid)
         assert (np.diff(fold.train.X[:, 0]) > 0).all()  # the rows keep their order
     assert sorted(q for test in tests for q in test) == sorted(set(qid))
-    assert len(folds) == {None: 5}.get(cv, getattr(cv, "n_splits", cv))
+    assert len(folds) == {"auto": 5}.get(cv, getattr(cv, "n_splits", cv))
 
 
 def test_folds_of_little_data():
@@ -212,7 +212,7 @@ def test_sparse_rows_and_weights_travel_with_the_folds():
 
 
 @pytest.mark.parametrize("data", [np.zeros((4, 2)), [1, 2], None], ids=["array", "list", "None"])
-@pytest.mark.parametrize("cv", [None, 3])
+@pytest.mark.parametrize("cv", ["auto", 3])
 def test_what_holds_no_rows_is_refused_by_kind(data, cv):
     with pytest.raises(TypeError, match="data must be a frame, a RankingData, a Fold"):
         convert_to_folds(data, cv)
@@ -286,3 +286,6 @@ def test_wrong_splits_are_refused(rng):
         query_folds(data, [(np.zeros(0, dtype=int), np.arange(data.n_samples))])
     with pytest.raises(ValueError, match="Expected `cv` as an integer"):
         query_folds(data, 2.5)
+    for cv in (None, "five"):
+        with pytest.raises(ValueError, match=f'cv must be "auto", a number .* got {cv!r}'):
+            query_folds(data, cv)

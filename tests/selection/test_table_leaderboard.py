@@ -268,7 +268,7 @@ def test_all_pairs_are_tested_once(monkeypatch):
         ("t", lambda rng: np.exp(2.0 * rng.standard_normal(40)), True),
         ("t", lambda rng: rng.random(40), False),
         ("wilcoxon", lambda rng: np.where(rng.random(40) < 0.1, 0.9, -0.1), True),
-        ("randomisation", lambda rng: rng.random(40), False),
+        ("randomization", lambda rng: rng.random(40), False),
     ],
 )
 def test_boards_of_skewed_values_say_so(test, draw, said):
@@ -297,7 +297,7 @@ OPTIONS = {
     "groups": [{}, {"stratum": "group"}, {"cluster": "group"}],
     "runs": [1, 3],
     "test": [{"test": "t"}, {"test": "wilcoxon"}, {"test": "t", "correction": "holm"},
-             {"test": "randomisation", "correction": "bonferroni"}],
+             {"test": "randomization", "correction": "bonferroni"}],
     "confidence_level": [0.5, 0.95],
     "values": ["ties", "hard", "chance"],
 }  # fmt: skip

@@ -21,7 +21,7 @@ from rankwise.typing import Float64Array, Int64Array
 SCALES: dict[str, dict[str, Any]] = {
     "1 / (10 + rank)": {"features": ["reciprocal_rank"], "rank_constant": 10.0},
     "1 / (60 + rank)": {"features": ["reciprocal_rank"], "rank_constant": 60.0},
-    "min-max": {"features": ["min-max"]},
+    "min_max": {"features": ["min_max"]},
     "z": {"features": ["z"]},
 }
 WEIGHTS = ("document", "pair")

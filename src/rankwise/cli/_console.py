@@ -38,7 +38,7 @@ from rankwise.runtime.messages import (
     settings_written,
 )
 from rankwise.runtime.progress import TrialStart, listen_to_trials, watch_compilation
-from rankwise.runtime.renames import find_new_name
+from rankwise.runtime.renames import find_new_name, find_new_word
 
 # Piped tables take their natural width.
 _PIPE_WIDTH = 1000
@@ -453,8 +453,8 @@ def _code_and_line(error: Exception) -> tuple[int, str]:
     format_message = getattr(error, "format_message", None)
     if format_message is not None:  # an error of typer, in any module of any version
         message = one_line(format_message()).replace(_OF_PYDANTIC, ": ", 1)
-        message = _renamed_option(error) or message or type(error).__name__
-        return getattr(error, "exit_code", FAILED), f"error: {message}"
+        message = _renamed_option(error) or f"{message} {find_new_word(message)}".rstrip()
+        return getattr(error, "exit_code", FAILED), f"error: {message or type(error).__name__}"
     if isinstance(error, UsageError):
         return USAGE, f"error: {error}"
     if isinstance(error, typer.Abort):

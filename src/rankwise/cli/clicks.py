@@ -387,7 +387,7 @@ def off_policy(
     run: Annotated[Path, typer.Argument(metavar="RUN", help="TREC run of the other system.")],
     metric: Annotated[str, typer.Option(help="CTR or DCG@k.")] = "CTR",
     method: Annotated[
-        str, typer.Option(help="Estimator: ips, snips, item-position or dr (PBM as baseline).")
+        str, typer.Option(help="Estimator: ips, snips, item_position or dr (PBM as baseline).")
     ] = "snips",
     confidence_level: Level = 0.95,
     json: Json = False,
@@ -395,7 +395,7 @@ def off_policy(
     """Estimate the clicks that another ranking would get.
 
     LOG needs the probabilities of the logging system: --list-propensity for ips and snips,
-    --propensity for item-position and dr.
+    --propensity for item_position and dr.
     """
     check_file(run)
     from rankwise.clicks import ClickModel

@@ -85,7 +85,7 @@ def lint(
     columns = replace(columns, categories=True)  # as the rankers that take most columns
     loaded, n_folds = load_folds(data, cv, vali_data, test_data, columns, splits=False)
     loaded = ignore_columns(loaded, columns.words, data)
-    if n_folds is not None:
+    if n_folds != "auto":
         loaded = convert_to_folds(loaded, n_folds)
     with waiting("Checking"):
         report = check(loaded)
@@ -111,7 +111,7 @@ def _lint_against(path: Path, data: list[str], columns: ColumnOptions, json: boo
     if summary is None:
         raise JobError(
             f"{path} has no summary of its training rows. Fit it with 'rankwise fit', or save it "
-            "with save(model, path, rows=summarise_rows(X, qid, model=model))."
+            "with save(model, path, rows=summarize_rows(X, qid, model=model))."
         )
     model = load(path)
     with waiting("Comparing"):

@@ -23,7 +23,7 @@ from rankwise.cli._console import (
 from rankwise.cli._options import MISSING_FOLDERS, Json, split_list
 from rankwise.runtime.messages import check_choice, check_share
 
-TIES = ("davidson", "rao-kupper", "half")
+TIES = ("davidson", "rao_kupper", "half")
 UNLISTED = ("absent", "last")
 COVARIANCES = ("sandwich", "information")
 

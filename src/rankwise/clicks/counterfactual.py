@@ -29,7 +29,7 @@ from rankwise.typing import Float64Array, Int64Array
 if TYPE_CHECKING:
     from rankwise.clicks.click_model import ClickModel
 
-METHODS = ("ips", "snips", "dr", "item-position")
+METHODS = ("ips", "snips", "dr", "item_position")
 FEW_CLICKS = 20
 # With more of the sum of squared weights on one list, 95 % intervals held the truth in .62 to .92.
 HEAVY_LIST = 0.05
@@ -53,7 +53,7 @@ class OffPolicyEstimate:
         Mean per list, and its interval (t, by users).
     effective_size : float
         Number of lists of the other ranking that carry as much information,
-        ``(sum w)^2 / sum w^2``; for "item-position", the smallest among the places.
+        ``(sum w)^2 / sum w^2``; for "item_position", the smallest among the places.
     largest_weight : float
     n_lists : int
     logged_value : float
@@ -90,7 +90,7 @@ def off_policy(
     log: ClickLog,
     target: Any,
     metric: str = "CTR",
-    method: Literal["ips", "snips", "dr", "item-position"] = "snips",
+    method: Literal["ips", "snips", "dr", "item_position"] = "snips",
     *,
     baseline: ClickModel | tuple[Any, Any] | None = None,
     confidence_level: float = 0.95,
@@ -101,7 +101,7 @@ def off_policy(
     Parameters
     ----------
     log : ClickLog
-        With the probabilities of the logging system. "item-position" and "dr" need ``propensity``:
+        With the probabilities of the logging system. "item_position" and "dr" need ``propensity``:
         that of this document at this place, whatever is shown above it. "ips" and "snips" need
         ``list_propensity``: that of the whole list, the same in all its rows; or that of each row
         given the rows above it, which are multiplied. It is taken for that of the list if it is the
@@ -113,13 +113,13 @@ def off_policy(
     metric : str
         Gain of a click, summed over a list: "CTR": 1 / length of the list; "DCG@k":
         1 / log2(1 + place) down to place k.
-    method : {"ips", "snips", "dr", "item-position"}
+    method : {"ips", "snips", "dr", "item_position"}
         w is the ratio of the probabilities of target and log at a place, W that of a list (down to
         k, if both have probabilities of rows given those above), R the value of the list:
 
         - "ips": mean of W R; unbiased, wide (Swaminathan & Joachims 2015);
         - "snips": ``sum W R / sum W``; a small bias, narrower (Swaminathan & Joachims 2015);
-        - "item-position": mean of ``sum_i w_i gain_i click_i``; right if clicks depend on document
+        - "item_position": mean of ``sum_i w_i gain_i click_i``; right if clicks depend on document
           and place alone, and far narrower on long lists (Li et al. 2018);
         - "dr": mean of ``sum_i gain_i (t_i + w_i (click_i - b_i))`` with the expected clicks b_i of
           the row and t_i of the target at its place, by ``baseline`` (Dudík et al. 2011).
@@ -172,7 +172,7 @@ def off_policy(
         is_array = np.ndim(target) == 1 and hasattr(target, "dtype")
     lists = None if is_array else read_lists(target)
     chance = _by_row(log, target, "target") if lists is None else _chance_of(log, lists)
-    by_item = method in ("item-position", "dr")
+    by_item = method in ("item_position", "dr")
     gain = _gains(log, metric)
     starts = log.lists.indptr[:-1]
     counts = np.add.reduceat(log.counts, starts) / np.diff(log.lists.indptr)
@@ -193,7 +193,7 @@ def off_policy(
         raise ValueError(
             f"the log holds too little of what the target shows: its effective size is {size:.1f}, "
             f"below min_effective_size={min_effective_size:g}. Log more random traffic, or use "
-            f"{setting('method', 'item-position')}."
+            f"{setting('method', 'item_position')}."
         )
     if by_item:
         # Below the end of the target's list, it shows nothing.
@@ -226,7 +226,7 @@ def _propensity(log: ClickLog, method: str, by_item: bool) -> tuple[str, Float64
             return name, column
     column, advice = setting(names[0]), ""
     if not by_item:
-        item_position = setting("method", "item-position")
+        item_position = setting("method", "item_position")
         advice = f" With that of each document at its place alone, use {item_position}."
     raise ValueError(
         f"method {method!r} needs the probability {MEANING[names[0]]}: pass the log "

@@ -65,7 +65,7 @@ class ColumnSummary:
 
 @dataclass(frozen=True, repr=False)
 class RowSummary:
-    """Summary of rows, see :func:`summarise_rows`.
+    """Summary of rows, see :func:`summarize_rows`.
 
     Attributes
     ----------
@@ -131,7 +131,7 @@ class RowSummary:
 
 
 @names_its_class
-def summarise_rows(
+def summarize_rows(
     X: Any,
     qid: ArrayLike | None = None,
     *,
@@ -166,7 +166,7 @@ def summarise_rows(
     --------
     >>> import numpy as np
     >>> X = np.random.default_rng(0).random((500, 2))
-    >>> summary = summarise_rows(X, qid=np.arange(500) // 10)
+    >>> summary = summarize_rows(X, qid=np.arange(500) // 10)
     >>> summary.n_queries, [round(share, 2) for share in summary.columns["0"].shares[:3]]
     (50, [0.1, 0.1, 0.1])
     """

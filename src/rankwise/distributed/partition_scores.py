@@ -91,7 +91,7 @@ def evaluate(
     y: Any = None,
     *,
     qid: Any = None,
-    measures: str | Measure | Sequence[str | Measure] = ("nDCG@10",),
+    measures: str | Measure | Sequence[str | Measure] = ("nDCG@10", "AP"),
     preset: str | None = None,
     client: Any = None,
 ) -> EvaluationResult:

@@ -32,7 +32,7 @@ from rankwise.typing import (
     Int64Array,
     Matrix,
     SparseMatrix,
-    canonicalise,
+    canonicalize,
     is_sparse,
 )
 
@@ -368,7 +368,7 @@ class AffinePowers:
 
     def _multiply_csr(self, X: SparseMatrix) -> SparseMatrix:
         # Shares the arrays if they are float64.
-        rows: Any = canonicalise(sparse.csr_array(X, dtype=np.float64))
+        rows: Any = canonicalize(sparse.csr_array(X, dtype=np.float64))
         if self.degree == 1 and not self.constant:
             return rows
         sizes = np.diff(rows.indptr).astype(np.int64)

@@ -17,9 +17,10 @@ from rankwise.datasets.readers.trec import Qrels
 from rankwise.fusion.rules import RANK_CONSTANT
 from rankwise.fusion.run_pool import RunPool, check_judged, convert_to_pool, normalize
 from rankwise.runtime.messages import check_choice
+from rankwise.runtime.renames import spell
 from rankwise.typing import Float64Array
 
-ALL_FEATURES = ("score", "rank", "reciprocal_rank", "min-max", "z", "missing")
+ALL_FEATURES = ("score", "rank", "reciprocal_rank", "min_max", "z", "missing")
 
 
 def fusion_table(
@@ -48,7 +49,7 @@ def fusion_table(
         - "rank": from 1, equal scores share the mean of their ranks; missing: one more than the
           length of the list;
         - "reciprocal_rank": ``1 / (rank_constant + rank)``; missing: 0;
-        - "min-max": ``(score - min) / (max - min)`` of the list; missing: 0;
+        - "min_max": ``(score - min) / (max - min)`` of the list; missing: 0;
         - "z": ``(score - mean) / sd`` of the list; missing: the lowest z of the list;
         - "missing": 1 if the system did not return the document, else 0.
 
@@ -116,6 +117,7 @@ def feature_matrix(pool: RunPool, features: Sequence[str], k: float) -> Float64A
 def check_features(features: Sequence[str]) -> tuple[str, ...]:
     """The names of features, each known and named once."""
     chosen = (features,) if isinstance(features, str) else tuple(features)
+    chosen = tuple(map(spell, chosen))
     for feature in chosen:
         if feature not in _FEATURES:
             raise ValueError(
@@ -144,7 +146,7 @@ _FEATURES: dict[str, Callable[[RunPool, float], Float64Array]] = {
     "reciprocal_rank": lambda pool, k: np.where(
         pool.ranks > 0, 1.0 / (k + np.maximum(pool.ranks, 1)), 0.0
     ),
-    "min-max": lambda pool, k: np.nan_to_num(normalize(pool, "min-max")),
+    "min_max": lambda pool, k: np.nan_to_num(normalize(pool, "min_max")),
     "z": lambda pool, k: _lowest(pool, normalize(pool, "z")),
     "missing": lambda pool, k: (pool.ranks == 0).astype(np.float64),
 }

@@ -222,8 +222,9 @@ class NonNegativeRanker(BasisExpansionRanker):
     Parameters
     ----------
     lam : float, list of floats, "cv", "loqo" or "val", default=1.0
-        L2 penalty, >= 0. A list is searched on ``X_val`` if given and else by ``cv`` folds of
-        queries; "cv", "loqo" (exact leave-one-query-out) and "val" search 10^2, 10^1.5, ..., 10^-8.
+        Penalty added to the MEAN over ordered pairs, lam >= 0: factor of the squared norm of the
+        weights. A list is searched on ``X_val`` if given and else by ``cv`` folds of queries; "cv",
+        "loqo" (exact leave-one-query-out) and "val" search 10^2, 10^1.5, ..., 10^-8.
     query_weight : {"pair", "document", "query"}, default="pair"
         Unit of equal total weight: every pair, every document, or every query.
     measure : str, default="nDCG@10"
@@ -310,7 +311,7 @@ def hybrid_query(
 
     The engine truncates each list to its window and computes the scores of
     :meth:`LearnedFusion.fuse`: weighted reciprocal rank fusion for the feature "reciprocal_rank",
-    weighted min-max scores for "min-max". Send ``json.dumps`` of the result to the engine.
+    weighted min-max scores for "min_max". Send ``json.dumps`` of the result to the engine.
 
     Parameters
     ----------
@@ -373,9 +374,9 @@ def hybrid_query(
     if not any(weights.values()):
         raise ValueError("weights are all 0: no system carries information about relevance.")
     (feature,) = fusion._features
-    if feature not in ("reciprocal_rank", "min-max"):
+    if feature not in ("reciprocal_rank", "min_max"):
         raise ValueError(
-            f"features must be 'reciprocal_rank' or 'min-max' for a search engine, got {feature!r}."
+            f"features must be 'reciprocal_rank' or 'min_max' for a search engine, got {feature!r}."
         )
     by_rank = feature == "reciprocal_rank"
     if by_rank and (fusion.rank_constant < 1 or fusion.rank_constant != int(fusion.rank_constant)):

@@ -31,7 +31,6 @@ from numpy.typing import NDArray
 from rankwise.checks.constant_scores import ConstantScoresWarning
 from rankwise.datasets.readers.trec import Run
 from rankwise.fusion.run_pool import (
-    NORMALIZATIONS,
     RunPool,
     convert_to_pool,
     normalize,
@@ -58,7 +57,7 @@ def fuse(
     rule: str = "rrf",
     *,
     systems: Sequence[str] | None = None,
-    normalization: str = "min-max",
+    scaling: str = "min_max",
     weights: ArrayLike | None = None,
     tag: str | None = None,
     **parameters: float,
@@ -89,7 +88,7 @@ def fuse(
         In all rules, equal scores of a system share the mean of their ranks.
     systems : sequence of str, optional
         Names of the systems, see :func:`rankwise.fusion.pool_runs`.
-    normalization : str, default="min-max"
+    scaling : str, default="min_max"
         Scale of the scores for "sum" to "mixed", see :func:`rankwise.fusion.normalize`. The other
         rules read ranks.
     weights : array-like of shape (n_systems,), >= 0, optional
@@ -126,8 +125,8 @@ def fuse(
     Notes
     -----
     A document that a system did not return adds nothing for that system; "borda" and
-    "normalization='borda'" give it the mean points of what the system left out. A negative score
-    therefore counts less than a missing document: prefer "min-max" for log likelihoods and logits.
+    "scaling='borda'" give it the mean points of what the system left out. A negative score
+    therefore counts less than a missing document: prefer "min_max" for log likelihoods and logits.
     In "log_isr" all documents that one system alone returned have the score 0, as log(1) = 0.
     The order of the systems does not change the result, nor do the ids of the documents, except in
     "condorcet" where majorities of documents with equal Borda points form a cycle. O(n s log s) for
@@ -151,8 +150,7 @@ def fuse(
     pool = convert_to_pool(runs, systems)
     check_choice("rule", rule, RULES)
     chosen = RULES[rule]
-    check_choice("normalization", normalization, NORMALIZATIONS)
-    values = normalize(pool, normalization)
+    values = normalize(pool, scaling)
     weight = _weights(rule, weights, len(pool.systems))
     settings = _settings(rule, chosen, parameters)
     with np.errstate(over="ignore", invalid="ignore"):  # pool.run refuses what overflowed

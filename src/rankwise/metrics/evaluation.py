@@ -43,7 +43,7 @@ from rankwise.runtime.frames import convert_to_array, convert_to_values
 from rankwise.runtime.messages import callers_level, join_lines
 from rankwise.typing import Float64Array
 
-DEFAULT_MEASURES = ("nDCG@10",)
+DEFAULT_MEASURES = ("nDCG@10", "AP")
 # With a machine judge every query counts, so that each has a human and a machine value.
 DEFAULT_MEASURE = "nDCG(empty=0)@10"
 # Labels are real numbers if one of the first _READ is not whole. Scores look like grades if all of
@@ -96,7 +96,7 @@ def evaluate(
         Query of each row: any dtype, in any order. None: all rows are one query. Existing
         QueryGroups are used directly, which avoids grouping again.
     measures : str, Measure, or sequence of them
-        Spec strings, see :func:`rankwise.metrics.parse`.
+        Spec strings, see :func:`rankwise.metrics.parse`. Default: nDCG@10 and AP.
     qrels, run : judgements and a run, optional
         The first two arguments by name, which cannot be confused.
     preset : str, optional
@@ -123,8 +123,9 @@ def evaluate(
         For a run: judgements of a machine, such as a language model, on the queries that people
         judged and on more; the queries of the people must be a random sample of all. The means are
         then prediction-powered estimates, whose intervals (``powered`` of the result) hold whatever
-        the errors of the machine are. Every query must count for the measures; the default is
-        nDCG(empty=0)@10. :func:`rankwise.selection.evaluate_with_judge` also compares systems.
+        the errors of the machine are. Every query must count for the measures, so that each has a
+        human and a machine value; the default is nDCG(empty=0)@10.
+        :func:`rankwise.selection.evaluate_with_judge` also compares systems.
     ignore_identical_ids : bool
         For a run: whether to leave documents with the id of their query out of it, as BEIR does. In
         its sets ArguAna and Quora, queries are documents of the collection.

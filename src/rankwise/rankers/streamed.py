@@ -255,7 +255,7 @@ def score_stream(estimator: Any, rows: RowStream) -> float:
 def evaluate_stream(
     estimator: Any,
     rows: RowStream,
-    measures: str | Measure | Sequence[str | Measure] = ("nDCG@10",),
+    measures: str | Measure | Sequence[str | Measure] = ("nDCG@10", "AP"),
     *,
     preset: str | None = None,
 ) -> EvaluationResult:

@@ -170,7 +170,6 @@ def leaderboard_section(board: Leaderboard) -> dict[str, Any]:
         "rows": [
             {
                 **row,
-                "description": board.descriptions[row["ranker"]],
                 "counts": counts.get(row["ranker"]),
                 "plot": place(row),
                 "standing": _standing(row),
@@ -181,6 +180,7 @@ def leaderboard_section(board: Leaderboard) -> dict[str, Any]:
         "best_at": place(finished[0])["mean"] if finished else None,
         "plot_width": PLOT_WIDTH,
         "missing": [row for row in rows if not row["rank"]],
+        "ran": {row["ranker"]: row["ran"] for row in finished if is_fitted(board.settings)},
         "notes": [
             *(("all", line) for line in shares_of_unjudged(board)),
             *(("all", line) for line in rows_left_out(board)),

@@ -34,7 +34,7 @@ from scipy import sparse
 from rankwise.runtime.constraints import ValidatedParameters
 from rankwise.runtime.deprecation import deprecated_parameters, rename_parameters
 from rankwise.runtime.messages import did_you_mean
-from rankwise.runtime.renames import find_new_name
+from rankwise.runtime.renames import find_new_word, say_new_name
 from rankwise.typing import is_sparse
 
 FITTING = ("fit", "partial_fit")
@@ -86,6 +86,16 @@ class FiniteResults(ValidatedParameters):
     def _examine_fit(self, given: dict[str, Any], /) -> None:
         """Look at the fitted model; ``given`` are the arguments of ``fit``."""
 
+    def _validate_params(self) -> None:
+        """Check the parameters; the error for an old option word gives the new one."""
+        checked: Any = super()
+        try:
+            checked._validate_params()
+        except ValueError as error:
+            if said := find_new_word(str(error)):
+                raise ValueError(f"{error} {said}") from None
+            raise
+
     def set_params(self, **params: Any) -> Any:
         """Set parameters of this estimator, and of nested ones as ``NAME__PARAMETER``.
 
@@ -102,9 +112,8 @@ class FiniteResults(ValidatedParameters):
         except ValueError as error:
             known = self.get_params(deep=False)  # pyright: ignore[reportAttributeAccessIssue]
             for name in params:
-                if name not in known and (new := find_new_name(name, known)):
-                    own = type(self).__name__
-                    raise ValueError(f"{own}: {name} is now {new}.") from error
+                if name not in known and (said := say_new_name(name, known)):
+                    raise ValueError(f"{type(self).__name__}: {said}") from error
             raise
 
 
@@ -435,8 +444,8 @@ def wrong_call(
         said = str(error)
         return method + said[said.index("(") :] if "(" in said else f"{method}: {said}"
     said = f"{method} takes no argument {unknown!r}."
-    if new := find_new_name(unknown, takes):
-        return f"{said} {unknown} is now {new}."
+    if renamed := say_new_name(unknown, takes):
+        return f"{said} {renamed}"
     name, hint = _ELSEWHERE.get(unknown, ("", ""))
     if name in takes:
         return f"{said} {hint}."

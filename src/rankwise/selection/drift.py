@@ -41,7 +41,7 @@ class ColumnDrift:
     ``low`` and ``high`` are its 95 % interval, which accounts for rows of a query being alike.
     Common reading: below .1 little, above .25 much. NaN if nothing can be compared. ``p_value`` is
     that of equal distributions, corrected for the number of columns (Holm); ``has_moved`` tells
-    whether it is below ``1 - level``.
+    whether it is below ``1 - confidence_level``.
 
     ``missing_before`` and ``missing_now`` are shares of missing values, and ``outside`` is the
     share of the new numbers beyond the smallest and largest ones of before. ``new_categories`` are
@@ -118,7 +118,7 @@ def find_drift(
     Parameters
     ----------
     before : RowSummary or dict
-        Result of :func:`summarise_rows`, or ``describe(path)["rows"]`` of a model that was saved
+        Result of :func:`summarize_rows`, or ``describe(path)["rows"]`` of a model that was saved
         with one.
     X : array, sparse matrix or frame of shape (n_samples, n_features)
         New rows; the columns of a frame are matched by name, others by their order.
@@ -130,7 +130,7 @@ def find_drift(
     confidence_level : float in (0, 1)
         Joint level of the tests of all columns.
     random_state : int
-        Seed for the choice of queries, as in :func:`summarise_rows`.
+        Seed for the choice of queries, as in :func:`summarize_rows`.
 
     Returns
     -------
@@ -147,8 +147,9 @@ def find_drift(
     since rows of a query resemble each other. Bins that hold fewer than eight rows, counting rows
     of a query that are alike as one, are tested together with their neighbours. The interval
     inverts the noncentral chi-square. Rows from the same source raise any alarm with a probability
-    of about ``1 - level``: ``python -m benchmarks.interval_errors find_drift`` finds up to .09 for
-    .05 with 12 to 30 queries, and .06 with 80. With fewer than ten queries, nothing is tested.
+    of about ``1 - confidence_level``: ``python -m benchmarks.interval_errors find_drift`` finds up
+    to .09 for .05 with 12 to 30 queries, and .06 with 80. With fewer than ten queries, nothing is
+    tested.
 
     A number that a tenth of the rows share, such as 0, has a bin of its own. A category has its own
     bin if it is clearly more frequent than those without. The other categories are compared in 16
@@ -160,9 +161,9 @@ def find_drift(
     Examples
     --------
     >>> import numpy as np
-    >>> from rankwise.datasets import summarise_rows
+    >>> from rankwise.datasets import summarize_rows
     >>> rng = np.random.default_rng(0)
-    >>> before = summarise_rows(rng.random((2000, 2)))
+    >>> before = summarize_rows(rng.random((2000, 2)))
     >>> report = find_drift(before, rng.random((1000, 2)) + [0.0, 0.3])
     >>> [(column.name, column.has_moved) for column in report.columns]
     [('1', True), ('0', False)]
@@ -172,7 +173,7 @@ def find_drift(
     if not isinstance(before, RowSummary):
         raise TypeError(
             f"before must be a RowSummary, got {type(before).__name__}. Pass a result of "
-            "summarise_rows."
+            "summarize_rows."
         )
     names = None if wrap_frame(X) is not None else list(before.columns)
     columns, scores, groups = sample_columns(X, qid, estimator, random_state, names)

@@ -33,7 +33,7 @@ from rankwise.runtime.messages import (
     escape_table,
     join_lines,
 )
-from rankwise.runtime.renames import find_new_name
+from rankwise.runtime.renames import VALUES, find_new_name
 from rankwise.selection.cells.result_store import (
     DONE,
     FAILED,
@@ -305,6 +305,7 @@ class Leaderboard:
         -------
         list of dict
             ``rank`` (from 1; None if a fold is missing), ``ranker``, ``status``, ``message``;
+            ``ran`` (what was tuned, or the parameters that differ from the class's defaults);
             ``measures``: by name a dict of the statistics below; the same at the top level for
             ``measure``; ``against_baseline``: by measure the dict of ``diff`` ... ``losses`` to the
             baseline, empty if no baseline finished; ``fit_seconds``, ``predict_seconds``,
@@ -325,7 +326,8 @@ class Leaderboard:
           ``diff_low`` to ``diff_high`` over all pairs of rankers; the best itself has the
           difference 0, no interval, and None below;
         - ``p``, ``p_corrected``: p-values of the paired test against the best, uncorrected and
-          corrected for all pairs; ``separable``: whether ``p_corrected`` is below 1 - confidence;
+          corrected for all pairs; ``separable``: whether ``p_corrected`` is below
+            1 - confidence_level;
         - ``effect``: Cohen's d of the paired differences to the best; ``wins``, ``ties``,
           ``losses``: numbers of queries on which the ranker is better than, equal to and worse than
           the best;
@@ -333,7 +335,7 @@ class Leaderboard:
           beyond its standard error: from 0.3 on, tests and intervals err too often;
         - ``rank_low``, ``rank_high``: joint interval of the rank, see
           :func:`rankwise.metrics.significance.rank_intervals`; None with the correction
-          "benjamini-hochberg", which leaves it open;
+          "benjamini_hochberg", which leaves it open;
         - ``letters``: rankers that share a letter are not separable from each other; all other
           pairs are.
         """
@@ -415,7 +417,7 @@ class Leaderboard:
                 for what, value in summary.items()
                 if what not in ("undefined", "unjudged", "folds")
             }
-            kept = ("rank", "ranker", "status")
+            kept = ("rank", "ranker", "ran", "status")
             costs = ("fit_seconds", "predict_seconds", "memory_bytes")
             flat.append({w: row[w] for w in kept} | statistics | {w: row[w] for w in costs})
         return pd.DataFrame(flat)
@@ -514,6 +516,7 @@ class Leaderboard:
         doubts = self._doubts if by_measure[measure]["rank"] else []
         return {
             "ranker": ranker,
+            "ran": self.settings.ran.get(ranker, self.descriptions[ranker]),
             "status": worst.status,
             "message": worst.message,
             **by_measure[measure],
@@ -550,6 +553,7 @@ def _median(values: list[Any]) -> float | None:
 def _select_fields(cls: type, state: Mapping[str, Any]) -> dict[str, Any]:
     names = {f.name for f in fields(cls)}
     known = {find_new_name(name, names - state.keys()) or name: v for name, v in state.items()}
+    known |= {name: VALUES.get(v, v) for name, v in known.items() if name in ("correction", "test")}
     return {name: value for name, value in known.items() if name in names}
 
 
@@ -597,6 +601,7 @@ def leaderboard_text(board: Leaderboard, width: int | None = None) -> str:
     if is_fitted(settings):
         text += [_OF_COSTS] if not {*_COSTS} <= {*hidden} else []
         text.append(f"Parameters were chosen on validation parts by {settings.select_by}.")
+        text += [f"{row['ranker']} ran {row['ran']}." for row in rows if row["rank"]]
     text += describe_columns(settings)
     text += none_counts(board)
     text += shares_of_unjudged(board)
@@ -828,8 +833,9 @@ def _caption(board: Leaderboard, form: str, rows: list[dict[str, Any]]) -> str:
             f"{_WORSE[form].strip()}: significantly better, worse; "
             f"{how_tested_against_baseline(settings)})"
         )
+    ran = [(row["ranker"], row["ran"]) for row in rows if is_fitted(settings)]
     notes = [f"{escape_table(who, form)}: {escape_table(note, form)}"
-             for who, note in merge_notes(rows, settings.contestant)]  # fmt: skip
+             for who, note in [*ran, *merge_notes(rows, settings.contestant)]]  # fmt: skip
     return ". ".join([*said, *notes]) + "."
 
 
@@ -873,19 +879,15 @@ def _csv(board: Leaderboard, rows: list[dict[str, Any]]) -> str:
     header = [
         "rank",
         board.settings.contestant,
+        "ran",
         *(f"{m} {k}" for m in board.measures for k in kept),
         *(f"{m} {k} to {board.settings.baseline}" for m in against for k in kept_against),
     ]
     writer.writerow(map(escape_spreadsheet, header))
     for row in rows:
-        cells: list[Any] = [row["rank"], escape_spreadsheet(row["ranker"])]
+        names = [escape_spreadsheet(row["ranker"]), escape_spreadsheet(row["ran"])]
+        cells: list[Any] = [row["rank"], *names]
         cells += [row["measures"][name][what] for name in board.measures for what in kept]
         cells += [row["against_baseline"].get(m, {}).get(k) for m in against for k in kept_against]
-        writer.writerow(
-            [
-                row["rank"],
-                escape_spreadsheet(row["ranker"]),
-                *("" if c is None else c for c in cells),
-            ]
-        )
+        writer.writerow("" if cell is None else cell for cell in cells)
     return out.getvalue()

@@ -145,14 +145,14 @@ def letor_folds(
     return FoldedData(data.name, tuple(f"fold{i + 1}" for i in range(k)), make)
 
 
-def query_folds(data: RankingData, cv: Any = None, *, random_state: Any = 0) -> FoldedData:
+def query_folds(data: RankingData, cv: Any = "auto", *, random_state: Any = 0) -> FoldedData:
     """Folds of one table: fold i tests, fold i + 1 validates, the other rows train.
 
     Parameters
     ----------
     data : RankingData
-    cv : int, splitter, iterable or None
-        Folds. None: 5 folds, or one per query if there are fewer queries. An int: that many folds
+    cv : "auto", int, splitter or iterable
+        Folds. "auto": 5 folds, or one per query if there are fewer queries. An int: that many folds
         of shuffled queries. A splitter: its test parts; it is called as
         ``cv.split(X, y, groups=qid)``. An iterable: pairs of training and test rows, as numbers or
         masks.
@@ -173,7 +173,11 @@ def query_folds(data: RankingData, cv: Any = None, *, random_state: Any = 0) -> 
             f"data must hold at least 2 queries to be split, got {data.n_queries}. "
             "Pass a Fold with train and test parts instead."
         )
-    if cv is None:
+    if cv is None or isinstance(cv, str):
+        if cv != "auto":
+            raise ValueError(
+                f'cv must be "auto", a number of folds, a splitter or a list of splits, got {cv!r}.'
+            )
         cv = min(DEFAULT_SPLITS, data.n_queries)
     if isinstance(cv, Integral):
         cv = QueryKFold(int(cv), shuffle=True, random_state=random_state)
@@ -258,11 +262,14 @@ def convert_to_judged(
 
 
 def convert_to_folds(
-    data: RankingData | Fold | FoldedData | Sequence[Fold], cv: Any = None, *, random_state: Any = 0
+    data: RankingData | Fold | FoldedData | Sequence[Fold],
+    cv: Any = "auto",
+    *,
+    random_state: Any = 0,
 ) -> FoldedData:
     """Convert any data that ``compare`` accepts to folds with unique names.
 
-    Data that already have folds take no ``cv``.
+    Data that already have folds take no ``cv`` but "auto".
     """
     if isinstance(data, RankingData):
         return query_folds(data, cv, random_state=random_state)
@@ -273,7 +280,7 @@ def convert_to_folds(
             "data must be a frame, a RankingData, a Fold, a FoldedData or a sequence of Fold, got "
             f"{_describe_data(data)}."
         )
-    if cv is not None:
+    if not (isinstance(cv, str) and cv == "auto"):
         raise ValueError(
             f"cv={cv!r} splits one table, but the data already have folds. Drop cv, or pass a "
             "RankingData."

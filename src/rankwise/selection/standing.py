@@ -30,11 +30,11 @@ OF_DIFFERENCE = ("diff", "diff_low", "diff_high", "p", "p_corrected", "separable
 NO_VALUE = "–"
 _MEGABYTE = 1e6
 _MOST_NAMED = 12
-_TESTS = {"t": "t", "wilcoxon": "Wilcoxon", "randomisation": "randomisation"}
+_TESTS = {"t": "t", "wilcoxon": "Wilcoxon", "randomization": "randomization"}
 _CORRECTED = {
     "holm": "Holm-corrected",
     "bonferroni": "Bonferroni-corrected",
-    "benjamini-hochberg": "Benjamini-Hochberg-corrected (false discovery rate)",
+    "benjamini_hochberg": "Benjamini-Hochberg-corrected (false discovery rate)",
 }
 
 
@@ -52,7 +52,7 @@ def standings(
     *,
     greater_is_better: bool,
     test: str,
-    correction: str | None,
+    correction: str,
     confidence_level: float,
     random_state: int,
     baseline: str | None = None,
@@ -182,8 +182,8 @@ def how_tested_against_baseline(settings: Settings) -> str:
 
 
 def _how(settings: Settings, pairs: str) -> str:
-    correction = settings.correction or ""
-    if correction == "max-t":
+    correction = settings.correction
+    if correction == "max_t":
         return f"max-t sign-flip test over {pairs}"
     test = _TESTS.get(settings.test, settings.test)
     return f"paired {test} test, {_CORRECTED[correction]} over {pairs}"
@@ -191,7 +191,7 @@ def _how(settings: Settings, pairs: str) -> str:
 
 def joint_interval(settings: Settings) -> str:
     """Phrase for the interval of a difference to the best."""
-    kind = "interval" if settings.correction == "max-t" else "t interval by Bonferroni"
+    kind = "interval" if settings.correction == "max_t" else "t interval by Bonferroni"
     return f"joint {level_of(settings)} {kind}"
 
 

@@ -70,7 +70,7 @@ def evaluate_systems(
     all_queries: bool = False,
     ignore_identical_ids: bool = False,
     test: str = "t",
-    correction: str | None = None,
+    correction: str = "auto",
     confidence_level: float = 0.95,
     random_state: int = 0,
 ) -> Leaderboard:
@@ -105,7 +105,7 @@ def evaluate_systems(
     ignore_identical_ids : bool
         Whether to leave documents with the id of their query out of runs, as BEIR does. In its sets
         ArguAna and Quora, queries are documents of the collection. All systems must be runs.
-    test, correction, confidence, random_state
+    test, correction, confidence_level, random_state
         As in :func:`rankwise.compare`.
 
     Returns

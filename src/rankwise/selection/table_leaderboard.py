@@ -44,7 +44,7 @@ def leaderboard(
     missing: str | float = "refuse",
     baseline: str | None = None,
     test: str = "t",
-    correction: str | None = None,
+    correction: str = "auto",
     confidence_level: float = 0.95,
     random_state: int = 0,
 ) -> Leaderboard:
@@ -96,7 +96,7 @@ def leaderboard(
         A number is the value of missing ones.
     baseline : str, optional
         System that all others are tested against, in addition to all pairs.
-    test, correction, confidence, random_state
+    test, correction, confidence_level, random_state
         As in :func:`rankwise.compare`.
 
     Returns

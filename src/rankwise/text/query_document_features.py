@@ -55,7 +55,8 @@ class QueryDocumentFeatures(TransformerMixin, BaseEstimator):
     k1, b : float, default=1.2, 0.75
         Parameters of BM25.
     mu, lam, delta : float, default=2000, 0.1, 0.7
-        Parameters of the three language models, see Notes.
+        Smoothing of the three language models, see Notes. ``lam`` is a share, not a penalty: the
+        lambda of Jelinek and Mercer.
     near : int >= 1, default=8
         Largest distance at which two terms count as an unordered pair.
 

@@ -21,6 +21,7 @@ from rankwise.rankers.rank_svm import RankSVM
 from rankwise.runtime.array_folder import HEADER
 from rankwise.runtime.finite import names_its_class, restore_on_error
 from rankwise.runtime.messages import callers_level, check_choice
+from rankwise.runtime.renames import VALUES
 from rankwise.structure.state_rules import require, violation
 from rankwise.text.collections import read_judgements
 from rankwise.text.documents import convert_to_queries
@@ -411,6 +412,7 @@ def _check_settings(facts: dict[str, Any], where: str) -> None:
         raise violation(where, f"have the keys {', '.join(kinds)}", list(facts))
     for name, kind in kinds.items():
         require(type(facts[name]) is kind, f"{where}.{name}", f"be a {kind.__name__}", facts[name])
+    facts["model"] = VALUES.get(facts["model"], facts["model"])
     for name, known in (("model", MODELS), ("unjudged", UNJUDGED)):
         allowed = f"be one of {', '.join(known)}"
         require(facts[name] in known, f"{where}.{name}", allowed, facts[name])

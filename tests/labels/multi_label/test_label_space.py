@@ -366,7 +366,8 @@ def test_weights_go_to_the_base(labelled, rng):
         got = model.fit(X, Y, sample_weight=weight).decision_function(X)
         np.testing.assert_allclose(got, expected, rtol=1e-6, atol=1e-6)
     with pytest.raises(
-        ValueError, match=r"estimator must accept sample_weight .* KNeighborsRegressor does not"
+        TypeError,
+        match=r"estimator must accept sample_weight, but KNeighborsRegressor\.fit does not",
     ):
         BinaryRelevance(estimator=KNeighborsRegressor()).fit(X, Y, sample_weight=weight)
 

@@ -154,7 +154,7 @@ def test_p_values_of_a_baseline_are_those_of_all_flips_of_its_pairs(rng, folds):
         assert (found[name].wins, found[name].losses) == (better, worse)
 
 
-@pytest.mark.parametrize("method", ["t", "wilcoxon", "randomisation"])
+@pytest.mark.parametrize("method", ["t", "wilcoxon", "randomization"])
 def test_other_corrections_count_the_pairs_of_the_baseline(rng, method):
     of = {name: rng.random(30) + 0.1 * i for i, name in enumerate("abcd")}
     table = compare_to_baseline(of, "a", method=method, correction="holm")

@@ -216,7 +216,7 @@ def test_width_and_zone_are_searched_with_C():
     best = int(np.argmin(results["mean_test_score"]))
     chosen = (ranker.gamma_, ranker.C_, ranker.epsilon_)
     assert chosen == tuple(results[name][best] for name in ("gamma", "C", "epsilon"))
-    by_folds = SVRRanker("rbf", "grid", C="cv", epsilon=0.2, cv=2, measure="MSD").fit(X, y, qid=qid)
+    by_folds = SVRRanker("rbf", "cv", C="cv", epsilon=0.2, cv=2, measure="MSD").fit(X, y, qid=qid)
     assert set(by_folds.cv_results_["C"]) == {1e-3, 1e-2, 0.1, 1.0, 10.0, 100.0}
     np.testing.assert_allclose(np.unique(by_folds.cv_results_["gamma"]), sorted(gamma_grid(X)))
     assert "epsilon" not in by_folds.cv_results_

@@ -125,8 +125,8 @@ def test_optimisers_penalty_and_scaling_do_something(judged):
     plain = fitted(RankNet, judged).predict(X)
     for changed in (
         {"optimizer": "sgd"},
-        {"alpha": 1.0},
-        {"standardize": False},
+        {"lam": 1.0},
+        {"scaling": False},
         {"batch_size": 3},
         {"activation": "tanh"},
         {"learning_rate_init": 0.02},

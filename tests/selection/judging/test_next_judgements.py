@@ -144,11 +144,11 @@ def test_settled_pairs_are_certain_and_ask_for_nothing(rng):
     assert all(0.5 <= b.certainty < 1 for b in difference_bounds(known, runs, "P@5"))
 
 
-@pytest.mark.parametrize("n", [0, -1, 2.5, True, "3"])
-def test_the_number_of_documents_is_checked(rng, n):
+@pytest.mark.parametrize("k", [0, -1, 2.5, True, "3"])
+def test_the_number_of_documents_is_checked(rng, k):
     runs, known, _ = case(rng, n_queries=2)
-    with pytest.raises(ValueError, match="n must be a whole number >= 1"):
-        next_judgements(known, runs, k=n)
+    with pytest.raises(ValueError, match="k must be a whole number >= 1"):
+        next_judgements(known, runs, k=k)
 
 
 def test_other_measures_and_unknown_systems_are_refused(rng):

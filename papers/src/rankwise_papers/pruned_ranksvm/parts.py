@@ -38,7 +38,7 @@ def columns(data: str, part: int, scaling: str, kernel: str) -> Fold:
     fold = _scaled(data, part, scaling)
     if kernel == "linear":
         return fold
-    features = Nystroem(n_landmarks=N_LANDMARKS, random_state=part).fit(fold.train.X)
+    features = Nystroem(n_components=N_LANDMARKS, random_state=part).fit(fold.train.X)
     return _changed(fold, lambda part: features.transform(part.X))
 
 
@@ -48,7 +48,7 @@ def _scaled(data: str, part: int, scaling: str) -> Fold:
     fold = _ordinal(data, part) if SETS[data].is_ordinal else _queries(data, part)
     if scaling == NONE:
         return fold
-    scaler = QueryScaler("minmax").fit(fold.train.X, qid=fold.train.qid)
+    scaler = QueryScaler("min_max").fit(fold.train.X, qid=fold.train.qid)
     return _changed(
         fold, lambda part: scaler.transform(part.X, qid=part.qid if scaling == QUERY else None)
     )

@@ -64,7 +64,7 @@ def sense_labels_by_tree(cell: Cell) -> dict[str, Any]:
     codes = np.column_stack([regressor.predict(X[test]) for regressor in model.regressors_])
     truth = dense_labels(data.Y[test])
     losses = [
-        hamming(cosamp(model.components_[:n], codes[:, :n], sparsity, model.max_steps), truth)
+        hamming(cosamp(model.components_[:n], codes[:, :n], sparsity, model.max_iter), truth)
         for n in grid
     ]
     return {"grid": grid, "CS": losses}

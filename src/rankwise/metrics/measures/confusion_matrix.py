@@ -283,8 +283,8 @@ def kappa_interval(
     Notes
     -----
     O(n log n). If all rows agree, the standard error is 0 and says nothing: the lower end is then
-    that of a disagreement by one rank in a share ``1 - ((1 - confidence) / 2) ** (1 / n)`` of the
-    rows, which n clusters without any disagreement do not exclude.
+    that of a disagreement by one rank in a share ``1 - ((1 - confidence_level) / 2) ** (1 / n)`` of
+    the rows, which n clusters without any disagreement do not exclude.
 
     Examples
     --------

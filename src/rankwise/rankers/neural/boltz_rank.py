@@ -35,7 +35,7 @@ _N_POINTWISE = 4  # arrays of the pointwise network, before those of the pairwis
 class BoltzRank(NeuralRanker):
     """Networks that maximise the expected measure of a random ranking (BoltzRank).
 
-    Minimises ``(1/Q) sum_q loss_q + alpha |W|^2 / 2``: a mean of losses over the Q queries (defined
+    Minimises ``(1/Q) sum_q loss_q + lam |W|^2 / 2``: a mean of losses over the Q queries (defined
     in the notes) plus a penalty on the weights W of all layers. Intercepts are not penalised.
 
     Parameters
@@ -78,10 +78,10 @@ class BoltzRank(NeuralRanker):
         Optimizer of torch.
     learning_rate_init : float > 0, default=0.01
         Step size of the optimizer, constant over all epochs, as in scikit-learn's ``MLPRegressor``.
-    alpha : float >= 0, default=0.0
-        L2 penalty: adds ``alpha / 2`` times the sum of the squared weights; intercepts are not
-        penalised.
-    standardize : bool, default=True
+    lam : float >= 0, default=0.0
+        Penalty added to the MEAN of the losses of the queries: ``lam / 2`` times the sum of the
+        squared weights; intercepts are not penalised.
+    scaling : bool, default=True
         Whether to scale each feature to mean 0 and variance 1 over the training rows.
     measure : str, default="nDCG@10"
         Measure evaluated on X_val after every epoch.
@@ -223,8 +223,8 @@ class BoltzRank(NeuralRanker):
         batch_size: int = 16,
         optimizer: str = "adam",
         learning_rate_init: float = 0.01,
-        alpha: float = 0.0,
-        standardize: bool = True,
+        lam: float = 0.0,
+        scaling: bool = True,
         measure: str = "nDCG@10",
         early_stopping_rounds: int | None = None,
         device: str = "cpu",
@@ -245,8 +245,8 @@ class BoltzRank(NeuralRanker):
         self.batch_size = batch_size
         self.optimizer = optimizer
         self.learning_rate_init = learning_rate_init
-        self.alpha = alpha
-        self.standardize = standardize
+        self.lam = lam
+        self.scaling = scaling
         self.measure = measure
         self.early_stopping_rounds = early_stopping_rounds
         self.device = device

@@ -24,7 +24,7 @@ from rankwise.checks.rows import check_fit, check_rows, check_validation, repeat
 from rankwise.groups import QueryGroups
 from rankwise.losses.lambda_gradients import check_total
 from rankwise.metrics import parse
-from rankwise.row_order import canonical_order
+from rankwise.row_order import canonical_order, merge_in_order
 from rankwise.solvers.boosting.measure_search import LabelScale
 from rankwise.solvers.boosting.rounds import StagedMeasure
 from rankwise.structure.state_rules import (
@@ -78,8 +78,8 @@ class NeuralRanker(Ranker):
         "batch_size": [minimum(1)],
         "optimizer": [StrOptions({"adam", "sgd"})],
         "learning_rate_init": [POSITIVE],
-        "alpha": [NOT_NEGATIVE],
-        "standardize": ["boolean"],
+        "lam": [NOT_NEGATIVE],
+        "scaling": ["boolean"],
         "measure": [str],
         "early_stopping_rounds": [minimum(1), None],
         "device": [str],
@@ -99,8 +99,8 @@ class NeuralRanker(Ranker):
         batch_size: int = 16,
         optimizer: str = "adam",
         learning_rate_init: float = 0.01,
-        alpha: float = 1e-4,
-        standardize: bool = True,
+        lam: float = 1e-4,
+        scaling: bool = True,
         measure: str = "nDCG@10",
         early_stopping_rounds: int | None = None,
         device: str = "cpu",
@@ -112,8 +112,8 @@ class NeuralRanker(Ranker):
         self.batch_size = batch_size
         self.optimizer = optimizer
         self.learning_rate_init = learning_rate_init
-        self.alpha = alpha
-        self.standardize = standardize
+        self.lam = lam
+        self.scaling = scaling
         self.measure = measure
         self.early_stopping_rounds = early_stopping_rounds
         self.device = device
@@ -157,7 +157,7 @@ class NeuralRanker(Ranker):
         """
         self._validate_params()
         forget(self)
-        limit = None if self.standardize else SATURATED_NETWORK
+        limit = None if self.scaling else SATURATED_NETWORK
         data = check_fit(self, X, y, qid, sample_weight, column_limit=limit)
         if self._ranks_copies:
             data = repeat_rows(data, type(self).__name__)
@@ -168,13 +168,14 @@ class NeuralRanker(Ranker):
 
         self._set_score_name(data.y)
         rng = check_random_state(self.random_state)
-        order, counts = canonical_order(data.X, data.y, data.groups, data.sample_weight)
-        weight = None if data.sample_weight is None else data.sample_weight[order]
-        if weight is not None and (weight == 1).all():
-            weight = None  # bit-identical to no weights
+        if self._ranks_copies:
+            order, sizes = canonical_order(data.X, data.y, data.groups)
+            indptr, weight = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64), None
+        else:
+            # A gradient step follows the last digits of a sum, so copies are added up before.
+            order, indptr, weight = merge_in_order(data.X, data.y, data.groups, data.sample_weight)
         if weight is not None and self._weighs_ranks:
-            check_total(weight, np.add.reduceat(weight, np.cumsum(counts) - counts))
-        indptr = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+            check_total(weight, np.add.reduceat(weight, indptr[:-1]))
         scale = LabelScale.of(data.y, parse("nDCG"))
         rows, labels = data.X[order], scale(data.y[order])
         self._set_input(rows, labels, indptr, weight)
@@ -256,7 +257,7 @@ class NeuralRanker(Ranker):
     ) -> None:
         """Set mean and spread of the features, computed in chunks of rows."""
         self.shift_, self.scale_ = np.zeros(X.shape[1]), np.ones(X.shape[1])
-        if self.standardize:
+        if self.scaling:
             chunks = [slice(lo, lo + _CHUNK) for lo in range(0, X.shape[0], _CHUNK)]
             total = X.shape[0] if weight is None else weight.sum()
 
@@ -318,7 +319,7 @@ def outputs(X: Any, weights: Sequence[Any], activation: Callable[[Any], Any]) ->
 class RankNet(NeuralRanker):
     """Network trained on the pairs of each query by logistic loss (RankNet).
 
-    Minimises ``(1/Q) sum_q loss_q + alpha |W|^2 / 2``: a mean of losses over the Q queries (defined
+    Minimises ``(1/Q) sum_q loss_q + lam |W|^2 / 2``: a mean of losses over the Q queries (defined
     in the notes) plus a penalty on the weights W of all layers. Intercepts are not penalised.
 
     Parameters
@@ -335,10 +336,10 @@ class RankNet(NeuralRanker):
         Optimizer of torch.
     learning_rate_init : float > 0, default=0.01
         Step size of the optimizer, constant over all epochs, as in scikit-learn's ``MLPRegressor``.
-    alpha : float >= 0, default=1e-4
-        L2 penalty: adds ``alpha / 2`` times the sum of the squared weights; intercepts are not
-        penalised.
-    standardize : bool, default=True
+    lam : float >= 0, default=1e-4
+        Penalty added to the MEAN of the losses of the queries: ``lam / 2`` times the sum of the
+        squared weights; intercepts are not penalised.
+    scaling : bool, default=True
         Whether to scale each feature to mean 0 and variance 1 over the training rows.
     measure : str, default="nDCG@10"
         Measure evaluated on X_val after every epoch, see :func:`rankwise.metrics.parse`.
@@ -378,8 +379,9 @@ class RankNet(NeuralRanker):
     weights. On the CPU, equal seeds give bit-identical results. Training is in float64 on one
     thread. Loading and predicting do not need torch.
 
-    A pair of rows of weights v and w counts as v w pairs, so a weight equals repetition up to
-    rounding. Queries keep equal weight, whatever the weights of their rows.
+    A pair of rows of weights v and w counts as v w pairs, and equal rows of a query are merged, so
+    a weight is bit-identical to repetition. Queries keep equal weight, whatever the weights of
+    their rows.
 
     Composition: logistic loss of pairs of distinct labels x layers of nodes x gradient steps.
 
@@ -407,7 +409,7 @@ class RankNet(NeuralRanker):
 class LambdaRank(NeuralRanker):
     """Network trained on pairs weighted by the nDCG change of swapping them (LambdaRank).
 
-    Minimises ``(1/Q) sum_q loss_q + alpha |W|^2 / 2``: a mean of losses over the Q queries (defined
+    Minimises ``(1/Q) sum_q loss_q + lam |W|^2 / 2``: a mean of losses over the Q queries (defined
     in the notes) plus a penalty on the weights W of all layers. Intercepts are not penalised.
 
     Parameters
@@ -424,10 +426,10 @@ class LambdaRank(NeuralRanker):
         Optimizer of torch.
     learning_rate_init : float > 0, default=0.01
         Step size of the optimizer, constant over all epochs, as in scikit-learn's ``MLPRegressor``.
-    alpha : float >= 0, default=1e-4
-        L2 penalty: adds ``alpha / 2`` times the sum of the squared weights; intercepts are not
-        penalised.
-    standardize : bool, default=True
+    lam : float >= 0, default=1e-4
+        Penalty added to the MEAN of the losses of the queries: ``lam / 2`` times the sum of the
+        squared weights; intercepts are not penalised.
+    scaling : bool, default=True
         Whether to scale each feature to mean 0 and variance 1 over the training rows.
     measure : str, default="nDCG@10"
         Measure evaluated on X_val after every epoch, see :func:`rankwise.metrics.parse`.
@@ -475,8 +477,8 @@ class LambdaRank(NeuralRanker):
     thread. Loading and predicting do not need torch.
 
     A row of weight w counts as w equal rows, which take w ranks, so weights are not relative. A
-    fractional weight takes a fraction of a rank. The result equals that of repeated rows up to
-    rounding. Queries keep equal weight.
+    fractional weight takes a fraction of a rank. Equal rows of a query are merged, so the result is
+    bit-identical to that of repeated rows. Queries keep equal weight.
 
     Composition: logistic loss of pairs weighted by nDCG x layers of nodes x gradient steps.
 
@@ -512,8 +514,8 @@ class LambdaRank(NeuralRanker):
         batch_size: int = 16,
         optimizer: str = "adam",
         learning_rate_init: float = 0.01,
-        alpha: float = 1e-4,
-        standardize: bool = True,
+        lam: float = 1e-4,
+        scaling: bool = True,
         gain: str = "auto",
         discount: str = "log2",
         k: int | None = None,
@@ -529,8 +531,8 @@ class LambdaRank(NeuralRanker):
             batch_size=batch_size,
             optimizer=optimizer,
             learning_rate_init=learning_rate_init,
-            alpha=alpha,
-            standardize=standardize,
+            lam=lam,
+            scaling=scaling,
             measure=measure,
             early_stopping_rounds=early_stopping_rounds,
             device=device,
@@ -555,7 +557,7 @@ class LambdaRank(NeuralRanker):
 class ListNet(NeuralRanker):
     """Network trained to reproduce the top-one probabilities of the labels (ListNet).
 
-    Minimises ``(1/Q) sum_q loss_q + alpha |W|^2 / 2``: a mean of losses over the Q queries (defined
+    Minimises ``(1/Q) sum_q loss_q + lam |W|^2 / 2``: a mean of losses over the Q queries (defined
     in the notes) plus a penalty on the weights W of all layers. Intercepts are not penalised.
 
     Parameters
@@ -572,10 +574,10 @@ class ListNet(NeuralRanker):
         Optimizer of torch.
     learning_rate_init : float > 0, default=0.01
         Step size of the optimizer, constant over all epochs, as in scikit-learn's ``MLPRegressor``.
-    alpha : float >= 0, default=1e-4
-        L2 penalty: adds ``alpha / 2`` times the sum of the squared weights; intercepts are not
-        penalised.
-    standardize : bool, default=True
+    lam : float >= 0, default=1e-4
+        Penalty added to the MEAN of the losses of the queries: ``lam / 2`` times the sum of the
+        squared weights; intercepts are not penalised.
+    scaling : bool, default=True
         Whether to scale each feature to mean 0 and variance 1 over the training rows.
     measure : str, default="nDCG@10"
         Measure evaluated on X_val after every epoch, see :func:`rankwise.metrics.parse`.
@@ -613,8 +615,9 @@ class ListNet(NeuralRanker):
     weights. On the CPU, equal seeds give bit-identical results. Training is in float64 on one
     thread. Loading and predicting do not need torch.
 
-    A row of weight w counts as w equal rows in both sums of exponentials, so a weight equals
-    repetition up to rounding. Queries keep equal weight, whatever the weights of their rows.
+    A row of weight w counts as w equal rows in both sums of exponentials. Equal rows of a query are
+    merged, so a weight is bit-identical to repetition. Queries keep equal weight, whatever the
+    weights of their rows.
 
     Composition: cross entropy of top-one probabilities x layers of nodes x gradient steps.
 
@@ -643,7 +646,7 @@ class ListNet(NeuralRanker):
 class ListMLE(NeuralRanker):
     """Network trained on the likelihood of each query's order by label (ListMLE).
 
-    Minimises ``(1/Q) sum_q loss_q + alpha |W|^2 / 2``: a mean of losses over the Q queries (defined
+    Minimises ``(1/Q) sum_q loss_q + lam |W|^2 / 2``: a mean of losses over the Q queries (defined
     in the notes) plus a penalty on the weights W of all layers. Intercepts are not penalised.
 
     Parameters
@@ -660,10 +663,10 @@ class ListMLE(NeuralRanker):
         Optimizer of torch.
     learning_rate_init : float > 0, default=0.01
         Step size of the optimizer, constant over all epochs, as in scikit-learn's ``MLPRegressor``.
-    alpha : float >= 0, default=1e-4
-        L2 penalty: adds ``alpha / 2`` times the sum of the squared weights; intercepts are not
-        penalised.
-    standardize : bool, default=True
+    lam : float >= 0, default=1e-4
+        Penalty added to the MEAN of the losses of the queries: ``lam / 2`` times the sum of the
+        squared weights; intercepts are not penalised.
+    scaling : bool, default=True
         Whether to scale each feature to mean 0 and variance 1 over the training rows.
     measure : str, default="nDCG@10"
         Measure evaluated on X_val after every epoch, see :func:`rankwise.metrics.parse`.
@@ -701,8 +704,9 @@ class ListMLE(NeuralRanker):
     weights. On the CPU, equal seeds give bit-identical results. Training is in float64 on one
     thread. Loading and predicting do not need torch.
 
-    A row of weight w counts as w equal rows, in its own term and in the sums of others, so a weight
-    equals repetition up to rounding. Queries keep equal weight, whatever the weights of their rows.
+    A row of weight w counts as w equal rows, in its own term and in the sums of others. Equal rows
+    of a query are merged, so a weight is bit-identical to repetition. Queries keep equal weight,
+    whatever the weights of their rows.
 
     Composition: Plackett-Luce likelihood x layers of nodes x gradient steps.
 

@@ -81,7 +81,7 @@ def train(
     with _one_thread():
         tensors = [torch.tensor(w, device=device, requires_grad=True) for w in weights]
         penalised = [  # weights, but not intercepts
-            {"params": [w for w in tensors if w.ndim > 1], "weight_decay": float(ranker.alpha)},
+            {"params": [w for w in tensors if w.ndim > 1], "weight_decay": float(ranker.lam)},
             {"params": [w for w in tensors if w.ndim == 1], "weight_decay": 0.0},
         ]
         kinds = {"adam": torch.optim.Adam, "sgd": torch.optim.SGD}

@@ -228,7 +228,9 @@ class Settings:
     what is drawn anew (in the plural), ``contestant`` what is compared. ``greater_is_better`` is
     the direction of values that no measure of the library computed, otherwise None; ``layout`` says
     where they stood in their table. ``left_out`` are the columns of the table that are not
-    features, and why; ``shared`` those that are features and scores of a ranker.
+    features, and why; ``shared`` those that are features and scores of a ranker. ``ran`` says by
+    ranker what was tuned, or which parameters differ from the defaults of its class; comparisons
+    until rankwise 0.3 lack it.
 
     Raises
     ------
@@ -240,7 +242,7 @@ class Settings:
     data: str = ""
     select_by: str = ""
     test: str = "t"
-    correction: str | None = None
+    correction: str = "auto"
     confidence_level: float = 0.95
     baseline: str | None = None
     random_state: int = 0
@@ -253,10 +255,11 @@ class Settings:
     versions: dict[str, str] = field(default_factory=library_versions)
     left_out: dict[str, str] = field(default_factory=dict)
     shared: list[str] = field(default_factory=list)
+    ran: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         correction = check_correction(self.test, self.correction, name="test")
-        object.__setattr__(self, "correction", correction)  # that of the test if None
+        object.__setattr__(self, "correction", correction)
         check_share("confidence_level", self.confidence_level)
 
     def check_baseline(self, what: str, names: Collection[str]) -> None:

@@ -91,7 +91,8 @@ def difference_bounds(
     systems : mapping of str to run
         Systems by name, in any form that :func:`rankwise.fusion.as_run` takes.
     measure : str or Measure
-        Measure of the top of a ranking that takes unjudged documents as not relevant.
+        Measure of the top of a ranking that takes unjudged documents as not relevant. One measure,
+        since the judgements that settle the order by one may leave that by another open.
     pairs : sequence of pairs of str, optional
         Pairs of systems; None: neighbours in the order by the mean, best first. If all of these are
         settled, so is the whole order.

@@ -106,7 +106,9 @@ def evaluate_with_judge(
     systems : mapping of str to run
         Systems by name, in any form that :func:`rankwise.fusion.as_run` takes.
     measures : str, Measure or sequence of them
-        Measures for which every query counts, such as P@3 and nDCG(empty=0)@10.
+        Measures for which every query counts, such as P@3. The default, nDCG(empty=0)@10, counts
+        queries without relevant documents as 0: otherwise, a query could have a value by the
+        machine and none by people.
     preset : str, optional
         Convention for parameters that the measures leave open, e.g. "trec_eval".
     confidence_level : float in (0, 1)

@@ -32,6 +32,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from rankwise.runtime.constraints import ValidatedParameters
+from rankwise.runtime.deprecation import deprecated_parameters, rename_parameters
 from rankwise.runtime.messages import did_you_mean
 from rankwise.runtime.renames import say_new_name
 from rankwise.typing import is_sparse
@@ -94,6 +95,8 @@ class FiniteResults(ValidatedParameters):
             If the estimator has no such parameter. The error gives the new name of an old one.
         """
         estimator: Any = super()
+        cls: Any = type(self)
+        params = rename_parameters(params, deprecated_parameters(cls.__init__), cls.__name__)
         try:
             return estimator.set_params(**params)
         except ValueError as error:

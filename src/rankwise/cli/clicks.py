@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable
-from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -21,6 +20,7 @@ from rankwise.cli._console import (
     print_json,
     print_table,
     say,
+    show_result,
     waiting,
 )
 from rankwise.cli._options import (
@@ -186,8 +186,7 @@ def summary(
         found = log.summary(level=level)
         _write_report(log, report, context, level=level)
     if json:
-        facts = asdict(found) | {"identifies_examination": found.identifies_examination}
-        print_json(facts | _name_report(report))
+        print_json(found.to_dict() | _name_report(report))
         return
     echo(str(found))
     if report is not None:
@@ -372,10 +371,7 @@ def test(
             log = join_credit(log, credit)
         chosen: Any = {"systems": pair, "unit": unit}
         found = interleaving_test(log, **chosen, level=level, random_state=random_state)
-    if json:
-        print_json(asdict(found))
-    else:
-        echo(str(found))
+    show_result(found, json)
 
 
 @app.command("off-policy", cls=OptionCommand)
@@ -402,7 +398,4 @@ def off_policy(
     with waiting("Estimating"):
         baseline = ClickModel("pbm").fit(log) if estimator == "dr" else None
         found = estimate(log, run, metric, estimator, baseline=baseline, level=level)  # type: ignore[arg-type]
-    if json:
-        print_json(asdict(found))
-    else:
-        echo(str(found))
+    show_result(found, json)

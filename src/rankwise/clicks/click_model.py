@@ -48,6 +48,7 @@ from rankwise.clicks.simulation import examination_at
 from rankwise.kernels.click_models import mark_last_clicks, predict_by_last_click, predict_chains
 from rankwise.metrics.statistics.stratified import check_level
 from rankwise.runtime.messages import check_choice, join_lines
+from rankwise.runtime.results import Result
 from rankwise.typing import Float64Array, Int64Array
 
 NAMES = ("ctr", "pbm", "ubm", "sdbn", "dbn")
@@ -427,7 +428,7 @@ WIDEST = 100.0  # logarithm of the factor between an estimate and an end of its 
 
 
 @dataclass(frozen=True, eq=False)
-class Propensities:
+class Propensities(Result):
     """Examination of places, relative to one of them.
 
     Attributes

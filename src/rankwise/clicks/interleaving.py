@@ -45,13 +45,14 @@ from rankwise.metrics.statistics.sample_size import time_uniform_half_width
 from rankwise.metrics.statistics.stratified import check_level
 from rankwise.runtime.frames import text_array
 from rankwise.runtime.messages import check_choice, check_whole, join_lines
+from rankwise.runtime.results import Result
 from rankwise.typing import ArrayLike, Float64Array, Int64Array
 
 METHODS = ("team_draft", "balanced", "debiased")
 
 
 @dataclass(frozen=True, eq=False)
-class Interleaving:
+class Interleaving(Result):
     """Interleaved lists, one row per document; log them, with ``team`` or ``credit``.
 
     Attributes
@@ -66,6 +67,8 @@ class Interleaving:
         What a click is worth to each system.
     systems : tuple of str
     """
+
+    _labels = "systems"
 
     qid: NDArray[Any]
     doc_ids: NDArray[Any]
@@ -293,7 +296,7 @@ UNITS = ("list", "query", "user")
 
 
 @dataclass(frozen=True)
-class InterleavingTest:
+class InterleavingTest(Result):
     """Outcome of an interleaving experiment; positive values favour the first system.
 
     Attributes

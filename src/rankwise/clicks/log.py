@@ -35,6 +35,7 @@ from rankwise.metrics.statistics.intervals import wilson_interval
 from rankwise.metrics.statistics.stratified import check_level
 from rankwise.runtime.frames import convert_to_values, first_merged, text_array
 from rankwise.runtime.messages import join_lines
+from rankwise.runtime.results import Result
 from rankwise.typing import ArrayLike, Float64Array, Int64Array
 
 pc: Any = pyarrow.compute  # its functions are created on import, unseen by type checkers
@@ -768,7 +769,7 @@ def name_places(places: NDArray[Any]) -> str:
 
 
 @dataclass(frozen=True, eq=False)
-class LogSummary:
+class LogSummary(Result):
     """Description of a log; ``print`` it.
 
     ``impressions``, ``clicks`` and ``place_impressions`` are sums of weights.
@@ -781,6 +782,8 @@ class LogSummary:
     place was shown at the other, and the other way round, directly or through other places. One
     group: the examination of its places can be compared. Places without clicks are in no group.
     """
+
+    _derived = ("identifies_examination",)
 
     impressions: float
     clicks: float

@@ -15,13 +15,14 @@ from __future__ import annotations
 import warnings
 import zlib
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from rankwise.groups import QueryGroups
 from rankwise.runtime.frames import convert_to_values, is_missing, kind_of, numbers_of, wrap_frame
+from rankwise.runtime.results import Result, columns_of
 from rankwise.typing import ArrayLike, Float64Array, Int64Array, is_sparse
 
 N_BINS = 10
@@ -40,7 +41,7 @@ FEWEST_QUERIES = 10
 
 
 @dataclass(frozen=True)
-class ColumnSummary:
+class ColumnSummary(Result):
     """Distribution of one column.
 
     ``edges`` are the inner ends of the bins, ascending: a value belongs to the first bin whose end
@@ -62,8 +63,8 @@ class ColumnSummary:
     n_groups: int = 1
 
 
-@dataclass(frozen=True, repr=False)
-class RowSummary:
+@dataclass(frozen=True)
+class RowSummary(Result):
     """Summary of rows, see :func:`summarise_rows`.
 
     Attributes
@@ -99,9 +100,11 @@ class RowSummary:
             f"RowSummary({self.n_rows} rows, {self.n_queries} queries, {len(self.columns)} columns)"
         )
 
-    def to_dict(self) -> dict[str, Any]:
-        """JSON values; :meth:`from_dict` reads them back."""
-        return asdict(self)
+    def _columns(self) -> dict[str, Any]:
+        columns = columns_of(self.columns.values(), ColumnSummary)
+        missing = [shares[-1] for shares in columns["shares"]]
+        ends = {"low": columns["low"], "high": columns["high"]}
+        return {"name": list(self.columns), **ends, "missing": missing}
 
     @classmethod
     def from_dict(cls, state: Mapping[str, Any]) -> RowSummary:

@@ -49,6 +49,7 @@ from rankwise.rankers.basis_expansion import (
 from rankwise.rankers.rankrls import LSRRank
 from rankwise.runtime.finite import restore_on_error
 from rankwise.runtime.messages import check_choice, check_whole, join_lines
+from rankwise.runtime.results import Result
 from rankwise.solvers.least_squares.path_selection import NonNegativePath
 from rankwise.structure.state_rules import Fitted, Names, Rule, require
 from rankwise.tuning import DEFAULT_FOLDS, Penalty
@@ -423,7 +424,7 @@ def _opensearch(weights: Mapping[str, float], by_rank: bool, k: int) -> dict[str
 
 
 @dataclass(frozen=True, eq=False)
-class JudgementCurve:
+class JudgementCurve(Result):
     """Effectiveness by the number of judged queries.
 
     Attributes
@@ -453,6 +454,11 @@ class JudgementCurve:
         """
         tail = (1.0 - level) / 2
         return np.quantile(self.learned - self.baseline, [tail, 1.0 - tail], axis=1).T
+
+    def _columns(self) -> dict[str, Any]:
+        low, high = self.interval().T
+        means = {"learned": self.learned.mean(axis=1), "baseline": self.baseline.mean(axis=1)}
+        return {"n_judged": self.n_judged, **means, "gain": self.gain, "low": low, "high": high}
 
     def __str__(self) -> str:
         lines = [f"judged  {self.measure}  {self.rule}  gain  95 % of the draws"]

@@ -43,6 +43,7 @@ from rankwise.preferences.strength_newton import (
     minimize_strengths,
 )
 from rankwise.runtime.messages import callers_level, check_share
+from rankwise.runtime.results import Result, ResultColumns
 from rankwise.structure.state_rules import Names, Number, Rule, floats
 from rankwise.typing import Float64Array, Int64Array
 
@@ -128,7 +129,7 @@ class StrengthModel(Save, BaseEstimator):
         level: float = 0.95,
         *,
         random_state: int | np.random.Generator | None = 0,
-    ) -> dict[str, NDArray[Any]]:
+    ) -> ResultColumns:
         """Columns of a table with one row per item, the strongest first.
 
         Parameters
@@ -140,9 +141,9 @@ class StrengthModel(Save, BaseEstimator):
 
         Returns
         -------
-        dict of ndarrays of shape (n_items,)
+        dict of ndarrays of shape (n_items,), with the methods of a result
             "rank", "rank_low", "rank_high", "item", "strength", "standard_error" and
-            "n_comparisons". Pass it to ``pandas.DataFrame``.
+            "n_comparisons".
         """
         ranks = self.rank_intervals(level, random_state=random_state)
         order = np.lexsort((self.items_, ranks.rank))
@@ -155,7 +156,7 @@ class StrengthModel(Save, BaseEstimator):
             "standard_error": self.standard_errors_,
             "n_comparisons": self.n_comparisons_,
         }
-        return {name: column[order] for name, column in columns.items()}
+        return ResultColumns((name, column[order]) for name, column in columns.items())
 
     def _estimate(
         self,
@@ -268,7 +269,14 @@ def _check_solution(solution: StrengthSolution, names: list[str], advice: str) -
 N_DRAWS = 9999
 
 
-class SimultaneousRanks(NamedTuple):
+class _Ranks(NamedTuple):
+    rank: Int64Array
+    low: Int64Array
+    high: Int64Array
+    critical: float
+
+
+class SimultaneousRanks(Result, _Ranks):
     """Ranks with joint intervals.
 
     Attributes
@@ -281,11 +289,6 @@ class SimultaneousRanks(NamedTuple):
         \\|t\\| beyond which a difference is significant. Differences plus or minus ``critical``
         standard errors are joint intervals; with a floor, the larger standard errors.
     """
-
-    rank: Int64Array
-    low: Int64Array
-    high: Int64Array
-    critical: float
 
 
 def rank_simultaneously(

@@ -12,8 +12,7 @@ from matplotlib.ticker import MaxNLocator
 
 from rankwise.report.axes import light, panels, style
 from rankwise.report.page import inline, render
-from rankwise.runtime.files import write_file
-from rankwise.selection.cells.result_store import writing
+from rankwise.runtime.files import write_file, writing
 
 if TYPE_CHECKING:
     from rankwise.clicks import ClickLog, Judgements, Propensities

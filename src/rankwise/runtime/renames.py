@@ -15,6 +15,11 @@ from typing import Any
 PARAMETERS: dict[str, tuple[str, ...]] = {}
 # Parameters and attributes of classes in model files until format 2; None: no longer stored.
 STORED: dict[str, dict[str, str | None]] = {}
+# Methods of results.
+METHODS: dict[str, str] = {
+    **dict.fromkeys(("text", "to_text", "as_text"), "__str__: use str(result)"),
+    "to_table": "to_latex, to_markdown and to_csv",
+}
 # Words that option strings have changed to.
 VALUES: dict[str, str] = {}
 

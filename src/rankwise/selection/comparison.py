@@ -22,6 +22,7 @@ from rankwise.metrics.default import GRADED, list_constant, refuse_constant, why
 from rankwise.metrics.evaluation import tie_rule
 from rankwise.metrics.spec import list_specs
 from rankwise.runtime.messages import ArgumentError, join_lines, setting
+from rankwise.runtime.results import Result, align_columns
 from rankwise.runtime.threads import available_threads
 from rankwise.selection.cells.candidates import (
     Candidate,
@@ -445,7 +446,7 @@ _COLUMNS = ("label", "qid", "features", "doc_id", "unjudged", "ignore")
 
 
 @dataclass(frozen=True, eq=False)
-class LearningCurve:
+class LearningCurve(Result):
     """Leaderboards by the number of training queries; ``print`` shows the means.
 
     Attributes
@@ -504,6 +505,15 @@ class LearningCurve:
             for name in self.rankers
         }
 
+    def _columns(self) -> dict[str, Any]:
+        found = self._rows(None)
+        table = np.concatenate(list(found.values())).T
+        return {
+            "size": np.tile(self.sizes, len(found)),
+            "ranker": np.repeat(list(found), len(self.sizes)),
+            **dict(zip(("mean", "low", "high"), table, strict=True)),
+        }
+
     def __str__(self) -> str:
         names = ["training queries", *self.rankers]
         columns = [self.sizes.tolist(), *(np.round(v, 4) for v in self.means().values())]
@@ -511,12 +521,7 @@ class LearningCurve:
             [name, *(f"{v:.4f}" if isinstance(v, float) else str(v) for v in column)]
             for name, column in zip(names, columns, strict=True)
         ]
-        widths = [max(map(len, column)) for column in texts]
-        lines = (
-            "  ".join(f"{text:>{width}}" for text, width in zip(line, widths, strict=True))
-            for line in zip(*texts, strict=True)
-        )
-        return join_lines([self.measure, *lines])
+        return join_lines([self.measure, *align_columns(list(zip(*texts, strict=True)))])
 
 
 def learning_curve(

@@ -32,6 +32,7 @@ from rankwise.metrics.statistics.stratified import (
     stratified_means,
 )
 from rankwise.runtime.messages import check_choice, check_whole
+from rankwise.runtime.results import Result
 from rankwise.typing import ArrayLike, Float64Array
 
 METHODS = ("t", "wilcoxon", "randomisation")
@@ -53,7 +54,7 @@ _SKEWED_RANKS = (
 
 
 @dataclass(frozen=True)
-class PairedTest:
+class PairedTest(Result):
     """Outcome of a paired test of ``a`` against ``b``.
 
     Attributes

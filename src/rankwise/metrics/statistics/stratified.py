@@ -21,6 +21,7 @@ from scipy.sparse.csgraph import connected_components
 from scipy.special import stdtr, stdtrit
 
 from rankwise.runtime.messages import check_share
+from rankwise.runtime.results import Result
 from rankwise.typing import ArrayLike, Float64Array, Int64Array
 
 # Degrees of freedom per term below which few terms decide, see spread_freedom.
@@ -360,7 +361,12 @@ def check_level(level: float) -> None:
     check_share("level", level, "Write 0.95 for 95 %.")
 
 
-class RunErrors(NamedTuple):
+class _Errors(NamedTuple):
+    error: Float64Array
+    freedom: Float64Array
+
+
+class RunErrors(Result, _Errors):
     """Errors of the means of systems due to their runs.
 
     Attributes
@@ -370,9 +376,6 @@ class RunErrors(NamedTuple):
     freedom : ndarray of shape (n_systems,)
         Its degrees of freedom: runs minus 1.
     """
-
-    error: Float64Array
-    freedom: Float64Array
 
 
 def run_error(values: Float64Array, strata: ArrayLike | None = None) -> tuple[float, float]:

@@ -19,6 +19,7 @@ from rankwise.datasets.data import RankingData
 from rankwise.metrics import Measure, parse
 from rankwise.metrics.default import refuse_constant
 from rankwise.prediction import fit_with, predictions, takes_validation
+from rankwise.runtime.results import Result
 from rankwise.selection.cells.candidates import model_rows, prepare_rows
 from rankwise.selection.cells.measured import values_by_query
 
@@ -38,7 +39,7 @@ _CHOSEN = {
 
 
 @dataclass(frozen=True)
-class Tuned:
+class Tuned(Result):
     """Fitted estimator with the settings that were tried and chosen.
 
     Attributes
@@ -50,6 +51,12 @@ class Tuned:
         ``{"params": {...}, "score": float}`` for each setting.
     notes : list of str
     """
+
+    def _columns(self) -> dict[str, Any]:
+        tried = [setting["params"] for setting in self.search]
+        names = dict.fromkeys(name for params in tried for name in params)
+        columns = {name: [params.get(name) for params in tried] for name in names}
+        return columns | {"score": [setting["score"] for setting in self.search]}
 
     estimator: Any
     chosen: dict[str, Any] = field(default_factory=dict)

@@ -34,6 +34,7 @@ from rankwise.cli._options import (
     ValiData,
     reads_tables,
 )
+from rankwise.runtime.arrow import pa, pa_csv, pa_parquet
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -85,7 +86,7 @@ def lint(
     columns = replace(columns, categories=True)  # as the rankers that take most columns
     loaded, n_folds = load_folds(data, cv, vali_data, test_data, columns, splits=False)
     loaded = ignore_columns(loaded, columns.words, data)
-    if n_folds is not None:
+    if n_folds != "auto":
         loaded = convert_to_folds(loaded, n_folds)
     with waiting("Checking"):
         report = check(loaded)
@@ -111,7 +112,7 @@ def _lint_against(path: Path, data: list[str], columns: ColumnOptions, json: boo
     if summary is None:
         raise JobError(
             f"{path} has no summary of its training rows. Fit it with 'rankwise fit', or save it "
-            "with save(model, path, rows=summarise_rows(X, qid, model=model))."
+            "with save(model, path, rows=summarize_rows(X, qid, model=model))."
         )
     model = load(path)
     with waiting("Comparing"):
@@ -121,7 +122,7 @@ def _lint_against(path: Path, data: list[str], columns: ColumnOptions, json: boo
         X = join_chunk_rows(chunks)
         has_queries = all(chunk.qid is not None for chunk in chunks)
         qid = join_ids([chunk.qid for chunk in chunks]) if has_queries else None
-        report = find_drift(summary, X, qid, model=model)
+        report = find_drift(summary, X, qid, estimator=model)
     show_result(report, json)
     if not report.ok:
         raise typer.Exit(FAILED)
@@ -218,7 +219,6 @@ def convert(
 
 def _write_table(data: RankingData, out: Path, kind: Kind) -> None:
     import numpy as np
-    import pyarrow as pa
 
     from rankwise.runtime.files import open_to_write
 
@@ -245,12 +245,10 @@ def _write_table(data: RankingData, out: Path, kind: Kind) -> None:
     columns |= {name: np.ascontiguousarray(X[:, i]) for i, name in enumerate(names)}
     table = pa.table({name: pa.array(values) for name, values in columns.items()})
     if kind is Kind.parquet:
-        from pyarrow import parquet
-
         with open_to_write(out) as stream:
-            parquet.write_table(table, stream)
+            pa_parquet.write_table(table, stream)
         return
-    from pyarrow import csv
-
     with open_to_write(out) as stream:
-        csv.write_csv(table, stream, csv.WriteOptions(delimiter="\t" if kind is Kind.tsv else ","))
+        pa_csv.write_csv(
+            table, stream, pa_csv.WriteOptions(delimiter="\t" if kind is Kind.tsv else ",")
+        )

@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 
 from rankwise.groups import QueryGroups
+from rankwise.runtime.finite import names_its_class
 from rankwise.runtime.frames import convert_to_values, is_missing, kind_of, numbers_of, wrap_frame
 from rankwise.runtime.results import Result, columns_of
 from rankwise.typing import ArrayLike, Float64Array, Int64Array, is_sparse
@@ -65,7 +66,7 @@ class ColumnSummary(Result):
 
 @dataclass(frozen=True)
 class RowSummary(Result):
-    """Summary of rows, see :func:`summarise_rows`.
+    """Summary of rows, see :func:`summarize_rows`.
 
     Attributes
     ----------
@@ -132,11 +133,12 @@ class RowSummary(Result):
             raise ValueError(f"state must be a result of RowSummary.to_dict: {error}.") from None
 
 
-def summarise_rows(
+@names_its_class
+def summarize_rows(
     X: Any,
     qid: ArrayLike | None = None,
     *,
-    model: Any = None,
+    estimator: Any = None,
     feature_names: Sequence[str] | None = None,
     random_state: int = 0,
 ) -> RowSummary:
@@ -148,7 +150,7 @@ def summarise_rows(
         Training rows of the model.
     qid : array-like of shape (n_samples,), optional
         Query of each row; None: every row is drawn for itself.
-    model : estimator, optional
+    estimator : estimator, optional
         Fitted ranker, whose scores are summarised too.
     feature_names : sequence of str, optional
         Names of the columns of an array; None: "0", "1", …
@@ -167,11 +169,11 @@ def summarise_rows(
     --------
     >>> import numpy as np
     >>> X = np.random.default_rng(0).random((500, 2))
-    >>> summary = summarise_rows(X, qid=np.arange(500) // 10)
+    >>> summary = summarize_rows(X, qid=np.arange(500) // 10)
     >>> summary.n_queries, [round(share, 2) for share in summary.columns["0"].shares[:3]]
     (50, [0.1, 0.1, 0.1])
     """
-    columns, scores, groups = sample_columns(X, qid, model, random_state, feature_names)
+    columns, scores, groups = sample_columns(X, qid, estimator, random_state, feature_names)
     query_of_row = groups.codes()
     sizes = np.diff(groups.indptr)
     return RowSummary(

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, TypeVar, over
 
 import numpy as np
 
+from rankwise._packages import missing_package
 from rankwise.runtime.files import write_file, writing
 from rankwise.runtime.messages import check_choice, convert_to_json, escape_hidden, join_lines
 from rankwise.runtime.renames import METHODS, find_new_name
@@ -96,7 +97,7 @@ class Result:
         wanted = BACKENDS if backend is None else (backend,)
         found = next((name for name in wanted if find_spec(name)), None)
         if found is None:
-            raise ImportError(f"to_frame needs {' or '.join(wanted)}: pip install {wanted[0]}")
+            raise missing_package("to_frame", wanted[0])
         import narwhals as nw
 
         columns = {name: _plain_column(column) for name, column in self._columns().items()}

@@ -14,7 +14,7 @@ import pytest
 from rankwise import RidgeRanker, evaluate, leaderboard
 from rankwise.clicks import ClickLog, InterleavingTest, OffPolicyEstimate, Propensities, interleave
 from rankwise.clicks import judgements as judge_clicks
-from rankwise.datasets import Qrels, RankingData, Run, judge, lint, summarise_rows
+from rankwise.datasets import Qrels, RankingData, Run, judge, lint, summarize_rows
 from rankwise.explain import (
     explain_pair,
     explain_ranking,
@@ -48,7 +48,7 @@ BAD = "<script>alert('&')</script>"
 RNG = np.random.default_rng(0)
 X, QID = RNG.random((40, 3)), np.repeat(["q1", BAD, "q3", "q4"], 10)
 Y = (X[:, 0] * 3).astype(int)
-DATA = RankingData(np.c_[X[:, :2], np.ones(40)], Y, QID, feature_names=(BAD, "b", "c"))
+DATA = RankingData(np.c_[X[:, :2], np.ones(40)], Y, qid=QID, feature_names=(BAD, "b", "c"))
 FRAME = pd.DataFrame(X, columns=[BAD, "b", "c"])
 MODEL = RidgeRanker().fit(FRAME, Y, qid=QID)
 TABLE = {BAD: RNG.random(20) / 4, "new": RNG.random(20) / 4, "now": 0.5 + RNG.random(20) / 4}
@@ -74,14 +74,14 @@ FIGURE = Figure("f", BAD, "x", "y", [SERIES])
 OUTCOME = Outcome(BAD, "done", 0.5, 1.0)
 DIFFERENCE = RowDifference(3, 0.1, 0.2, BAD)
 CERTIFICATE = ParityCertificate(BAD, "me", 3, 1, 5, 0.1, 1e-6, 0, 0, 1, DIFFERENCE)
-SUMMARY = summarise_rows(FRAME, QID, model=MODEL)
-BOUNDS = difference_bounds(RUNS, HUMAN, "P@3")
+SUMMARY = summarize_rows(FRAME, QID, estimator=MODEL)
+BOUNDS = difference_bounds(HUMAN, RUNS, "P@3")
 LENGTHS = {f"d{i}": 10.0 * 2**i for i in range(4)}
-DRIFT = find_drift(SUMMARY, FRAME + 5, QID, model=MODEL)
+DRIFT = find_drift(SUMMARY, FRAME + 5, QID, estimator=MODEL)
 REPORT = lint(DATA)
 BIAS = bias_by_length(HUMAN, MACHINE, LENGTHS)
-BY_RANK = bias_by_rank(RUNS, HUMAN, MACHINE)
-JUDGED = evaluate_with_judge(RUNS, HUMAN, MACHINE, "P@3")
+BY_RANK = bias_by_rank(HUMAN, MACHINE, RUNS)
+JUDGED = evaluate_with_judge(HUMAN, MACHINE, RUNS, "P@3")
 COMPARED = tests_of.compare_to_best(TABLE, n_resamples=99)
 
 # Every result of a public function, and every record that one holds.
@@ -89,7 +89,7 @@ RESULTS = [
     BOARD,
     BOARD.cells[0],
     evaluate(Y, MODEL.predict(FRAME), QID, ["AP", "nDCG@3"]),
-    evaluate(RUNS[BAD], HUMAN, "P@3", judge=MACHINE),
+    evaluate(qrels=HUMAN, run=RUNS[BAD], measures="P@3", judge=MACHINE),
     evaluate_labels([[1, 0], [0, 1]], [[0.1, 0.3], [0.2, 0.4]]),
     confusion([BAD, "b", "b"], [BAD, BAD, "b"], [BAD, "b"]),
     kappa_interval(Y, Y[::-1]),
@@ -99,6 +99,7 @@ RESULTS = [
     tests_of.average_ranks(TABLE),
     COMPARED,
     COMPARED[0],
+    tests_of.RunErrors(np.ones(2), np.ones(2)),
     tests_of.rank_intervals(np.tri(3, k=-1, dtype=bool)),
     tests_of.bootstrap_interval(RNG.normal(size=60), n_resamples=99),
     tests_of.prediction_powered_mean([0.1, 0.4, 0.2], [0.3, 0.5, 0.2], [0.3, 0.4]),
@@ -109,7 +110,7 @@ RESULTS = [
     BY_RANK[0],
     BOUNDS,
     BOUNDS[0],
-    next_judgements(RUNS, HUMAN, "P@3"),
+    next_judgements(HUMAN, RUNS, "P@3"),
     find_regressions(BOARD),
     SUMMARY,
     SUMMARY.columns["b"],
@@ -140,7 +141,7 @@ RESULTS = [
     ResultColumns(rank=np.array([1, 2]), item=np.array([BAD, "b"])),
     Qrels(np.array([BAD, "q"]), np.array(["d", "e"]), np.array([1, 0])),
     Run(np.array([BAD, "q"]), np.array(["d", "e"]), np.array([1.0, 0.5])),
-    judge(RUNS[BAD], HUMAN),
+    judge(HUMAN, RUNS[BAD]),
     Reproduction("k", BAD, "p", True, "t", [OUTCOME], [ResultTable("t", BAD, [VALUE])], [FIGURE]),
     ResultTable("t", BAD, [VALUE]),
     VALUE,
@@ -157,7 +158,7 @@ PACKAGES = (
 DATA_OBJECTS = {
     "ClickLog", "ClassCosts", "Comparisons", "CysticFibrosis", "Fold", "FoldedData", "Measure",
     "MultiLabelData", "Orders", "OrdinalData", "Plan", "QsarData", "RankingData", "Ratings",
-    "RowStream", "SideTables", "Statistics", "TextCollection", "ImportedBooster", "RunErrors",
+    "RowStream", "SideTables", "Statistics", "TextCollection", "ImportedBooster",
 }  # fmt: skip
 
 
@@ -246,7 +247,7 @@ def test_the_library_of_frames(monkeypatch):
         assert type(result.to_frame()).__module__.startswith(backend)
         hidden.append(backend)
         monkeypatch.setitem(__import__("sys").modules, backend, None)
-    with pytest.raises(ImportError, match="pandas or polars or pyarrow: pip install pandas"):
+    with pytest.raises(ImportError, match="to_frame needs pandas"):
         result.to_frame()
     with pytest.raises(ValueError, match="backend must be one of"):
         result.to_frame("spark")

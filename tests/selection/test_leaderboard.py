@@ -274,7 +274,7 @@ def test_rankers_that_may_be_as_good_as_the_best_are_listed_with_their_intervals
     ("test", "correction", "said"),
     [
         ("t", "holm", "paired t test, Holm-corrected over all pairs of rankers"),
-        ("wilcoxon", None, "paired Wilcoxon test, Holm-corrected over all pairs of rankers"),
+        ("wilcoxon", "auto", "paired Wilcoxon test, Holm-corrected over all pairs of rankers"),
         ("t", "benjamini_hochberg", "Benjamini-Hochberg-corrected (false discovery rate) over"),
     ],
 )

@@ -47,7 +47,7 @@ from rankwise.clicks.model_fits import (
 from rankwise.clicks.simulation import examination_at
 from rankwise.kernels.click_models import mark_last_clicks, predict_by_last_click, predict_chains
 from rankwise.metrics.statistics.stratified import check_level
-from rankwise.runtime.messages import check_choice, join_lines
+from rankwise.runtime.messages import check_choice
 from rankwise.runtime.results import Result
 from rankwise.typing import Float64Array, Int64Array
 
@@ -453,14 +453,6 @@ class Propensities(Result):
     confidence_level: float
     notes: list[str] = field(default_factory=list)
     unit: int = 1
-
-    def __str__(self) -> str:
-        lines = [f"place  examination  {self.confidence_level:.0%} interval"]
-        for place, g, low, high in zip(
-            self.place, self.examination, self.low, self.high, strict=True
-        ):
-            lines.append(f"{place:5d}  {g:11.4f}  {low:.4f} to {high:.4f}")
-        return join_lines(lines + [f"note: {note}" for note in self.notes])
 
 
 def propensities(

@@ -96,11 +96,6 @@ class RowSummary(Result):
     first_index: int | None = None
     left_out: dict[str, str] = field(default_factory=dict)
 
-    def __repr__(self) -> str:
-        return (
-            f"RowSummary({self.n_rows} rows, {self.n_queries} queries, {len(self.columns)} columns)"
-        )
-
     def _columns(self) -> dict[str, Any]:
         columns = columns_of(self.columns.values(), ColumnSummary)
         missing = [shares[-1] for shares in columns["shares"]]

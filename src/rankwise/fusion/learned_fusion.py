@@ -48,7 +48,7 @@ from rankwise.rankers.basis_expansion import (
 )
 from rankwise.rankers.rankrls import LSRRank
 from rankwise.runtime.finite import names_its_class, restore_on_error
-from rankwise.runtime.messages import check_choice, check_whole, join_lines
+from rankwise.runtime.messages import check_choice, check_whole
 from rankwise.runtime.results import Result
 from rankwise.solvers.least_squares.path_selection import NonNegativePath
 from rankwise.structure.state_rules import Fitted, Names, Rule, require
@@ -472,16 +472,6 @@ class JudgementCurve(Result):
         low, high = self.interval().T
         means = {"learned": self.learned.mean(axis=1), "baseline": self.baseline.mean(axis=1)}
         return {"n_judged": self.n_judged, **means, "gain": self.gain, "low": low, "high": high}
-
-    def __str__(self) -> str:
-        lines = [f"judged  {self.measure}  {self.rule}  gain  95 % of the draws"]
-        for place, (low, high) in enumerate(self.interval()):
-            learned, baseline = self.learned[place].mean(), self.baseline[place].mean()
-            lines.append(
-                f"{self.n_judged[place]:6d}  {learned:.4f}  {baseline:.4f}  "
-                f"{self.gain[place]:+.4f}  {low:+.4f} to {high:+.4f}"
-            )
-        return join_lines(lines)
 
 
 def learning_curve(

@@ -137,7 +137,7 @@ class Result:
         columns = {name: list(column) for name, column in self._columns().items()}
         names = list(columns)[:_MOST_COLUMNS]
         n_rows = len(next(iter(columns.values()), []))
-        shown = [[format_cell(v) for v in columns[name][:_MOST_ROWS]] for name in names]
+        shown = [_format_column(columns[name][:_MOST_ROWS]) for name in names]
         left_out = [
             f"{n} more {what}"
             for n, what in ((n_rows - _MOST_ROWS, "rows"), (len(columns) - len(names), "columns"))
@@ -182,14 +182,14 @@ class Result:
 
 
 class ResultList(list[R], Result, Generic[R]):
-    """Results of one kind; a list whose table has one row per result."""
+    """Results of one kind, or dicts; a list whose table has one row per result."""
 
     def __init__(self, kind: type[R], results: Iterable[R] = ()) -> None:
         super().__init__(results)
         self._kind = kind
 
     def __repr__(self) -> str:
-        return f"<{len(self)} {self._kind.__name__}>"
+        return f"<{len(self)} {'rows' if self._kind is dict else self._kind.__name__}>"
 
     def _values(self) -> dict[str, Any]:
         columns = self._columns()
@@ -212,7 +212,13 @@ class ResultColumns(dict[str, Any], Result):
 
 
 def columns_of(records: Iterable[Any], kind: type[Any]) -> dict[str, list[Any]]:
-    """Columns of results of one kind, or of none: their fields, then their derived properties."""
+    """Columns of results of one kind, or of none: their fields, then their derived properties.
+
+    Columns of dicts are their keys.
+    """
+    if kind is dict:
+        rows = list(records)
+        return {name: [row.get(name) for row in rows] for row in rows for name in row}
     names, records = (*_field_names(kind), *getattr(kind, "_derived", ())), list(records)
     return {name: [getattr(record, name) for record in records] for name in names}
 
@@ -251,11 +257,16 @@ def _join(value: Any) -> str:
     return str(value)
 
 
-def format_cell(value: Any) -> str:
-    """Text of a value in a table for people: four significant digits, nothing if it is missing."""
-    if isinstance(value, float | np.floating):
-        return "" if math.isnan(value) else f"{value:.4g}"
-    return "" if value is None else _join(value)
+def _format_column(values: list[Any]) -> list[str]:
+    """Texts of a column for people: four decimals or digits, nothing for a missing value."""
+    is_real = [isinstance(value, float | np.floating) for value in values]
+    sizes = [abs(v) for v, real in zip(values, is_real, strict=True) if real and math.isfinite(v)]
+    form = ".4f" if 1e-2 <= max(sizes, default=0) < 1e4 else ".4g"
+    form = ".0f" if all(size == round(size) < 1e9 for size in sizes) else form
+    return [
+        "" if value is None or value != value else f"{value:{form}}" if real else _join(value)
+        for value, real in zip(values, is_real, strict=True)
+    ]
 
 
 def align_columns(lines: Sequence[Sequence[str]], left: Sequence[int] = ()) -> list[str]:

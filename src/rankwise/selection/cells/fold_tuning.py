@@ -19,7 +19,7 @@ from rankwise.datasets.data import RankingData
 from rankwise.metrics import Measure, parse
 from rankwise.metrics.default import refuse_constant
 from rankwise.prediction import fit_with, predictions, takes_validation
-from rankwise.runtime.results import Result
+from rankwise.runtime.results import Result, columns_of
 from rankwise.selection.cells.candidates import model_rows, prepare_rows
 from rankwise.selection.cells.measured import values_by_query
 
@@ -53,10 +53,8 @@ class Tuned(Result):
     """
 
     def _columns(self) -> dict[str, Any]:
-        tried = [setting["params"] for setting in self.search]
-        names = dict.fromkeys(name for params in tried for name in params)
-        columns = {name: [params.get(name) for params in tried] for name in names}
-        return columns | {"score": [setting["score"] for setting in self.search]}
+        tried = ({**setting["params"], "score": setting["score"]} for setting in self.search)
+        return columns_of(tried, dict)
 
     estimator: Any
     chosen: dict[str, Any] = field(default_factory=dict)

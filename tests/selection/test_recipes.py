@@ -195,7 +195,7 @@ def test_every_row_says_what_it_ran(board, tmp_path):
     assert {row["ranker"]: row["ran"] for row in again.rows()} == expected
     write_report(board, tmp_path / "report.html")
     page = (tmp_path / "report.html").read_text("utf-8")
-    text, table = str(board), board.to_table("markdown")
+    text, table = str(board), board.to_markdown()
     for ranker, ran in expected.items():
         assert f"{ranker} ran {ran}." in text
         assert f"{ran}." in table.replace("\\", "") or f"{ran}. " in table.replace("\\", "")
@@ -211,7 +211,7 @@ def test_boards_of_earlier_releases_say_the_code(board):
 
 
 def test_rows_of_csv_have_the_columns_of_the_header(board):
-    header, *lines = csv.reader(io.StringIO(board.to_table("csv")))
+    header, *lines = csv.reader(io.StringIO(board.to_csv()))
     assert [len(line) for line in lines] == [len(header)] * len(board.rankers)
     first = dict(zip(header, lines[0], strict=True))
     row = board.rows()[0]

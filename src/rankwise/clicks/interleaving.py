@@ -47,13 +47,14 @@ from rankwise.runtime.constraints import make_generator
 from rankwise.runtime.finite import names_its_class
 from rankwise.runtime.frames import text_array
 from rankwise.runtime.messages import check_choice, check_whole, join_lines
+from rankwise.runtime.results import Result
 from rankwise.typing import ArrayLike, Float64Array, Int64Array, Seed
 
 METHODS = ("team_draft", "balanced", "debiased")
 
 
 @dataclass(frozen=True, eq=False)
-class Interleaving:
+class Interleaving(Result):
     """Interleaved lists, one row per document; log them, with ``team`` or ``credit``.
 
     Attributes
@@ -68,6 +69,8 @@ class Interleaving:
         What a click is worth to each system.
     systems : tuple of str
     """
+
+    _labels = "systems"
 
     qid: NDArray[Any]
     doc_ids: NDArray[Any]
@@ -295,7 +298,7 @@ UNITS = ("list", "query", "user")
 
 
 @dataclass(frozen=True)
-class InterleavingTest:
+class InterleavingTest(Result):
     """Outcome of an interleaving experiment; positive values favour the first system.
 
     Attributes

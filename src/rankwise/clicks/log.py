@@ -35,6 +35,7 @@ from rankwise.runtime.arrow import pa, pc
 from rankwise.runtime.finite import names_its_class
 from rankwise.runtime.frames import convert_to_values, first_merged, text_array
 from rankwise.runtime.messages import join_lines
+from rankwise.runtime.results import Result
 from rankwise.typing import ArrayLike, Float64Array, Int64Array
 
 Codes = NDArray[np.int32]
@@ -769,7 +770,7 @@ def name_places(places: NDArray[Any]) -> str:
 
 
 @dataclass(frozen=True, eq=False)
-class LogSummary:
+class LogSummary(Result):
     """Description of a log; ``print`` it.
 
     ``impressions``, ``clicks`` and ``place_impressions`` are sums of weights.
@@ -782,6 +783,8 @@ class LogSummary:
     place was shown at the other, and the other way round, directly or through other places. One
     group: the examination of its places can be compared. Places without clicks are in no group.
     """
+
+    _derived = ("identifies_examination",)
 
     impressions: float
     clicks: float

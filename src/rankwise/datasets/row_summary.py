@@ -15,7 +15,7 @@ from __future__ import annotations
 import warnings
 import zlib
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -24,6 +24,7 @@ from rankwise.groups import QueryGroups
 from rankwise.runtime.constraints import make_generator
 from rankwise.runtime.finite import names_its_class
 from rankwise.runtime.frames import convert_to_values, is_missing, kind_of, numbers_of, wrap_frame
+from rankwise.runtime.results import Result, columns_of
 from rankwise.typing import ArrayLike, Float64Array, Int64Array, Seed, is_sparse
 
 N_BINS = 10
@@ -42,7 +43,7 @@ FEWEST_QUERIES = 10
 
 
 @dataclass(frozen=True)
-class ColumnSummary:
+class ColumnSummary(Result):
     """Distribution of one column.
 
     ``edges`` are the inner ends of the bins, ascending: a value belongs to the first bin whose end
@@ -64,8 +65,8 @@ class ColumnSummary:
     n_groups: int = 1
 
 
-@dataclass(frozen=True, repr=False)
-class RowSummary:
+@dataclass(frozen=True)
+class RowSummary(Result):
     """Summary of rows, see :func:`summarize_rows`.
 
     Attributes
@@ -96,14 +97,11 @@ class RowSummary:
     first_index: int | None = None
     left_out: dict[str, str] = field(default_factory=dict)
 
-    def __repr__(self) -> str:
-        return (
-            f"RowSummary({self.n_rows} rows, {self.n_queries} queries, {len(self.columns)} columns)"
-        )
-
-    def to_dict(self) -> dict[str, Any]:
-        """JSON values; :meth:`from_dict` reads them back."""
-        return asdict(self)
+    def _columns(self) -> dict[str, Any]:
+        columns = columns_of(self.columns.values(), ColumnSummary)
+        missing = [shares[-1] for shares in columns["shares"]]
+        ends = {"low": columns["low"], "high": columns["high"]}
+        return {"name": list(self.columns), **ends, "missing": missing}
 
     @classmethod
     def from_dict(cls, state: Mapping[str, Any]) -> RowSummary:

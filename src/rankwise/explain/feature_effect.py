@@ -16,13 +16,14 @@ from rankwise.prediction import reads_queries
 from rankwise.runtime.constraints import check_random_state
 from rankwise.runtime.finite import names_its_class
 from rankwise.runtime.messages import check_whole, join_lines
+from rankwise.runtime.results import Result
 from rankwise.typing import ArrayLike, Float64Array, Int64Array, Seed
 
 _OUTER = 0.01  # share of the rows at each end that the grid ignores
 
 
 @dataclass(frozen=True, eq=False)
-class FeatureEffect:
+class FeatureEffect(Result):
     """Position of a document in its query as one feature varies.
 
     Attributes
@@ -53,6 +54,10 @@ class FeatureEffect:
         """Lower and upper ends of the middle ``share`` of the queries, shape (n_points, 2)."""
         tail = (1.0 - share) / 2
         return np.quantile(self.values, [tail, 1.0 - tail], axis=0).T
+
+    def _columns(self) -> dict[str, Any]:
+        low, high = self.band().T
+        return {"value": self.grid, "mean": self.mean, "low": low, "high": high}
 
     def __str__(self) -> str:
         width = max(len(self.name), *(len(format_value(value)) for value in self.grid))

@@ -25,11 +25,12 @@ from rankwise.runtime.constraints import check_random_state
 from rankwise.runtime.finite import names_its_class
 from rankwise.runtime.frames import Table
 from rankwise.runtime.messages import check_choice, check_whole, join_lines
+from rankwise.runtime.results import Result
 from rankwise.typing import ArrayLike, Float64Array, FrameLike, Int64Array, Seed
 
 
 @dataclass(frozen=True, eq=False)
-class FeatureImportances:
+class FeatureImportances(Result):
     """Importance of each feature to a model.
 
     Attributes
@@ -51,18 +52,17 @@ class FeatureImportances:
         order = np.argsort(-self.values, kind="stable").tolist()
         return [(self.names[j], float(self.values[j])) for j in order]
 
-    def text(self, most: int = SHOWN) -> str:
-        """Table of the ``most`` largest importances."""
-        shown = self.ranked()[:most]
+    def _columns(self) -> dict[str, Any]:
+        return dict(zip(("feature", "importance"), zip(*self.ranked(), strict=True), strict=True))
+
+    def __str__(self) -> str:
+        shown = self.ranked()[:SHOWN]
         width = max([len("feature"), *(len(name) for name, _ in shown)])
         lines = [f"{'feature':<{width}}   {self.source}"]
         lines += [f"{name:<{width}}   {value:.4g}" for name, value in shown]
-        if len(self.names) > most:
-            lines.append(f"{len(self.names) - most} others")
+        if len(self.names) > SHOWN:
+            lines.append(f"{len(self.names) - SHOWN} others, see to_frame()")
         return join_lines(lines)
-
-    def __str__(self) -> str:
-        return self.text()
 
 
 @names_its_class

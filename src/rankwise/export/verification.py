@@ -31,6 +31,7 @@ from rankwise.prediction import innermost, scores_of
 from rankwise.rankers.adapters.read_booster import library_of
 from rankwise.runtime.constraints import check_random_state
 from rankwise.runtime.frames import Table, frame_for
+from rankwise.runtime.results import Result
 from rankwise.typing import ArrayLike, Float64Array, Seed, is_sparse
 
 
@@ -264,7 +265,7 @@ def count_orders(
 
 
 @dataclass(frozen=True)
-class RowDifference:
+class RowDifference(Result):
     """A row that the file scores differently."""
 
     row: int  # position in X; -1 for rows tried besides
@@ -274,7 +275,7 @@ class RowDifference:
 
 
 @dataclass(frozen=True)
-class ParityCertificate:
+class ParityCertificate(Result):
     """Comparison of the scores of an exported file with those of the model.
 
     Attributes
@@ -310,6 +311,8 @@ class ParityCertificate:
     moved : str
         A value of the first of them, before and after.
     """
+
+    _derived = ("holds",)
 
     format: str
     reader: str

@@ -49,7 +49,8 @@ from rankwise.rankers.basis_expansion import (
 from rankwise.rankers.rankrls import LSRRank
 from rankwise.runtime.constraints import check_random_state
 from rankwise.runtime.finite import names_its_class, restore_on_error
-from rankwise.runtime.messages import check_choice, check_whole, join_lines
+from rankwise.runtime.messages import check_choice, check_whole
+from rankwise.runtime.results import Result
 from rankwise.solvers.least_squares.path_selection import NonNegativePath
 from rankwise.structure.state_rules import Fitted, Names, Rule, require
 from rankwise.tuning import DEFAULT_FOLDS, Penalty
@@ -437,7 +438,7 @@ def _opensearch(weights: Mapping[str, float], by_rank: bool, k: int) -> dict[str
 
 
 @dataclass(frozen=True, eq=False)
-class JudgementCurve:
+class JudgementCurve(Result):
     """Effectiveness by the number of judged queries.
 
     Attributes
@@ -469,15 +470,10 @@ class JudgementCurve:
         tail = (1.0 - confidence_level) / 2
         return np.quantile(self.learned - self.baseline, [tail, 1.0 - tail], axis=1).T
 
-    def __str__(self) -> str:
-        lines = [f"judged  {self.measure}  {self.rule}  gain  95 % of the draws"]
-        for place, (low, high) in enumerate(self.interval()):
-            learned, baseline = self.learned[place].mean(), self.baseline[place].mean()
-            lines.append(
-                f"{self.n_judged[place]:6d}  {learned:.4f}  {baseline:.4f}  "
-                f"{self.gain[place]:+.4f}  {low:+.4f} to {high:+.4f}"
-            )
-        return join_lines(lines)
+    def _columns(self) -> dict[str, Any]:
+        low, high = self.interval().T
+        means = {"learned": self.learned.mean(axis=1), "baseline": self.baseline.mean(axis=1)}
+        return {"n_judged": self.n_judged, **means, "gain": self.gain, "low": low, "high": high}
 
 
 def learning_curve(

@@ -19,11 +19,12 @@ from rankwise.groups import QueryGroups
 from rankwise.runtime.finite import names_its_class
 from rankwise.runtime.messages import check_choice, check_whole
 from rankwise.runtime.renames import spell
+from rankwise.runtime.results import Result
 from rankwise.typing import Float64Array, Int64Array
 
 
 @dataclass(frozen=True, eq=False)
-class RunPool:
+class RunPool(Result):
     """Table of all documents that at least one system returned, one row per query and document.
 
     Rows of a query are adjacent, in ascending order of the document ids. Queries come in the order
@@ -41,6 +42,8 @@ class RunPool:
         Rank of each document by descending score, from 1; 0 if the system did not return it. Equal
         scores share the mean of their ranks.
     """
+
+    _labels = "systems"
 
     systems: tuple[str, ...]
     qid: NDArray[np.str_]

@@ -41,6 +41,7 @@ from rankwise.metrics.statistics.prediction_powered import PoweredMean, predicti
 from rankwise.prediction import grades_of, innermost, predictions
 from rankwise.runtime.frames import convert_to_array, convert_to_values
 from rankwise.runtime.messages import callers_level, join_lines
+from rankwise.runtime.results import Result, align_columns, columns_of
 from rankwise.typing import Float64Array
 
 DEFAULT_MEASURES = ("nDCG@10", "AP")
@@ -615,7 +616,7 @@ def _measure_unjudged(
 
 
 @dataclass(frozen=True, eq=False)
-class MeanValues(Mapping[str, float]):
+class MeanValues(Mapping[str, float], Result):
     """Mapping from spec strings to means; base class of the results of evaluations."""
 
     means: dict[str, float]
@@ -630,6 +631,9 @@ class MeanValues(Mapping[str, float]):
 
     def __len__(self) -> int:
         return len(self.means)
+
+    def _columns(self) -> dict[str, Any]:
+        return {"measure": list(self.means), "mean": list(self.means.values())}
 
 
 @dataclass(frozen=True, eq=False)
@@ -664,7 +668,15 @@ class EvaluationResult(MeanValues):
     powered: dict[str, PoweredMean] = field(default_factory=dict, repr=False)
     n_left_out: int = 0
 
-    def __repr__(self) -> str:
+    def _columns(self) -> dict[str, Any]:
+        if self.powered:
+            estimates = columns_of(self.powered.values(), PoweredMean)
+            return {"measure": list(self.means), **estimates}
+        counted = [int((~np.isnan(self.per_query[spec])).sum()) for spec in self.means]
+        unjudged = [self.unjudged.get(spec) for spec in self.means]
+        return super()._columns() | {"counted": counted, "unjudged": unjudged}
+
+    def __str__(self) -> str:
         if self.powered:
             first = next(iter(self.powered.values()))
             lines = [
@@ -782,7 +794,7 @@ def estimate_mean(
 
 def show_estimates(rows: Mapping[str, PoweredMean]) -> list[str]:
     """Aligned lines of a table of estimates by name, after a header."""
-    cells: list[tuple[str, ...]] = [
+    cells = [
         ("", "estimate", "interval", "humans alone", "machine", "r", "weight", "bias", "p (bias)")
     ]
     for name, found in rows.items():
@@ -799,14 +811,7 @@ def show_estimates(rows: Mapping[str, PoweredMean]) -> list[str]:
                 f"{found.bias_p:.3f}" if found.bias_p >= 0.001 else "< 0.001",
             )
         )
-    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-    return [
-        "  ".join(
-            cell.ljust(width) if number == 0 else cell.rjust(width)
-            for number, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ).rstrip()
-        for row in cells
-    ]
+    return align_columns(cells, left=(0,))
 
 
 class MeasureScorer(BaseEstimator):

@@ -45,6 +45,7 @@ from rankwise.preferences.strength_newton import (
 from rankwise.runtime.constraints import ValidatedParameters, make_generator
 from rankwise.runtime.finite import names_its_class
 from rankwise.runtime.messages import callers_level, check_share
+from rankwise.runtime.results import Result, ResultColumns
 from rankwise.structure.state_rules import Names, Number, Rule, floats
 from rankwise.typing import Float64Array, Int64Array, Seed
 
@@ -132,7 +133,7 @@ class StrengthModel(ValidatedParameters, Save, BaseEstimator):
         confidence_level: float = 0.95,
         *,
         random_state: Seed = 0,
-    ) -> dict[str, NDArray[Any]]:
+    ) -> ResultColumns:
         """Columns of a table with one row per item, the strongest first.
 
         Parameters
@@ -144,9 +145,9 @@ class StrengthModel(ValidatedParameters, Save, BaseEstimator):
 
         Returns
         -------
-        dict of ndarrays of shape (n_items,)
+        dict of ndarrays of shape (n_items,), with the methods of a result
             "rank", "rank_low", "rank_high", "item", "strength", "standard_error" and
-            "n_comparisons". Pass it to ``pandas.DataFrame``.
+            "n_comparisons".
         """
         ranks = self.rank_intervals(confidence_level, random_state=random_state)
         order = np.lexsort((self.items_, ranks.rank))
@@ -159,7 +160,7 @@ class StrengthModel(ValidatedParameters, Save, BaseEstimator):
             "standard_error": self.standard_errors_,
             "n_comparisons": self.n_comparisons_,
         }
-        return {name: column[order] for name, column in columns.items()}
+        return ResultColumns((name, column[order]) for name, column in columns.items())
 
     def _estimate(
         self,
@@ -272,7 +273,14 @@ def _check_solution(solution: StrengthSolution, names: list[str], advice: str) -
 N_DRAWS = 9999
 
 
-class SimultaneousRanks(NamedTuple):
+class _Ranks(NamedTuple):
+    rank: Int64Array
+    low: Int64Array
+    high: Int64Array
+    critical: float
+
+
+class SimultaneousRanks(Result, _Ranks):
     """Ranks with joint intervals.
 
     Attributes
@@ -285,11 +293,6 @@ class SimultaneousRanks(NamedTuple):
         \\|t\\| beyond which a difference is significant. Differences plus or minus ``critical``
         standard errors are joint intervals; with a floor, the larger standard errors.
     """
-
-    rank: Int64Array
-    low: Int64Array
-    high: Int64Array
-    critical: float
 
 
 @names_its_class

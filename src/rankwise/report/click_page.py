@@ -12,9 +12,8 @@ from matplotlib.ticker import MaxNLocator
 
 from rankwise.report.axes import light, panels, style
 from rankwise.report.page import inline, render
-from rankwise.runtime.files import write_file
+from rankwise.runtime.files import write_file, writing
 from rankwise.runtime.finite import names_its_class
-from rankwise.selection.cells.result_store import writing
 
 if TYPE_CHECKING:
     from rankwise.clicks import ClickLog, Judgements, Propensities

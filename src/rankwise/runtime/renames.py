@@ -60,6 +60,11 @@ RECIPROCALS: dict[str, dict[str, str]] = {
     "ELMRank": {"C": "alpha", "C_": "alpha_"},
     "MPRank": {"C": "lam", "C_": "lam_"},
 }
+# Methods of results.
+METHODS: dict[str, str] = {
+    **dict.fromkeys(("text", "to_text", "as_text"), "__str__: use str(result)"),
+    "to_table": "to_latex, to_markdown and to_csv",
+}
 # Words that option strings have changed to.
 VALUES: dict[str, str] = {
     "benjamini-hochberg": "benjamini_hochberg",

@@ -31,6 +31,7 @@ from rankwise.metrics.spec import list_specs
 from rankwise.runtime.constraints import draw_seed
 from rankwise.runtime.finite import names_its_class
 from rankwise.runtime.messages import ArgumentError, join_lines, setting
+from rankwise.runtime.results import Result, align_columns
 from rankwise.runtime.threads import allowed_cores, available_threads
 from rankwise.selection.cells.candidates import (
     Candidate,
@@ -468,7 +469,7 @@ _COLUMNS = ("label", "qid", "features", "doc_id", "unjudged", "ignore")
 
 
 @dataclass(frozen=True, eq=False)
-class LearningCurve:
+class LearningCurve(Result):
     """Leaderboards by the number of training queries; ``print`` shows the means.
 
     Attributes
@@ -527,6 +528,15 @@ class LearningCurve:
             for name in self.rankers
         }
 
+    def _columns(self) -> dict[str, Any]:
+        found = self._rows(None)
+        table = np.concatenate(list(found.values())).T
+        return {
+            "size": np.tile(self.sizes, len(found)),
+            "ranker": np.repeat(list(found), len(self.sizes)),
+            **dict(zip(("mean", "low", "high"), table, strict=True)),
+        }
+
     def __str__(self) -> str:
         names = ["training queries", *self.rankers]
         columns = [self.sizes.tolist(), *(np.round(v, 4) for v in self.means().values())]
@@ -534,12 +544,7 @@ class LearningCurve:
             [name, *(f"{v:.4f}" if isinstance(v, float) else str(v) for v in column)]
             for name, column in zip(names, columns, strict=True)
         ]
-        widths = [max(map(len, column)) for column in texts]
-        lines = (
-            "  ".join(f"{text:>{width}}" for text, width in zip(line, widths, strict=True))
-            for line in zip(*texts, strict=True)
-        )
-        return join_lines([self.measure, *lines])
+        return join_lines([self.measure, *align_columns(list(zip(*texts, strict=True)))])
 
 
 def learning_curve(

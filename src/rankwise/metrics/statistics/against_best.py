@@ -44,6 +44,7 @@ from rankwise.metrics.statistics.stratified import (
 from rankwise.runtime.constraints import draw_seed
 from rankwise.runtime.finite import names_its_class
 from rankwise.runtime.messages import check_choice
+from rankwise.runtime.results import Result, ResultList
 from rankwise.typing import ArrayLike, Float64Array, Int64Array, Seed
 
 _OF_P_VALUES = {
@@ -56,7 +57,7 @@ INTERVALS = ("t", "bca", "percentile")
 
 
 @dataclass(frozen=True)
-class Comparison:
+class Comparison(Result):
     """One system of a table, tested against the best system.
 
     In a table of :func:`compare_to_baseline`, "best" means the baseline.
@@ -128,7 +129,7 @@ def compare_to_best(
     n_resamples: int = 9999,
     random_state: Seed = 0,
     run_errors: Mapping[str, tuple[float, float]] | None = None,
-) -> list[Comparison]:
+) -> ResultList[Comparison]:
     """Test each system against the best one; return a table of systems, best first.
 
     Parameters
@@ -163,7 +164,7 @@ def compare_to_best(
 
     Returns
     -------
-    list of Comparison
+    list of Comparison, with the methods of a result
         Ordered by the adjusted mean, unless a test on the queries of both contradicts it; systems
         without any value come last.
 
@@ -204,7 +205,7 @@ def compare_to_baseline(
     n_resamples: int = 9999,
     random_state: Seed = 0,
     run_errors: Mapping[str, tuple[float, float]] | None = None,
-) -> list[Comparison]:
+) -> ResultList[Comparison]:
     """Test each system against a baseline named beforehand; return a table, best first.
 
     Only the pairs with the baseline are tested and corrected for: with k systems, k - 1 pairs
@@ -223,7 +224,7 @@ random_state, run_errors
 
     Returns
     -------
-    list of Comparison
+    list of Comparison, with the methods of a result
         Ordered by the adjusted mean; "best" in its attributes means the baseline.
 
     Raises
@@ -260,12 +261,12 @@ def _table(
     n_resamples: int,
     random_state: int,
     run_errors: Mapping[str, tuple[float, float]] | None,
-) -> list[Comparison]:
+) -> ResultList[Comparison]:
     """Test every system against the baseline or, if None, against the best."""
     correction = check_correction(method, correction)
     check_choice("interval", interval, INTERVALS)
     if not per_query:
-        return []
+        return ResultList(Comparison)
     # Systems by name and queries by values: the given orders change no sum and no draw.
     by_name = {name: per_query[name] for name in sorted(per_query, key=str)}
     given = stack_columns("per_query", by_name)
@@ -332,7 +333,7 @@ def _table(
     tested = pairs.skewness if reference is None else pairs.skewness[:, [to]]
     skewness = np.fmax(np.abs(tested).max(axis=1), np.abs(estimate.skewness))
     better = -sign * (columns - columns[:, [to]])
-    return [
+    compared = (
         Comparison(
             name=names[i],
             mean=float(estimate.mean[i]),
@@ -352,7 +353,8 @@ def _table(
             **ranks[i],
         )
         for i in order.tolist()
-    ]
+    )
+    return ResultList(Comparison, compared)
 
 
 def _runs_of(

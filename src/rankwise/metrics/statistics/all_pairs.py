@@ -36,6 +36,7 @@ from rankwise.metrics.statistics.stratified import (
 from rankwise.runtime.constraints import make_generator
 from rankwise.runtime.finite import names_its_class
 from rankwise.runtime.messages import join_lines
+from rankwise.runtime.results import Result
 from rankwise.runtime.threads import available_threads, thread_map
 from rankwise.typing import ArrayLike, Float64Array, Int64Array, Seed
 
@@ -193,11 +194,13 @@ def _flipped_maxima(
     return maxima
 
 
-class RankIntervals(NamedTuple):
-    """Lowest and highest rank of every system, both from 1 (the best) to the number of systems."""
-
+class _RankEnds(NamedTuple):
     low: Int64Array
     high: Int64Array
+
+
+class RankIntervals(Result, _RankEnds):
+    """Lowest and highest rank of every system, both from 1 (the best) to the number of systems."""
 
 
 def rank_intervals(is_better: NDArray[np.bool_]) -> RankIntervals:
@@ -323,7 +326,7 @@ def compact_letters(are_separable: NDArray[np.bool_]) -> list[str]:
 
 
 @dataclass(frozen=True, eq=False)
-class AverageRanks:
+class AverageRanks(Result):
     """Systems ranked in every block.
 
     Attributes

@@ -40,6 +40,7 @@ from rankwise.metrics.statistics.stratified import (
 from rankwise.runtime.constraints import draw_seed
 from rankwise.runtime.finite import names_its_class
 from rankwise.runtime.messages import callers_level, check_choice, check_whole
+from rankwise.runtime.results import Result
 from rankwise.typing import ArrayLike, Float64Array, Seed
 
 # Means of the same values in another order count as ties.
@@ -56,11 +57,13 @@ _ROUNDS = 60
 _MORE_ERRORS = 1.6
 
 
-class Interval(NamedTuple):
-    """Ends of a confidence interval."""
-
+class _Ends(NamedTuple):
     low: float
     high: float
+
+
+class Interval(Result, _Ends):
+    """Ends of a confidence interval."""
 
 
 @names_its_class

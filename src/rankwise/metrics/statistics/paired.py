@@ -33,6 +33,7 @@ from rankwise.metrics.statistics.stratified import (
 )
 from rankwise.runtime.constraints import make_generator
 from rankwise.runtime.messages import check_choice, check_whole
+from rankwise.runtime.results import Result
 from rankwise.typing import ArrayLike, Float64Array, Seed
 
 METHODS = ("t", "wilcoxon", "randomization")
@@ -54,7 +55,7 @@ _SKEWED_RANKS = (
 
 
 @dataclass(frozen=True)
-class PairedTest:
+class PairedTest(Result):
     """Outcome of a paired test of ``a`` against ``b``.
 
     Attributes

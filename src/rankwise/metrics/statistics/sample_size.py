@@ -13,6 +13,7 @@ from scipy.special import chdtr, ndtr, ndtri
 from scipy.stats import chi2, nct, t
 
 from rankwise.metrics.statistics.all_pairs import max_t, pair_differences
+from rankwise.metrics.statistics.intervals import Interval
 from rankwise.metrics.statistics.stratified import (
     FEW_QUERIES,
     MOST_SKEWED,
@@ -186,7 +187,7 @@ def spread_is_rough(n: int) -> str:
 @names_its_class
 def always_valid_interval(
     differences: ArrayLike, *, confidence_level: float = 0.95, n_expected: int = 100
-) -> tuple[float, float]:
+) -> Interval:
     """Interval of a mean that may be looked at after every query, without a price.
 
     Judge queries in batches, compute the interval after each, and stop as soon as it excludes 0 (or
@@ -243,7 +244,7 @@ def always_valid_interval(
     values = values[~np.isnan(values)]
     n = len(values)
     if n < 2:
-        return -math.inf, math.inf
+        return Interval(-math.inf, math.inf)
     found = stratified_means(values[:, None])
     skewness = float(found.skewness[0])
     if abs(skewness) > MOST_SKEWED:
@@ -257,7 +258,7 @@ def always_valid_interval(
     critical = time_uniform_half_width(n, confidence_level, n_expected) * math.sqrt(n)
     lower, upper = correct_ends(critical, found.skewness)
     low, high = (found.mean - end * found.error for end in (upper, lower))
-    return float(low[0]), float(high[0])
+    return Interval(float(low[0]), float(high[0]))
 
 
 def time_uniform_half_width(n: float, confidence_level: float, n_expected: float) -> float:

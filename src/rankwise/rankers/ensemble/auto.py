@@ -54,6 +54,7 @@ from rankwise.runtime.constraints import check_random_state
 from rankwise.runtime.frames import Table
 from rankwise.runtime.messages import callers_level
 from rankwise.runtime.progress import TimeLimitError, TrialStart, announce_trial
+from rankwise.runtime.results import ResultList
 from rankwise.structure import state_rules as rules
 from rankwise.structure.state_rules import (
     Many,
@@ -334,10 +335,10 @@ class AutoRanker(CategoricalInput, Ranker):
                 scores += weight * (found - level)
         return scores
 
-    def leaderboard(self) -> list[dict[str, Any]]:
-        """Records of ``history_``, the best value first."""
+    def leaderboard(self) -> ResultList[dict[str, Any]]:
+        """Records of ``history_``, the best value first, with the methods of a result."""
         check_is_fitted(self)
-        return sorted(self.history_, key=lambda row: -row["value"])
+        return ResultList(dict, sorted(self.history_, key=lambda row: -row["value"]))
 
     def report(self) -> str:
         """Table of the models tried, their held-out scores, the models kept, and why.

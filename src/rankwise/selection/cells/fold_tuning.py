@@ -22,6 +22,7 @@ from rankwise.metrics.measure import MeasureLike, parameter_of
 from rankwise.prediction import fit_with, predictions, takes_validation
 from rankwise.runtime.constraints import check_random_state, draw_seed
 from rankwise.runtime.finite import names_its_class
+from rankwise.runtime.results import Result, columns_of
 from rankwise.selection.cells.candidates import model_rows, prepare_rows
 from rankwise.selection.cells.measured import values_by_query
 from rankwise.typing import Seed
@@ -42,7 +43,7 @@ _CHOSEN = {
 
 
 @dataclass(frozen=True)
-class Tuned:
+class Tuned(Result):
     """Fitted estimator with the settings that were tried and chosen.
 
     Attributes
@@ -54,6 +55,10 @@ class Tuned:
         ``{"params": {...}, "score": float}`` for each setting.
     notes : list of str
     """
+
+    def _columns(self) -> dict[str, Any]:
+        tried = ({**setting["params"], "score": setting["score"]} for setting in self.search)
+        return columns_of(tried, dict)
 
     estimator: Any
     chosen: dict[str, Any] = field(default_factory=dict)

@@ -14,7 +14,6 @@ import os
 import platform
 import zipfile
 from collections.abc import Collection, Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import dataclass, field, fields
 from functools import cache
 from importlib.metadata import version
@@ -28,8 +27,9 @@ from rankwise.metrics.measure import Measure, StoredMeasure
 from rankwise.metrics.spec import parse
 from rankwise.metrics.statistics.against_best import check_correction
 from rankwise.runtime.constraints import draw_seed
-from rankwise.runtime.files import error_code, replace_files, sync_folder
+from rankwise.runtime.files import replace_files, sync_folder, writing
 from rankwise.runtime.messages import ArgumentError, check_share, convert_to_json
+from rankwise.runtime.results import Result
 from rankwise.typing import Float64Array, Seed
 
 
@@ -102,7 +102,7 @@ _ARRAYS = ("values", "scores")
 
 
 @dataclass(frozen=True, eq=False)
-class FoldResult:
+class FoldResult(Result):
     """Result of one ranker on one fold.
 
     Attributes
@@ -165,6 +165,9 @@ class FoldResult:
             if f.name not in _ARRAYS
         }
 
+    def _columns(self) -> dict[str, Any]:
+        return {name: [value] for name, value in self.record().items()}
+
     @classmethod
     def from_record(
         cls,
@@ -179,7 +182,7 @@ class FoldResult:
 
     def to_dict(self) -> dict[str, Any]:
         """JSON values with the per-query values (NaN as null), without the scores."""
-        return {**self.record(), "values": {m: convert_to_json(v) for m, v in self.values.items()}}
+        return self.record() | {"values": convert_to_json(self.values)}
 
     @classmethod
     def from_dict(cls, state: Mapping[str, Any]) -> FoldResult:
@@ -286,7 +289,6 @@ def measure_of(spec: str, settings: Settings) -> Measure:
 
 
 _ATTEMPTS = 2
-_FULL = ". Free some space there and run the same again"
 
 
 class JsonLines:
@@ -331,22 +333,3 @@ class JsonLines:
                 continue
             if isinstance(record, dict):
                 yield record
-
-
-@contextmanager
-def writing(path: Path) -> Iterator[None]:
-    """Make OSErrors inside the block name the file and, on a full disk, what to do.
-
-    An error that already names a file keeps that name.
-    """
-    try:
-        yield
-    except OSError as error:
-        name = str(path) if error.filename is None else error.filename
-        code = error_code(error)
-        if code is None:
-            if error.filename is not None:
-                raise
-            raise OSError(None, str(error), name) from error
-        hint = _FULL if code in (errno.ENOSPC, errno.EDQUOT) else ""
-        raise OSError(code, os.strerror(code) + hint, name) from error

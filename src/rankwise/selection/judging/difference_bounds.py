@@ -18,6 +18,7 @@ from rankwise.metrics import Measure, parse
 from rankwise.metrics.measure import MeasureLike
 from rankwise.runtime.finite import names_its_class
 from rankwise.runtime.messages import check_whole
+from rankwise.runtime.results import Result, ResultList
 from rankwise.selection.cells.candidates import GivenScores
 from rankwise.selection.cells.result_store import DONE, FoldResult
 from rankwise.selection.judging.completions import (
@@ -32,7 +33,7 @@ from rankwise.typing import Float64Array
 
 
 @dataclass(frozen=True)
-class DifferenceBounds:
+class DifferenceBounds(Result):
     """Difference between two systems, and its range over the judgements that are missing.
 
     Attributes
@@ -54,6 +55,8 @@ class DifferenceBounds:
         Estimated chance that complete judgements give the difference the sign of ``expected``; 1 if
         the sign is settled.
     """
+
+    _derived = ("is_settled",)
 
     first: str
     second: str
@@ -79,7 +82,7 @@ def difference_bounds(
     pairs: Sequence[tuple[str, str]] | None = None,
     preset: str | None = None,
     all_queries: bool = False,
-) -> list[DifferenceBounds]:
+) -> ResultList[DifferenceBounds]:
     """Bound the differences between systems over all judgements that are still missing.
 
     Every unjudged document that one of two systems ranks within the cut-off either is not relevant
@@ -105,7 +108,7 @@ def difference_bounds(
 
     Returns
     -------
-    list of DifferenceBounds
+    list of DifferenceBounds, with the methods of a result
         One for each pair.
 
     Raises
@@ -145,8 +148,10 @@ def difference_bounds(
     check_completable(measure)
     pool = read_pool(qrels, systems, all_queries=all_queries)
     if pairs is None:
-        return enclose_neighbours([pool], measure)
-    return [enclose_difference(pool, measure, *pair) for pair in check_pairs(pairs, pool)]
+        found = enclose_neighbours([pool], measure)
+    else:
+        found = [enclose_difference(pool, measure, *pair) for pair in check_pairs(pairs, pool)]
+    return ResultList(DifferenceBounds, found)
 
 
 def is_completable(measure: Measure) -> bool:
@@ -271,7 +276,7 @@ def next_judgements(
     pairs: Sequence[tuple[str, str]] | None = None,
     preset: str | None = None,
     all_queries: bool = False,
-) -> list[NextJudgement]:
+) -> ResultList[NextJudgement]:
     """Documents whose judgements help most to settle the order of systems.
 
     Parameters
@@ -293,7 +298,7 @@ def next_judgements(
 
     Returns
     -------
-    list of NextJudgement
+    list of NextJudgement, with the methods of a result
         At most ``k`` documents, largest gain first; none if all pairs are settled.
 
     Raises
@@ -337,10 +342,11 @@ def next_judgements(
     for pair in pairs:
         gains += judging_gains(pool, measure, *pair)
     chosen = largest_gains(gains, int(k))
-    return [
+    found = (
         NextJudgement(str(pool.qids[pool.query[d]]), str(pool.doc_ids[d]), float(gains[d]))
         for d in chosen
-    ]
+    )
+    return ResultList(NextJudgement, found)
 
 
 def largest_gains(gains: Float64Array, k: int) -> list[int]:

@@ -15,7 +15,7 @@ from importlib import import_module
 from typing import Any
 
 from rankwise.runtime.messages import did_you_mean
-from rankwise.runtime.renames import find_new_name
+from rankwise.runtime.renames import say_new_name
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ _LANDMARKS = {"approximation": "nystroem", "n_landmarks": 1000, "random_state": 
 _NETWORK: dict[str, Any] = {
     "extra": "neural",
     "params": {"n_epochs": 100, "early_stopping_rounds": 10, "random_state": 0},
-    "space": {"learning_rate_init": [0.003, 0.01], "alpha": [1e-4, 1e-2]},
+    "space": {"learning_rate_init": [0.003, 0.01], "lam": [1e-4, 1e-2]},
 }
 
 RANKERS: dict[str, Row] = {
@@ -120,7 +120,7 @@ RANKERS: dict[str, Row] = {
         "Random hidden nodes, squared loss of score differences, two ridges (ELMRank)",
         "pairwise closed-form random-nodes path validation",
         paper="chen2014",
-        params={"lam": "val", "C": "val", "random_state": 0},
+        params={"lam": "val", "alpha": "val", "random_state": 0},
     ),
     "rankrls": Row(
         "rankers.rankrls:RankRLS",
@@ -148,7 +148,7 @@ RANKERS: dict[str, Row] = {
         "Magnitude-preserving ranking with squared loss (MPRank)",
         "pairwise closed-form kernel path validation",
         paper="cortes2007",
-        params={"C": "val"},
+        params={"lam": "val"},
     ),
     "svrank": Row(
         "rankers.svrank:SVRank",
@@ -613,9 +613,8 @@ def build_ranker(
     merged = {**(given or {}), **(params or {})}
     for name in merged:
         if name not in known:
-            hint = did_you_mean(name, known, f"Parameters: {', '.join(known)}.")
-            if (new := find_new_name(name, known)) is not None:
-                hint = f"{name} is now {new}."
+            hint = say_new_name(name, known)
+            hint = hint or did_you_mean(name, known, f"Parameters: {', '.join(known)}.")
             raise ValueError(f"{setting}: {key} has no parameter {name!r}. {hint}")
     return estimator.set_params(**merged), {}
 

@@ -259,8 +259,8 @@ def test_rankers_that_may_be_as_good_as_the_best_are_listed_with_their_intervals
     )
     assert said in str(board).splitlines()
     assert near["diff_low"] < 0 < near["diff_high"]
-    for correction in ("holm", "benjamini-hochberg", "bonferroni"):
-        settings = Settings("made", "AP", correction=correction, confidence=0.9)
+    for correction in ("holm", "benjamini_hochberg", "bonferroni"):
+        settings = Settings("made", "AP", correction=correction, confidence_level=0.9)
         other = Leaderboard(
             board.specs, board.descriptions, board.fold_infos, board.cells, settings
         )
@@ -273,7 +273,7 @@ def test_rankers_that_may_be_as_good_as_the_best_are_listed_with_their_intervals
     [
         ("t", "holm", "paired t test, Holm-corrected over all pairs of rankers"),
         ("wilcoxon", None, "paired Wilcoxon test, Holm-corrected over all pairs of rankers"),
-        ("t", "benjamini-hochberg", "Benjamini-Hochberg-corrected (false discovery rate) over"),
+        ("t", "benjamini_hochberg", "Benjamini-Hochberg-corrected (false discovery rate) over"),
     ],
 )
 def test_the_text_names_the_test(board, test, correction, said):

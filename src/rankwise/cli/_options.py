@@ -135,9 +135,10 @@ TuningMetric = Annotated[
 Cv = Annotated[
     str | None,
     typer.Option(
-        metavar="N|letor",
-        help="N: split one table into N folds of queries. letor: rotate five parts of the table, "
-        "or the given files, as LETOR does. Data sets with folds of their own need no --cv.",
+        metavar="N|auto|letor",
+        help="N: split one table into N folds of queries; auto: into 5. letor: rotate five parts "
+        "of the table, or the given files, as LETOR does. Data sets with folds of their own need "
+        "no --cv.",
     ),
 ]
 RandomState = Annotated[int, typer.Option(help="Seed for folds, rankers and permutation tests.")]

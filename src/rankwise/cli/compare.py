@@ -89,7 +89,7 @@ def compare(
             help="Ranker that all others are tested against: one of the above, or another.",
         ),
     ] = None,
-    cv: Cv = None,
+    cv: Cv = "auto",
     vali_data: ValiData = None,
     test_data: TestData = None,
     measures: Measures = "nDCG@10,AP",
@@ -99,12 +99,12 @@ def compare(
         TestOfPair, typer.Option(help="Test of the per-query values of two rankers.")
     ] = TestOfPair.t,
     correction: Annotated[
-        Correction | None,
+        Correction,
         typer.Option(
-            help="Correction of p-values over all pairs of rankers (default: max-t with the t "
-            "test, else holm)."
+            help="Correction of p-values over all pairs of rankers; auto: max_t with the t test, "
+            "else holm."
         ),
-    ] = None,
+    ] = Correction.auto,
     store: Store = None,
     n_jobs: Jobs = 1,
     time_limit: TimeLimit = None,
@@ -136,7 +136,7 @@ def compare(
 
     if correction is Correction.max_t and test is not TestOfPair.t:
         raise UsageError(
-            "--correction max-t needs t statistics. Use --test t, or --correction holm."
+            "--correction max_t needs t statistics. Use --test t, or --correction holm."
         )
     candidates, against = read_candidates(rankers, baseline, random_state)
     wanted = read_measures(measures, preset)
@@ -169,7 +169,7 @@ def compare(
         "preset": preset,
         "select_by": select_by,
         "test": test.value,
-        "correction": None if correction is None else correction.value,
+        "correction": correction.value,
         "store": store,
         "n_jobs": n_jobs,
         "time_limit": time_limit,
@@ -311,7 +311,7 @@ def cv(
     data: Data,
     ranker: Ranker,
     set_: Set = None,
-    cv: Cv = None,
+    cv: Cv = "auto",
     measures: Measures = "nDCG@10,AP",
     preset: Preset = None,
     select_by: SelectBy = None,
@@ -378,7 +378,7 @@ def _print(board: Leaderboard, ranker: str) -> None:
         mean.append(number(found["mean"]) + interval)
     lines.append(["mean", str(len(board.qids)), *mean, number(row["fit_seconds"], ".3f"), ""])
     columns = ["fold", "queries", *board.measures, "fit s", "chosen"]
-    level = f"{100 * board.settings.confidence:g} %"
+    level = f"{100 * board.settings.confidence_level:g} %"
     print_table(
         columns,
         lines,

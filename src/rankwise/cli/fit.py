@@ -204,7 +204,7 @@ def fit(
     if n_candidates is not None or unjudged is not None:
         raise UsageError("--n-candidates and --unjudged require --text. Drop them, or add --text.")
     from rankwise.cli._data import load_training, refuse_one_query
-    from rankwise.datasets import summarise_rows
+    from rankwise.datasets import summarize_rows
     from rankwise.datasets.judged_source import first_index_of
     from rankwise.persistence import save
     from rankwise.selection import tune
@@ -242,10 +242,10 @@ def fit(
     make_folder(out)
     with waiting("Summarising the rows"):
         X, names = model_rows(tuned.estimator, train)
-        rows = summarise_rows(
+        rows = summarize_rows(
             X,
             train.qid,
-            model=tuned.estimator,
+            estimator=tuned.estimator,
             feature_names=names,
             random_state=random_state,
         )

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from rankwise._packages import missing_package
 from rankwise.metrics import parse
 from rankwise.metrics.default import why_undefined
 from rankwise.metrics.measures.relevance import find_unjudged_share
@@ -32,6 +33,7 @@ from rankwise.runtime.messages import (
     escape_table,
     join_lines,
 )
+from rankwise.runtime.renames import VALUES, find_new_name
 from rankwise.selection.cells.result_store import (
     DONE,
     FAILED,
@@ -283,7 +285,7 @@ class Leaderboard:
             try:
                 self._detectable[name] = detectable_difference(
                     {ranker: values[ranker] for ranker in self.rankers if self._complete[ranker]},
-                    level=self.settings.confidence,
+                    confidence_level=self.settings.confidence_level,
                     random_state=self.settings.random_state,
                     strata=self.fold_of_query,
                 )
@@ -324,7 +326,8 @@ class Leaderboard:
           ``diff_low`` to ``diff_high`` over all pairs of rankers; the best itself has the
           difference 0, no interval, and None below;
         - ``p``, ``p_corrected``: p-values of the paired test against the best, uncorrected and
-          corrected for all pairs; ``separable``: whether ``p_corrected`` is below 1 - confidence;
+          corrected for all pairs; ``separable``: whether ``p_corrected`` is below
+            1 - confidence_level;
         - ``effect``: Cohen's d of the paired differences to the best; ``wins``, ``ties``,
           ``losses``: numbers of queries on which the ranker is better than, equal to and worse than
           the best;
@@ -332,7 +335,7 @@ class Leaderboard:
           beyond its standard error: from 0.3 on, tests and intervals err too often;
         - ``rank_low``, ``rank_high``: joint interval of the rank, see
           :func:`rankwise.metrics.significance.rank_intervals`; None with the correction
-          "benjamini-hochberg", which leaves it open;
+          "benjamini_hochberg", which leaves it open;
         - ``letters``: rankers that share a letter are not separable from each other; all other
           pairs are.
         """
@@ -405,7 +408,7 @@ class Leaderboard:
         try:
             import pandas as pd
         except ImportError as error:
-            raise ImportError("to_frame needs pandas: pip install pandas") from error
+            raise missing_package("to_frame", "pandas") from error
         flat = []
         for row in self.rows(measure):
             statistics = {
@@ -488,7 +491,7 @@ class Leaderboard:
                 greater_is_better=self.greater_is_better(name),
                 test=self.settings.test,
                 correction=self.settings.correction,
-                confidence=self.settings.confidence,
+                confidence_level=self.settings.confidence_level,
                 random_state=self.settings.random_state,
                 baseline=baseline,
                 bounds=self._bounds(name),
@@ -549,7 +552,9 @@ def _median(values: list[Any]) -> float | None:
 
 def _select_fields(cls: type, state: Mapping[str, Any]) -> dict[str, Any]:
     names = {f.name for f in fields(cls)}
-    return {name: value for name, value in state.items() if name in names}
+    known = {find_new_name(name, names - state.keys()) or name: v for name, v in state.items()}
+    known |= {name: VALUES.get(v, v) for name, v in known.items() if name in ("correction", "test")}
+    return {name: value for name, value in known.items() if name in names}
 
 
 _ADJUSTED = "adjusted"
@@ -806,13 +811,13 @@ def _list_to_baseline(board: Leaderboard, row: dict[str, Any], form: str, digits
 
 def _caption(board: Leaderboard, form: str, rows: list[dict[str, Any]]) -> str:
     settings = board.settings
-    level = f"{100 * settings.confidence:g}" + (r"\,\%" if form == "latex" else " %")
+    level = f"{100 * settings.confidence_level:g}" + (r"\,\%" if form == "latex" else " %")
     counted = escape_table(queries_that_count(board), form)
     said = [f"Means over {len(board.qids)} {settings.unit}{counted}"]
     if any(found["separable"] for row in rows for found in row["measures"].values()):
         said.append(
             f"{_WORSE[form].strip()}: significantly worse than the best of the column "
-            f"({how_tested(settings)}, p < {1 - settings.confidence:g})"
+            f"({how_tested(settings)}, p < {1 - settings.confidence_level:g})"
         )
     if has_rank_intervals(rows):
         said.append(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Integral
 from typing import Any, ClassVar
 
@@ -13,7 +13,6 @@ import numpy as np
 from sklearn.base import BaseEstimator, clone
 from sklearn.model_selection import ParameterGrid
 from sklearn.utils import check_random_state, get_tags
-from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
 
 from rankwise._registry import (
@@ -29,7 +28,7 @@ from rankwise.groups import FitData, QueryGroups
 from rankwise.metrics import parse
 from rankwise.metrics.default import GRADED, MISRANKING, is_graded
 from rankwise.metrics.measure import Measure
-from rankwise.prediction import check_ranker, fit_with, scores_of
+from rankwise.prediction import check_ranker, fit_clone, scores_of
 from rankwise.row_order import canonical_order
 from rankwise.runtime.finite import FiniteResults
 from rankwise.structure.state_rules import Dictionary, Fitted, Many, Optional, Rule, Word, require
@@ -112,14 +111,22 @@ class Recipe:
     space: dict[str, list[Any]]
     measure: str
 
-    def fit(self, X: Matrix, y: Float64Array, qid: Any, validation: dict[str, Any] | None) -> Any:
+    def fit(
+        self,
+        X: Matrix,
+        y: Float64Array,
+        qid: Any,
+        validation: dict[str, Any] | None,
+        weight: Float64Array | None,
+        setting: str,
+    ) -> Any:
         """Fitted estimator of the best setting.
 
         Without validation rows, a quarter of the queries is held out for the choice, and all rows
         are then used.
         """
         if validation is not None:
-            return self._best(X, y, qid, validation)
+            return self._best(X, y, qid, validation, weight, setting)
         data = FitData(X, y, QueryGroups.from_qid(qid, len(y)), None)
         chosen: Any = clone(self.estimator)
         try:
@@ -127,21 +134,32 @@ class Recipe:
             ids = None if qid is None else np.asarray(qid)
             held_ids = None if ids is None else ids[held]
             rows = {"X_val": X[held], "y_val": y[held], "qid_val": held_ids}
-            best = self._best(X[train], y[train], None if ids is None else ids[train], rows)
+            train_ids = None if ids is None else ids[train]
+            some = None if weight is None else weight[train]
+            best = self._best(X[train], y[train], train_ids, rows, some, setting)
         except ValueError:  # parts may lack pairs to order, which all rows may have
-            return _fit(chosen, X, y, qid, None)
+            return _fit(chosen, X, y, qid, None, weight, setting)
         params = best.get_params(deep=False)
         kept = {name: params[name] for name in self.space}
         n_trees = int(getattr(best, "best_iteration_", getattr(best, "n_estimators_", 0)))
         if n_trees and params.get("early_stopping_rounds") is not None and "n_estimators" in params:
             kept["n_estimators"] = n_trees
-        return _fit(chosen.set_params(**kept), X, y, qid, None)
+        return _fit(chosen.set_params(**kept), X, y, qid, None, weight, setting)
 
-    def _best(self, X: Matrix, y: Float64Array, qid: Any, validation: dict[str, Any]) -> Any:
+    def _best(
+        self,
+        X: Matrix,
+        y: Float64Array,
+        qid: Any,
+        validation: dict[str, Any],
+        weight: Float64Array | None,
+        setting: str,
+    ) -> Any:
         measure, found = parse(self.measure), []
         y_val, ids = np.asarray(validation["y_val"]), validation["qid_val"]
         for params in ParameterGrid(self.space):
-            model = _fit(clone(self.estimator).set_params(**params), X, y, qid, validation)
+            model = clone(self.estimator).set_params(**params)
+            model = _fit(model, X, y, qid, validation, weight, setting)
             if len(ParameterGrid(self.space)) == 1:
                 return model
             scores = scores_of(model, validation["X_val"], ids)[:, None]
@@ -152,10 +170,12 @@ class Recipe:
         return max(found, key=lambda pair: pair[0])[1]
 
 
-def _fit(model: Any, X: Matrix, y: Float64Array, qid: Any, validation: Any) -> Any:
-    """The model, fitted with the metadata that it accepts."""
-    fit_with(model, X, y, {} if qid is None else {"qid": qid, "groups": qid}, validation)
-    return model
+def _fit(
+    model: Any, X: Matrix, y: Float64Array, qid: Any, validation: Any, weight: Any, setting: str
+) -> Any:
+    """Fitted clone of the model, with the metadata that it accepts."""
+    offered = {} if qid is None else {"qid": qid, "groups": qid}
+    return fit_clone(model, X, y, weight, offered, validation, setting=setting)
 
 
 def make_member(
@@ -198,12 +218,22 @@ def make_member(
 
 
 def fit_member(
-    member: Any, X: Matrix, y: Float64Array, qid: Any, validation: dict[str, Any] | None
+    member: Any,
+    X: Matrix,
+    y: Float64Array,
+    qid: Any,
+    validation: dict[str, Any] | None,
+    weight: Float64Array | None,
+    *,
+    setting: str,
 ) -> Any:
-    """Fitted clone of a member; it receives the metadata that it accepts."""
+    """Fitted clone of a member; it receives the metadata that it accepts.
+
+    A member that does not accept weights raises TypeError, which names ``setting``.
+    """
     if isinstance(member, Recipe):
-        return member.fit(X, y, qid, validation)
-    return _fit(clone(member), X, y, qid, validation)
+        return member.fit(X, y, qid, validation, weight, setting)
+    return _fit(member, X, y, qid, validation, weight, setting)
 
 
 def fit_members(
@@ -212,9 +242,16 @@ def fit_members(
     y: Float64Array,
     qid: Any,
     validation: dict[str, Any] | None,
+    weight: Float64Array | None = None,
 ) -> dict[str, Any]:
-    """Fitted clones of the members, by name."""
-    return {name: fit_member(member, X, y, qid, validation) for name, member in members.items()}
+    """Fitted clones of the members, by name; each receives the metadata that it accepts.
+
+    A member that does not accept weights raises TypeError if there are any.
+    """
+    return {
+        name: fit_member(member, X, y, qid, validation, weight, setting=f"estimators: {name!r}")
+        for name, member in members.items()
+    }
 
 
 def member_scores(models: Mapping[str, Any], X: Matrix, qid: Any) -> Float64Array:
@@ -238,8 +275,6 @@ class MembersMixin(FiniteResults, BaseEstimator):
         "scaler_": Optional(Fitted("n_members")),
     }
 
-    # sample_weight is not accepted, because most members do not support it.
-    __metadata_request__fit: ClassVar[dict[str, Any]] = {"qid": True, "sample_weight": UNUSED}
     __metadata_request__predict: ClassVar[dict[str, Any]] = {"qid": True}
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "estimators": [list, tuple],
@@ -333,11 +368,18 @@ class MembersMixin(FiniteResults, BaseEstimator):
     def _scale(self, scores: Float64Array, groups: QueryGroups | None) -> Float64Array:
         return scores if self.scaler_ is None else self.scaler_.transform(scores, qid=groups)
 
+    def _set_scaler(self, scaling: Any, scores: Float64Array, weight: Float64Array | None) -> None:
+        """Set the scaling of scores of members, from weighted training rows."""
+        self.scaler_ = None if scaling is None else QueryScaler(scaling).fit(scores)
+        if self.scaler_ is not None and weight is not None:
+            self.scaler_._learn(scores, weight)
+
     def _check_rows(
         self,
         X: FrameLike,
         y: ArrayLike,
         qid: ArrayLike | QueryGroups | None,
+        sample_weight: ArrayLike | None,
         validation: tuple[FrameLike | None, ArrayLike | None, ArrayLike | None],
     ) -> tuple[FitData, dict[str, Any] | None]:
         """Checked rows, and validation data under the argument names of ``fit``."""
@@ -345,7 +387,9 @@ class MembersMixin(FiniteResults, BaseEstimator):
         check_members(self.estimators, list(super().get_params(deep=False)))
         tags = self.__sklearn_tags__().input_tags
         rules = {"accept_sparse": tags.sparse, "allow_nan": tags.allow_nan}
-        data = check_fit(self, X, y, qid, None, pairs=False, **rules)
+        data = check_fit(self, X, y, qid, sample_weight, pairs=False, **rules)
+        if data.sample_weight is not None and (data.sample_weight == 1).all():
+            data = replace(data, sample_weight=None)  # members need not accept weights
         rows = check_validation(self, data, *validation, **rules)
         if rows is None:
             return data, None
@@ -376,6 +420,7 @@ class HeldOutScores:
     y: Float64Array
     qid: Int64Array  # query numbers; rows of a query have the same number only within one part
     models: list[dict[str, Any]]  # models that computed the scores, one dict for each part
+    weight: Float64Array | None = None  # of the rows
 
     @property
     def groups(self) -> QueryGroups:
@@ -393,12 +438,12 @@ class HeldOutScores:
         kept = np.sort(order[:n_best])
         names = list(self.models[0])
         models = [{names[k]: fold_models[names[k]] for k in kept} for fold_models in self.models]
-        return HeldOutScores(self.scores[:, kept], self.y, self.qid, models)
+        return replace(self, scores=self.scores[:, kept], models=models)
 
 
 def query_numbers(data: FitData) -> Int64Array:
     """Query number of every row, which depends only on the content of the queries."""
-    order, sizes = canonical_order(data.X, data.y, data.groups)
+    order, sizes = canonical_order(data.X, data.y, data.groups, data.sample_weight)
     numbers = np.empty(len(order), dtype=np.int64)
     numbers[order] = np.repeat(np.arange(len(sizes)), sizes)
     return numbers
@@ -446,18 +491,19 @@ def score_held_out(
     validation: dict[str, Any] | None,
 ) -> HeldOutScores:
     """Fit the members on each part, and score the rows that are left out."""
-    scores, models = [], []
+    scores, models, weight = [], [], data.sample_weight
     for train, test in splits:
         models.append(
             fit_members(
                 members, data.X[train], data.y[train], numbers[train] if has_qid else None,
-                validation,
+                validation, None if weight is None else weight[train],
             )
         )  # fmt: skip
         ids = numbers[test] if has_qid else None
         scores.append(member_scores(models[-1], data.X[test], ids))
     rows, queries = held_out_rows(splits, numbers)
-    return HeldOutScores(np.concatenate(scores), data.y[rows], queries, models)
+    weight = None if weight is None else weight[rows]
+    return HeldOutScores(np.concatenate(scores), data.y[rows], queries, models, weight)
 
 
 def held_out_rows(

@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from rankwise._version import __version__
+from rankwise._version import RELEASE
 from rankwise.metrics.statistics.against_best import check_correction
 from rankwise.runtime.files import error_code, replace_files, sync_folder
 from rankwise.runtime.messages import ArgumentError, check_share, convert_to_json
@@ -191,7 +191,7 @@ _PACKAGES = ("numpy", "scipy", "scikit-learn", "numba")
 
 def library_versions() -> dict[str, str]:
     return {
-        "rankwise": __version__,
+        "rankwise": RELEASE,
         "python": platform.python_version(),
         "platform": platform.platform(terse=True),
         **{package: _version(package) for package in _PACKAGES},
@@ -235,14 +235,15 @@ class Settings:
     Raises
     ------
     ValueError
-        If there is no such test or correction, the two do not fit, or ``confidence`` is no level.
+        If there is no such test or correction, the two do not fit, or ``confidence_level`` is out
+        of range.
     """
 
     data: str = ""
     select_by: str = ""
     test: str = "t"
-    correction: str | None = None
-    confidence: float = 0.95
+    correction: str = "auto"
+    confidence_level: float = 0.95
     baseline: str | None = None
     random_state: int = 0
     unit: str = "queries"
@@ -258,8 +259,8 @@ class Settings:
 
     def __post_init__(self) -> None:
         correction = check_correction(self.test, self.correction, name="test")
-        object.__setattr__(self, "correction", correction)  # that of the test if None
-        check_share("confidence", self.confidence)
+        object.__setattr__(self, "correction", correction)
+        check_share("confidence_level", self.confidence_level)
 
     def check_baseline(self, what: str, names: Collection[str]) -> None:
         """Raise ValueError if the baseline is none of the names of rankers or systems."""

@@ -7,7 +7,6 @@ import inspect
 import pkgutil
 import re
 import tomllib
-from importlib.metadata import metadata
 from pathlib import Path
 
 import pytest

@@ -152,8 +152,8 @@ class Size(NamedTuple):
     n_values: int
 
 
-# CPU seconds that a plan allows: about a minute on two cores.
-_WORK = 100.0
+# CPU seconds that a plan allows. Most fits take a half, as trees stop early: a minute on two cores.
+_WORK = 140.0
 # CPU seconds that the fewest trees may take on large data, as other models are too simple for them.
 _LARGE_WORK = 400.0
 # Shares of the work left: of a trial of another family than trees, and of the first trees, which

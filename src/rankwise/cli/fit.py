@@ -207,6 +207,7 @@ def fit(
     from rankwise.cli._data import load_training, refuse_one_query
     from rankwise.datasets import summarize_rows
     from rankwise.datasets.judged_source import first_index_of
+    from rankwise.export import export_formats
     from rankwise.persistence import save
     from rankwise.selection import tune
     from rankwise.selection.cells.candidates import (
@@ -252,6 +253,7 @@ def fit(
         )
     rows = replace(rows, first_index=first_index_of(train, data), left_out=train.left_out)
     save(tuned.estimator, out, rows=rows)
+    formats = export_formats(tuned.estimator)
     facts = {
         "ranker": ranker,
         "ran": ran,
@@ -264,6 +266,7 @@ def fit(
         "chosen": tuned.chosen,
         "chosen_by": str(chosen) if by_measure else None,
         "search": tuned.search,
+        "exports": formats,
         "fit_seconds": seconds,
         "notes": tuned.notes,
         "left_out": train.left_out,
@@ -289,4 +292,5 @@ def fit(
         echo(tuned.estimator.report())
     for note in tuned.notes:
         echo(f"note: {note}")
+    echo(f"exports to: {', '.join(formats) or 'no format, see rankwise export'}")
     echo(str(out))

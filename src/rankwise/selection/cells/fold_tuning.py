@@ -161,6 +161,11 @@ def tune(
         notes = _choose_within_train_inplace(estimator)
         notes += _choose_trees_inplace(estimator, train, random_state)
     notes += fit(estimator, train, vali)
+    if getattr(estimator, "is_cut_", False):
+        notes.append(
+            f"time_budget={estimator.time_budget:g} cut the search, so another run may differ. "
+            "Leave it out for a plan that depends on the data alone"
+        )
     is_watched = vali is not None or not takes_validation(estimator)
     chosen, search = _find_chosen(estimator, is_watched), _own_search(estimator)
     is_by_select = any(

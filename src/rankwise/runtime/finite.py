@@ -238,7 +238,9 @@ def _call_error(
     # An estimator under construction has no parameters to name.
     estimator: Any = args[0] if "." in said else None
     settings = estimator.get_params(deep=False) if hasattr(estimator, "get_params") else ()
-    return TypeError(wrong_call(said, parameters, args, kwargs, error, settings))
+    built: Any = type(args[0]) if args and said == type(args[0]).__name__ else None
+    of_fit = signature(built.fit).parameters if hasattr(built, "fit") else ()
+    return TypeError(wrong_call(said, parameters, args, kwargs, error, settings, of_fit))
 
 
 def _is_of_the_call(error: TypeError) -> bool:
@@ -414,11 +416,13 @@ def wrong_call(
     given: Mapping[str, object],
     error: TypeError,
     settings: Container[str] = (),
+    of_fit: Container[str] = (),
 ) -> str:
     """The message for a call of ``method``, "Class.method", that does not fit its signature.
 
     ``args`` are the positional arguments, ``given`` those by keyword, ``error`` is Python's own,
-    and ``settings`` are the names of the parameters of the estimator.
+    and ``settings`` are the names of the parameters of the estimator. ``of_fit`` are the arguments
+    of its ``fit``, if ``method`` is its class.
     """
     takes = {name: value.kind for name, value in signature.parameters.items() if name != "self"}
     first = [name for name, kind in takes.items() if kind is Parameter.POSITIONAL_OR_KEYWORD]
@@ -436,6 +440,8 @@ def wrong_call(
     said = f"{method} takes no argument {unknown!r}."
     if renamed := say_new_name(unknown, takes):
         return f"{said} {renamed}"
+    if unknown in of_fit:
+        return f"{said} Pass it to fit."
     name, hint = _ELSEWHERE.get(unknown, ("", ""))
     if name in takes:
         return f"{said} {hint}."

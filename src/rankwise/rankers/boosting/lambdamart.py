@@ -48,6 +48,7 @@ from rankwise.metrics.default import (
 )
 from rankwise.metrics.measure import MEASURE_KINDS, Measure, MeasureLike, parameter_of
 from rankwise.metrics.measures.ndcg import DCG, NDCG, GainMeasure, with_label_gain
+from rankwise.rankers.training_log import Callback, TrainingLog, evaluations
 from rankwise.row_order import distinct_rows_of_queries
 from rankwise.runtime.constraints import check_random_state
 from rankwise.runtime.frames import Table
@@ -85,7 +86,7 @@ from rankwise.trees.boosted.growth_rules import (
     monotone_signs,
 )
 from rankwise.trees.column_table import FROM_DTYPE, CategoricalInput, ColumnTable
-from rankwise.trees.tree_ensemble import OrderedRows, TreeEnsemble
+from rankwise.trees.tree_ensemble import OrderedRows, ScoreTree, TreeEnsemble
 from rankwise.typing import ArrayLike, Float64Array, FrameLike, Seed, canonicalize
 
 
@@ -561,6 +562,8 @@ class LambdaMART(TreeScores):
         X_val: FrameLike | None = None,
         y_val: ArrayLike | None = None,
         qid_val: ArrayLike | QueryGroups | None = None,
+        callbacks: Sequence[Callback] | None = None,
+        verbose: bool | int = False,
     ) -> Self:
         """Train on rows with relevance labels.
 
@@ -581,6 +584,13 @@ class LambdaMART(TreeScores):
         X_val, y_val, qid_val : optional
             Validation rows, on which ``validation_measure`` is evaluated after every tree. Training
             stops after ``early_stopping_rounds`` trees without improvement.
+        callbacks : list of callable, optional
+            Functions of a :class:`rankwise.rankers.CallbackEnv`, called after every tree in the
+            form of LightGBM's callbacks. One that raises
+            :class:`rankwise.rankers.EarlyStopException` ends the training; any other exception
+            leaves the estimator as it was.
+        verbose : bool or int >= 0, default=False
+            Print ``validation_measure`` on X_val after every tree (True), or after every so many.
 
         Returns
         -------
@@ -600,6 +610,7 @@ class LambdaMART(TreeScores):
         boosting, n_threads = self._boosting(seed), threads_asked(self.n_jobs)
 
         earlier = EarlierTrees.of(self) if self.warm_start else EarlierTrees()
+        log = TrainingLog(self, callbacks, verbose, earlier.trees.n_trees, self.n_estimators)
         forget(self)
         table = Table.of(X)
         columns = ColumnTable.of(table, self.categorical_features, sample_weight)
@@ -646,8 +657,22 @@ class LambdaMART(TreeScores):
             start = Start.of(trees, rows, n_threads, boosting.dropout, n_rounds)
             del rows
             grower = TreeGrower(binned, rules, n_threads, weight)
+
+            def watch(grown: list[ScoreTree]) -> int | None:
+                values = [] if validation is None else validation.staged.values
+                spec = self.validation_measure or self.measure
+                results = evaluations(spec, validation_measure, values) if values else []
+
+                def publish() -> Self:
+                    n_now = len(grown)  # rounds without a tree are unknown here
+                    return self._publish(TreeEnsemble.of(grown), n_now, has_missing, validation)
+
+                return log(len(grown) - 1, results, publish)
+
             # The bias of positions wraps the loss.
-            trees, n_rounds = boosting.fit(bias or loss, grower, start, validation)
+            trees, n_rounds = boosting.fit(
+                bias or loss, grower, start, validation, watch if log else None
+            )
 
         if bias is not None:
             self.positions_, self.position_bias_ = bias.positions, bias.biases
@@ -736,7 +761,7 @@ class LambdaMART(TreeScores):
         self.n_estimators_ = self.best_iteration_ = trees.n_trees
         if validation is not None:
             self.validation_scores_ = np.array(validation.staged.values)
-            self.best_iteration_ = validation.staged.best
+            self.best_iteration_ = min(validation.staged.best, trees.n_trees)
         return self
 
 

@@ -24,6 +24,7 @@ from rankwise.groups import QueryGroups
 from rankwise.losses.lambda_gradients import check_total
 from rankwise.metrics import parse
 from rankwise.metrics.measure import MEASURE_KINDS, MeasureLike
+from rankwise.rankers.training_log import Callback, EvalResult, TrainingLog, evaluations
 from rankwise.row_order import canonical_order, merge_in_order
 from rankwise.runtime.constraints import check_random_state
 from rankwise.solvers.boosting.measure_search import LabelScale
@@ -130,6 +131,8 @@ class NeuralRanker(Ranker):
         X_val: FrameLike | None = None,
         y_val: ArrayLike | None = None,
         qid_val: ArrayLike | QueryGroups | None = None,
+        callbacks: Sequence[Callback] | None = None,
+        verbose: bool | int = False,
     ) -> Self:
         """Train on rows with relevance labels.
 
@@ -144,6 +147,14 @@ class NeuralRanker(Ranker):
             Weight of each row, >= 0. A row of weight w counts as w equal rows, see the notes.
         X_val, y_val, qid_val : optional
             Validation rows, on which ``measure`` is evaluated after every epoch.
+        callbacks : list of callable, optional
+            Functions of a :class:`rankwise.rankers.CallbackEnv`, called after every epoch in the
+            form of LightGBM's callbacks. One that raises
+            :class:`rankwise.rankers.EarlyStopException` ends the training; any other exception
+            leaves the estimator as it was.
+        verbose : bool or int >= 0, default=False
+            Print the loss, and ``measure`` on X_val, after every epoch (True), or after every so
+            many.
 
         Returns
         -------
@@ -157,6 +168,7 @@ class NeuralRanker(Ranker):
             If an input is invalid (the message names it), or if the loss is no longer finite.
         """
         self._validate_params()
+        log = TrainingLog(self, callbacks, verbose, 0, self.n_epochs)
         forget(self)
         limit = None if self.scaling else SATURATED_NETWORK
         data = check_fit(self, X, y, qid, sample_weight, column_limit=limit)
@@ -185,7 +197,21 @@ class NeuralRanker(Ranker):
             held_X, held_groups = validation.X, validation.groups
             y_held = LabelScale.of(data.y, measure)(validation.y)
             staged = StagedMeasure(measure, y_held, held_groups)
-        self.weights_, losses, self.n_epochs_ = train(
+
+        def publish(weights: list[Float64Array], losses: list[float], n_epochs: int) -> Self:
+            self.weights_, self.loss_curve_, self.n_epochs_ = weights, np.array(losses), n_epochs
+            if staged is not None:
+                self.validation_scores_ = np.array(staged.values)
+            return self
+
+        def watch(weights: list[Float64Array], losses: list[float]) -> int | None:
+            results = [EvalResult("training", "loss", losses[-1], False)]
+            if staged is not None:
+                results += evaluations(self.measure, measure, staged.values)
+            epoch = len(losses)
+            return log(epoch - 1, results, lambda: publish(weights, losses, epoch))
+
+        found = train(
             self,
             self._objective(scale.low is None, rng),
             self._first_weights(rng),
@@ -196,11 +222,9 @@ class NeuralRanker(Ranker):
             rng,
             staged,
             partial(self._scores, held_X, held_groups),
+            watch if log else None,
         )
-        self.loss_curve_ = np.array(losses)
-        if staged is not None:
-            self.validation_scores_ = np.array(staged.values)
-        return self
+        return publish(*found)
 
     def predict(self, X: FrameLike) -> Float64Array:
         """Score of every row, shape (n_samples,), float64; higher ranks higher."""

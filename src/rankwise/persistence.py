@@ -286,7 +286,8 @@ def load_bytes(
             check_array_files(archive, schema, path, max_bytes)
             has_other_names = _use_modules(schema)
             if header["format"] < FORMAT:
-                has_other_names |= any([rename_stored(entry) for entry in dicts_of(schema)])
+                changes = [rename_stored(entry) for entry in dicts_of(schema)]
+                has_other_names |= any(changes)
             estimator = read_plain(archive, schema)
         if estimator is None:  # the file holds entries that only skops reads
             current = replace_schema(data, schema) if has_other_names else data

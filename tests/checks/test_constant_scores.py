@@ -7,10 +7,11 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+from rankwise.exceptions import ConstantScoresWarning
 from scipy import sparse
 
 import rankwise
-from rankwise import ConstantScoresWarning, LambdaMART, McRank, RidgeRanker, StackingRanker
+from rankwise import LambdaMART, McRank, RidgeRanker, StackingRanker
 from rankwise.ordinal import RankingTree
 from tests.common.estimators import accepts, load_class, small
 

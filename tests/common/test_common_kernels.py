@@ -7,10 +7,10 @@ import warnings
 
 import numpy as np
 import pytest
+from rankwise.exceptions import IgnoredParameterWarning
 from sklearn.model_selection import GridSearchCV
 
 import rankwise
-from rankwise import IgnoredParameterWarning
 from rankwise._registry import REGISTRY
 from tests.common.estimators import load_class, row_scores, small
 

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from rankwise.exceptions import IgnoredParameterWarning
 from scipy import sparse
 
-from rankwise import AggregatePRank, IgnoredParameterWarning, PRank, VotedPRank, WidrowHoff
+from rankwise import AggregatePRank, PRank, VotedPRank, WidrowHoff
 from rankwise.features.polynomial_terms import AffinePowers
 from tests.ordinal.learners import (
     RULES,

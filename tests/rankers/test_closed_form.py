@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from rankwise.exceptions import IgnoredParameterWarning
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.linear_model import LinearRegression, Ridge
@@ -11,7 +12,6 @@ from sklearn.model_selection import GroupKFold
 
 import rankwise.solvers.least_squares.path_selection as selection
 from rankwise import (
-    IgnoredParameterWarning,
     LinearRegressionRanker,
     LSRRank,
     PairwiseELM,

@@ -7,6 +7,7 @@ import pytest
 import sklearn
 from hypothesis import given
 from hypothesis import strategies as st
+from rankwise.exceptions import OneQueryWarning
 from scipy import sparse
 from sklearn.ensemble import StackingRegressor
 from sklearn.linear_model import Ridge
@@ -22,7 +23,7 @@ from sklearn.model_selection import (
 )
 from sklearn.model_selection import learning_curve as sklearn_learning_curve
 
-from rankwise import OneQueryWarning, RidgeRanker
+from rankwise import RidgeRanker
 from rankwise.datasets.data import Fold, FoldedData, RankingData
 from rankwise.metrics import make_scorer
 from rankwise.selection.splits import QueryKFold, convert_to_folds, letor_folds, query_folds

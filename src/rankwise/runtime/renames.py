@@ -18,6 +18,40 @@ STORED: dict[str, dict[str, str | None]] = {}
 # Words that option strings have changed to.
 VALUES: dict[str, str] = {}
 
+# Public names that moved from ``rankwise`` into their package.
+PUBLIC: dict[str, str] = {
+    f"rankwise.{name}": f"rankwise.{package}.{name}"
+    for package, names in {
+        "exceptions": ("ConstantScoresWarning", "IgnoredParameterWarning", "OneQueryWarning"),
+        "features": (
+            "Nystroem",
+            "PolynomialTerms",
+            "QueryScaler",
+            "RandomFourier",
+            "RandomNodes",
+            "RandomPerceptrons",
+        ),
+        "labels": (
+            "BinaryRelevance",
+            "CPLST",
+            "CSOVO",
+            "CalibratedLabelRanking",
+            "CompressedSensing",
+            "CostSensitiveOneVsAllRegression",
+            "LabelPowerset",
+            "LinearLabelSpaceTransform",
+            "OrdinalReduction",
+            "PLST",
+            "PartialBinaryRelevance",
+            "WeightedAllPairs",
+        ),
+        "preferences": ("PairwisePreferences", "PlackettLuce"),
+        "rankers": ("ImportedBooster", "evaluate_stream"),
+        "streams": ("stream",),
+    }.items()
+    for name in names
+}
+
 
 def find_new_name(old: str, known: Iterable[str]) -> str | None:
     """The name among ``known`` that replaced ``old``; None if there is none."""

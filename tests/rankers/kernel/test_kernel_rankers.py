@@ -4,19 +4,10 @@ import tracemalloc
 
 import numpy as np
 import pytest
+from rankwise.exceptions import IgnoredParameterWarning
 from sklearn.metrics.pairwise import rbf_kernel
 
-from rankwise import (
-    CLSRRank,
-    IgnoredParameterWarning,
-    LSRRank,
-    LSSVRanker,
-    MPRank,
-    PairwiseELM,
-    PointwiseELM,
-    RankRLS,
-    load,
-)
+from rankwise import CLSRRank, LSRRank, LSSVRanker, MPRank, PairwiseELM, PointwiseELM, RankRLS, load
 from tests.oracles import dense_laplacian
 from tests.rankers.kernel.kernel_cases import GAMMA, GRID, rows, skewed
 

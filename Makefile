@@ -137,7 +137,7 @@ release-check: dist
 	done; done
 
 version:
-	@sed -n 's/^__version__ = "\(.*\)"$$/\1/p' src/rankwise/_version.py
+	@sed -n 's/^RELEASE = "\(.*\)"$$/\1/p' src/rankwise/_version.py
 
 notes:
 	@awk -v version="$$($(MAKE) --no-print-directory version)" \

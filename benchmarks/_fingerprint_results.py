@@ -29,7 +29,7 @@ FUSION_RULES = (
     "sum", "mnz", "gmnz", "anz", "min", "max", "med", "wmnz", "mixed", "rrf", "isr", "log_isr",
     "logn_isr", "rbc", "borda", "condorcet",
 )  # fmt: skip
-NORMALIZATIONS = ("min-max", "max", "sum", "z", "rank", "borda", "none")
+NORMALIZATIONS = ("min_max", "max", "sum", "z", "rank", "borda", "none")
 CLICK_METHODS = ("ctr", "coec", "harvest", "ips", "pbm", "ubm", "sdbn", "dbn")
 
 
@@ -262,7 +262,7 @@ def boards() -> Iterator[tuple[str, Any]]:
         return board.to_table("csv")
 
     rows = letor_rows("ranker")
-    data = RankingData(rows["X"][:, :60], rows["y"].astype(float), rows["qid"])
+    data = RankingData(rows["X"][:, :60], rows["y"].astype(float), qid=rows["qid"])
     rankers = ["ridge", "linear_regression", "rank_svm", "lambdamart", "proportional_odds"]
     wanted: Any = ({}, {"baseline": "ridge", "test": "wilcoxon"}, {"select_by": "AP"})
     for given in wanted:
@@ -272,9 +272,9 @@ def boards() -> Iterator[tuple[str, Any]]:
     table = pd.DataFrame(values).rename_axis("query").reset_index()
     table = table.melt("query", var_name="system", value_name="score")
     a, b, c, _ = values.values()
-    for test in ("t", "wilcoxon", "randomisation"):
+    for test in ("t", "wilcoxon", "randomization"):
         yield f"paired {test}", told(digest, significance.paired_test, a, b, test)
-        for correction in (None, "holm", "bonferroni", "max-t", "benjamini-hochberg"):
+        for correction in ("auto", "holm", "bonferroni", "max_t", "benjamini_hochberg"):
             by: Any = {"test": test, "correction": correction, "baseline": "a"}
             yield f"leaderboard {by}", told(csv, leaderboard, table, **by)
             by = {"method": test, "correction": correction}
@@ -304,7 +304,7 @@ def fusion() -> Iterator[tuple[str, Any]]:
         yield rule, told(digest, fuse, runs, rule)
         yield f"{rule} weighted", told(digest, fuse, runs, rule, weights=[1.0, 2.0, 0.5])
     for method in NORMALIZATIONS:
-        yield f"mnz of {method}", told(digest, fuse, runs, "mnz", normalization=method)
+        yield f"mnz of {method}", told(digest, fuse, runs, "mnz", scaling=method)
     for model in (LearnedFusion(), ProbabilisticFusion()):
         yield type(model).__name__, told(digest, model.fit(runs, qrels).fuse, runs)
 
@@ -321,7 +321,7 @@ def clicks() -> Iterator[tuple[str, Any]]:
         )
 
     rows = small_rows("ranker")
-    data = RankingData(rows["X"], rows["y"].astype(float), rows["qid"])
+    data = RankingData(rows["X"], rows["y"].astype(float), qid=rows["qid"])
     log: Any = None
     for user in ("dbn", "trust", "pbm"):
         by: Any = {"n_sessions": 1500, "n_users": 100, "temperature": 0.5}

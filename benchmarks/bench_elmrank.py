@@ -123,7 +123,7 @@ def many_rows(n_queries: int) -> None:
     X, y, qid = synthetic_ranking(n_queries)
     X = 1 / (1 + np.exp(-X))
     for name, groups in (("folds of queries", qid), ("folds of rows of one query", None)):
-        ranker = ELMRank(N_NODES, lam="cv", C="cv", random_state=0)
+        ranker = ELMRank(N_NODES, lam="cv", alpha="cv", random_state=0)
         times = interleave({"fit": lambda r=ranker, g=groups: r.fit(X, y, qid=g)}, repeats=3)
         extra = peak_extra_memory(lambda r=ranker, g=groups: r.fit(X, y, qid=g))
         print(

@@ -112,7 +112,9 @@ def splits(X: Any, Y: Any) -> None:
 def decoding(X: Any, Y: Any) -> None:
     """Sparse decoding of 1,600 rows."""
     for decoder in ("cosamp", "omp"):
-        model = CompressedSensing(N_AXES, 25, 0, decoder=decoder).fit(X[:N_TRAIN], Y[:N_TRAIN])
+        model = CompressedSensing(N_AXES, 25, random_state=0, decoder=decoder).fit(
+            X[:N_TRAIN], Y[:N_TRAIN]
+        )
         codes = model._predict_codes(X[N_TRAIN : N_TRAIN + 1600])
         model.decode_scores(codes[:10])
         start = CLOCK()

@@ -99,7 +99,7 @@ def thousand_rounds() -> None:
         what = f"{ROUNDS:,} rounds, 50,000 x 100, beside {peer} with two leaves"
         report(what, times["ORBoost"], times[peer], faster=1)
     for name, booster in {
-        "form='lr'": ORBoost("lr", n_estimators=100),
+        "form='lr'": ORBoost(100, "lr"),
         "max_bins=None": ORBoost(n_estimators=100, max_bins=None),
         "estimator='perceptron'": ORBoost(n_estimators=3, estimator="perceptron", random_state=0),
     }.items():

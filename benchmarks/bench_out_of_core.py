@@ -84,7 +84,7 @@ def main() -> None:
         _flat("peak memory", peaks, 1.1, "MB")
 
     X, y, qid = synthetic_ranking(200 if args.quick else 2000)
-    data = RankingData(1 / (1 + np.exp(-X)), y, qid)
+    data = RankingData(1 / (1 + np.exp(-X)), y, qid=qid)
     for C, within in ((1.0, 1.1), ("cv", 1.1)):
         ranker = PairwiseELM(1000, C=C, random_state=0)
         sides = interleave(

@@ -99,7 +99,7 @@ def maps() -> None:
     X = (data.X - data.X[train].mean(axis=0)) / data.X[train].std(axis=0)
     ways: dict[str, Any] = {"OrdinalSVM(perceptron)": OrdinalSVM("perceptron")}
     for n in (100, 300, 1000):
-        ways[f"Nystroem(perceptron, {n})"] = Nystroem("perceptron", n_landmarks=n, random_state=0)
+        ways[f"Nystroem(perceptron, {n})"] = Nystroem("perceptron", n_components=n, random_state=0)
         ways[f"RandomPerceptrons({n})"] = RandomPerceptrons("perceptron", n, random_state=0)
         ways[f"RandomPerceptrons(stump, {n})"] = RandomPerceptrons("stump", n, random_state=0)
     for degree in (1, 2, 3, 4, 8):
@@ -111,7 +111,7 @@ def maps() -> None:
         for C in (0.01, 0.1, 1.0, 10.0) if isinstance(way, OrdinalSVM) else LINEAR_GRID:
             model = way.set_params(C=C) if hasattr(way, "C") else None
             if model is None:
-                model = make_pipeline(way, PolyOrdinalSVM(1, C=C, scale=False))
+                model = make_pipeline(way, PolyOrdinalSVM(1, C=C, scaling=False))
             start = time.process_time()
             model.fit(X[train], data.y[train])
             elapsed = time.process_time() - start

@@ -49,7 +49,7 @@ def million() -> None:
     times = interleave(
         {
             "Davidson": lambda: PairwisePreferences().fit(pairs, outcomes),
-            "Rao-Kupper, order": lambda: PairwisePreferences("rao-kupper", order_effect=True).fit(
+            "Rao-Kupper, order": lambda: PairwisePreferences("rao_kupper", order_effect=True).fit(
                 pairs, outcomes
             ),
             "two ways of clustering": lambda: PairwisePreferences().fit(

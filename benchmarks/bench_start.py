@@ -238,7 +238,7 @@ def main() -> None:
     print("      " + ", ".join(f"{key} {fits[key]:.1f}" for key in slowest[1:12]))
     rng = np.random.default_rng(0)
     X = rng.standard_normal((60_000, 136), dtype=np.float32)
-    data = RankingData(X, rng.integers(0, 5, 60_000).astype(float), np.arange(60_000) // 120)
+    data = RankingData(X, rng.integers(0, 5, 60_000).astype(float), qid=np.arange(60_000) // 120)
     seconds = []
     for _ in range(REPEATS):
         began = time.perf_counter()

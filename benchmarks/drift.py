@@ -15,7 +15,7 @@ import sys
 
 import numpy as np
 
-from rankwise.datasets import summarise_rows
+from rankwise.datasets import summarize_rows
 from rankwise.selection import find_drift
 
 
@@ -40,8 +40,8 @@ def rates(repetitions: int, shift: float = 0.0) -> tuple[float, float]:
     for _ in range(repetitions):
         (X, qid), (new, new_qid) = sample(rng, 120), sample(rng, 80, shift)
         alarms += (
-            not find_drift(summarise_rows(X, qid), new, new_qid).ok,
-            not find_drift(summarise_rows(X), new).ok,
+            not find_drift(summarize_rows(X, qid), new, new_qid).ok,
+            not find_drift(summarize_rows(X), new).ok,
         )
     with_queries, independent = (alarms / repetitions).tolist()
     return with_queries, independent

@@ -72,7 +72,7 @@ def coverage(
     rows, truth = [], true_mean()
     for _ in range(repetitions):
         (y, f), (_, g) = sample(judge, n, rng), sample(judge, n_machine, rng)
-        found = prediction_powered_mean(y, f, g, confidence=LEVEL)
+        found = prediction_powered_mean(y, f, g, confidence_level=LEVEL)
         error = abs(found.mean - truth)
         every = np.concatenate([f, g])
         alone = NORMAL * every.std() / math.sqrt(len(every))

@@ -102,7 +102,9 @@ def coverage(
     for _ in range(repetitions):
         order = rng.permutation(len(human))
         few, rest = order[:n], order[n:]
-        found = prediction_powered_mean(human[few], machine[few], machine[rest], confidence=LEVEL)
+        found = prediction_powered_mean(
+            human[few], machine[few], machine[rest], confidence_level=LEVEL
+        )
         means.append((found.mean, found.human_mean))
         rows.append((found.low <= truth <= found.high, found.saving))
     powered, width = np.mean(rows, axis=0).tolist()

@@ -78,7 +78,7 @@ def load_rows(name: str) -> RankingData:
     X = np.asarray(data.X, dtype=np.float64)
     X = X[:, np.ptp(X, axis=0) > 0]
     X = (X - X.mean(axis=0)) / X.std(axis=0)
-    return RankingData(X.astype(np.float32), data.y, data.qid)
+    return RankingData(X.astype(np.float32), data.y, qid=data.qid)
 
 
 def split(name: str, seed: int) -> tuple[RankingData, RankingData, Any]:
@@ -87,7 +87,7 @@ def split(name: str, seed: int) -> tuple[RankingData, RankingData, Any]:
     order = np.random.default_rng(seed).permutation(data.n_queries)
     n_train = round(TRAIN_SHARE * data.n_queries)
     train, test = data.queries(np.sort(order[:n_train])), data.queries(np.sort(order[n_train:]))
-    train = RankingData(train.X, train.y, train.qid, np.arange(len(train)).astype(str))
+    train = RankingData(train.X, train.y, qid=train.qid, doc_ids=np.arange(len(train)).astype(str))
     start = train.queries(np.arange(max(2, train.n_queries // 100)))
     return train, test, RidgeRanker().fit(start.X, start.y, qid=start.qid)
 

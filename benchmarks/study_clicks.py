@@ -52,7 +52,7 @@ def queries(seed: int, n_queries: int = 100, n_documents: int = 20) -> RankingDa
     n = n_queries * n_documents
     y = rng.choice(5, size=n, p=[0.5, 0.2, 0.15, 0.1, 0.05]).astype(float)
     X = (y + 1.5 * rng.normal(size=n))[:, None]
-    return RankingData(X, y, np.arange(n) // n_documents, np.arange(n).astype(str))
+    return RankingData(X, y, qid=np.arange(n) // n_documents, doc_ids=np.arange(n).astype(str))
 
 
 def record(data: RankingData, user: str, n: int, varied: bool, seed: int) -> ClickLog:
@@ -233,16 +233,16 @@ def study_off_policy(n_simulations: int = 300) -> None:
                 **{"list_propensity" if chain else "propensity": chance.ravel()},
             )  # fmt: skip
             model = ClickModel("pbm").fit(log) if not chain else None
-            for estimator in ("ips", "snips") if chain else ("item-position", "dr"):
-                value = off_policy(log, wanted, "CTR", estimator, baseline=model)  # type: ignore[arg-type]
+            for method in ("ips", "snips") if chain else ("item_position", "dr"):
+                value = off_policy(log, wanted, "CTR", method, baseline=model)  # type: ignore[arg-type]
                 hit = value.low <= truth <= value.high
-                found.setdefault(estimator, []).append(
+                found.setdefault(method, []).append(
                     (hit, value.high - value.low, value.value - truth)
                 )
     print(f"{n_simulations} simulations of 8,000 lists; truth {truth:.4f}")
-    for estimator, values in found.items():
+    for method, values in found.items():
         hit, width, bias = np.mean(values, axis=0)
-        print(f"{estimator:14s} coverage {hit:.3f}  width {width:.4f}  bias {bias:+.5f}")
+        print(f"{method:14s} coverage {hit:.3f}  width {width:.4f}  bias {bias:+.5f}")
 
 
 STUDIES = {

@@ -35,7 +35,9 @@ def record(name: str, user: str, n: int, seed: int) -> tuple[RankingData, ClickL
     y = rng.choice(4, size=120 * 15, p=[0.65, 0.15, 0.12, 0.08]).astype(float)
     noise, temperature, share = LOGGERS[name]
     X = (y + noise * rng.normal(size=len(y)))[:, None]
-    data = RankingData(X, y, np.repeat(np.arange(120), 15), np.arange(len(y)).astype(str))
+    data = RankingData(
+        X, y, qid=np.repeat(np.arange(120), 15), doc_ids=np.arange(len(y)).astype(str)
+    )
     parts = [
         simulate_clicks(data, X[:, 0], USERS[user], n_sessions=size, temperature=heat,
                         noise=0.05, random_state=[seed, 29, number])

@@ -69,7 +69,7 @@ def orboost(sets: dict[str, StudySet]) -> None:
         for cell, by_rule in errors.items():
             best = min(error for rule, error in by_rule.items() if isinstance(rule, int))
             ratios[cell] = {str(rule): error / best for rule, error in by_rule.items()}
-        title = f'ORBoost("{form}"): mean absolute error over that of the best fixed number'
+        title = f'ORBoost(form="{form}"): mean absolute error over that of the best fixed number'
         _print_ratios(title, "set and training rows", ratios)
 
 
@@ -100,7 +100,7 @@ def _error_curve(
     form: Any, X: NDArray, y: NDArray, X_test: NDArray, y_test: NDArray
 ) -> NDArray[np.float64]:
     """Mean absolute error after every round; the last one stands for rounds that are not there."""
-    model = ORBoost(form, n_estimators=max(ROUNDS)).fit(X, y)
+    model = ORBoost(max(ROUNDS), form).fit(X, y)
     errors = [float(np.abs(p - y_test).mean()) for p in model.staged_predict(X_test)]
     return np.array(errors + errors[-1:] * (max(ROUNDS) - len(errors)))
 
@@ -135,7 +135,7 @@ def cuts() -> None:
             task = make_task(known, number)
             X, y = task.Z[task.test], task.y[task.test]
             for form in ("all", "lr"):
-                above = ORBoost(form, n_estimators=max(ROUNDS_OF_CUTS))
+                above = ORBoost(max(ROUNDS_OF_CUTS), form)
                 above.fit(task.Z[task.train], task.y[task.train])
                 below = copy(above)
                 middles = np.nextafter(above.ensemble_.thresholds, np.inf)

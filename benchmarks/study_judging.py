@@ -53,7 +53,7 @@ def load_pool(name: str, cutoff: int = 10) -> JudgedPool:
     folder, runs, qrels_file, _ = SETS[name]
     base = Path(os.environ["RANKWISE_DATA"]) / folder
     qrels = read_qrels(base / qrels_file)
-    found = {path.name: judge(read_run(path), qrels) for path in sorted(base.glob(runs))}
+    found = {path.name: judge(qrels, read_run(path)) for path in sorted(base.glob(runs))}
     pool = pool_runs(found, qrels)
     is_read = [(pool.ranks(run) > 0) & (pool.ranks(run) <= cutoff) for run in pool.rows]
     kept = np.any([*is_read, pool.grades > 0], axis=0)

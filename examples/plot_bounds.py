@@ -98,7 +98,7 @@ def rate(m):
 
 def fitted(X, y, lam, seed, n_draws=1):
     """ELMRank's equation (7): without the second ridge, as in the theorem."""
-    return ELMRank(N_NODES, lam, np.inf, n_draws=n_draws, random_state=seed).fit(X, y, qid=0)
+    return ELMRank(N_NODES, lam, n_draws=n_draws, random_state=seed).fit(X, y, qid=0)
 
 
 def best(X):

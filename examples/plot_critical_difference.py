@@ -24,7 +24,7 @@ def judged(rng, n_queries, interaction):
     X = rng.normal(size=(12 * n_queries, 6))
     signal = X[:, 0] + 0.6 * X[:, 1] + interaction * X[:, 0] * X[:, 1]
     y = np.digitize(signal + 0.8 * rng.normal(size=len(X)), [0.5, 1.5])
-    return RankingData(X, y.astype(float), np.repeat(np.arange(n_queries), 12))
+    return RankingData(X, y.astype(float), qid=np.repeat(np.arange(n_queries), 12))
 
 
 rankers = {

@@ -197,7 +197,7 @@ def found_false(rng: Generator, draw: Draw, n: int, means: tuple[float, ...]) ->
     truth = np.array(means or [0.0] * values.shape[1])
     false = (p < 0.05) & (truth[first] == truth[second])
     board = leaderboard(
-        {f"s{i}": column for i, column in enumerate(values.T)}, correction="benjamini-hochberg"
+        {f"s{i}": column for i, column in enumerate(values.T)}, correction="benjamini_hochberg"
     )
     return Outcome(float(false.sum() / max(1, (p < 0.05).sum())), named=is_named(board))
 
@@ -291,7 +291,7 @@ CELLS = [
         )
         for option, value in (
             ("correction", "holm"), ("correction", "bonferroni"), ("test", "wilcoxon"),
-            ("test", "randomisation"),
+            ("test", "randomization"),
         )
         for name in (*_SKEWED, "90 % zeros")
         for n in (20, 100)

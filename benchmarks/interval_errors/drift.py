@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from benchmarks.interval_errors.cell import Cell, Outcome
-from rankwise.datasets import summarise_rows
+from rankwise.datasets import summarize_rows
 from rankwise.selection import find_drift
 
 Generator = np.random.Generator
@@ -79,7 +79,7 @@ def _alarm(
     (old, old_qid), (new, new_qid) = source(rng, before), source(rng, now)
     if not reads_queries:
         old_qid = new_qid = None
-    return Outcome(float(not find_drift(summarise_rows(old, old_qid), new, new_qid).ok))
+    return Outcome(float(not find_drift(summarize_rows(old, old_qid), new, new_qid).ok))
 
 
 def _false_ranks(rng: Generator, before: int, now: int) -> Outcome:
@@ -91,8 +91,8 @@ def _false_ranks(rng: Generator, before: int, now: int) -> Outcome:
 
     samples = [(rng.normal(size=(len(qid), 1)), qid) for qid in (
         _queries(rng, before), _queries(rng, now))]  # fmt: skip
-    summary = summarise_rows(*samples[0], model=Sum())
-    notes = find_drift(summary, *samples[1], model=Sum()).notes
+    summary = summarize_rows(*samples[0], estimator=Sum())
+    notes = find_drift(summary, *samples[1], estimator=Sum()).notes
     return Outcome(float(any("mean score at rank" in note for note in notes)))
 
 

@@ -106,7 +106,7 @@ CELLS = [
 ] + [
     Cell(f"paired_test, {method}", f"{kind}, {n} queries", 0.05,
          partial(_paired, draw=draw, n=n, method=method))
-    for method in ("t", "wilcoxon", "randomisation")
+    for method in ("t", "wilcoxon", "randomization")
     for kind, draw in (
         *SYMMETRIC,
         ("one query in ten gains", generators.one_unit_in_ten),

@@ -208,7 +208,7 @@ CELLS += [
             estimator=estimator, n=n, temperature=temperature, top_rate=top_rate,
         ),
     )
-    for estimator in ("ips", "snips", "item-position", "dr")
+    for estimator in ("ips", "snips", "item_position", "dr")
     for n, logger, temperature, rates, top_rate in (
         (2000, "even", 1e9, "high", 0.9),
         (2000, "even", 1e9, "low", 0.05),

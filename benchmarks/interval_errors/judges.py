@@ -47,7 +47,7 @@ def _mean(rng: Generator, rate: float, n_human: int) -> Outcome:
     """Precision of a system at the first document: a share."""
     human, machine = _judges(rng, rate, n_human, n_human + N_MACHINE)
     runs = {"a": _run(rng, n_human + N_MACHINE)}
-    found = evaluate_with_judge(runs, human, machine, "P@1").means["P@1"]["a"]
+    found = evaluate_with_judge(human, machine, runs, "P@1").means["P@1"]["a"]
     return Outcome(float(not found.low <= rate <= found.high))
 
 
@@ -55,7 +55,7 @@ def _difference(rng: Generator, rate: float, n_human: int) -> Outcome:
     """Two systems that are equally good: mostly they differ by 0."""
     human, machine = _judges(rng, rate, n_human, n_human + N_MACHINE)
     runs = {name: _run(rng, n_human + N_MACHINE) for name in "ab"}
-    found = evaluate_with_judge(runs, human, machine, "P@1").differences["P@1"]["a", "b"]
+    found = evaluate_with_judge(human, machine, runs, "P@1").differences["P@1"]["a", "b"]
     return Outcome(float(not found.low <= 0.0 <= found.high))
 
 
@@ -63,7 +63,7 @@ def _bias(rng: Generator, rate: float, n_human: int) -> Outcome:
     """Bias of a machine that errs for one document in twenty: its interval and its p-value."""
     human, machine = _judges(rng, rate, n_human, n_human, accuracy=0.95)
     truth = 0.05 * (1.0 - 2.0 * rate)
-    found = bias_by_rank({"a": _run(rng, n_human)}, human, machine, k=3)
+    found = bias_by_rank(human, machine, {"a": _run(rng, n_human)}, k=3)
     return Outcome(float(np.mean([not row.low <= truth <= row.high for row in found])))
 
 
@@ -73,7 +73,7 @@ def _bias_of_systems(rng: Generator, rate: float, n_human: int) -> Outcome:
     truth = 0.05 * (1.0 - 2.0 * rate)
     base = _run(rng, n_human)
     runs = {f"s{s}": base if s < 4 else _run(rng, n_human) for s in range(5)}
-    found = bias_by_rank(runs, human, machine, k=1)
+    found = bias_by_rank(human, machine, runs, k=1)
     return Outcome(float(np.mean([not row.low <= truth <= row.high for row in found])))
 
 
@@ -124,8 +124,8 @@ def _certainty(rng: Generator, n_queries: int, measure: str) -> Outcome | None:
     known = {q: {d: g for d, g in docs.items() if rng.random() < 0.5} for q, docs in truth.items()}
     known = {q: docs or {"d0": truth[q]["d0"]} for q, docs in known.items()}
     pair = [("a", "b")]
-    (found,) = difference_bounds(runs, known, measure, pairs=pair)
-    (complete,) = difference_bounds(runs, truth, measure, pairs=pair)
+    (found,) = difference_bounds(known, runs, measure, pairs=pair)
+    (complete,) = difference_bounds(truth, runs, measure, pairs=pair)
     if not found.low <= complete.difference <= found.high:
         return Outcome(1.0)
     if complete.difference == 0 or found.certainty < CERTAIN:

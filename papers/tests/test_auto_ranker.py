@@ -26,7 +26,7 @@ def fold():
     rng = np.random.default_rng(0)
     X, qid = rng.normal(size=(600, 3)), np.arange(600) // 20
     y = np.digitize(X[:, 0] + 0.3 * rng.normal(size=600), [0.5, 1.5]).astype(float)
-    rows = RankingData(X, y, qid)
+    rows = RankingData(X, y, qid=qid)
     train, vali, test = (rows.queries(range(start, start + 10)) for start in (0, 10, 20))
     return Fold(train, vali, test)
 

@@ -42,7 +42,7 @@ def fold(rng):
         qid = np.repeat(np.arange(first, first + n_queries), 8)
         X = rng.normal(size=(len(qid), 3))
         raw = X[:, 0] + X[:, 1] ** 2 + 0.5 * rng.normal(size=len(qid))
-        return RankingData(X, np.clip(raw.round(), 0, 2), qid)
+        return RankingData(X, np.clip(raw.round(), 0, 2), qid=qid)
 
     return Fold(judged(0, 30), judged(50, 8), judged(100, 9))
 

@@ -181,7 +181,7 @@ def tiny_fold(rng):
     def make(first):
         y = rng.integers(0, 3, 60).astype(float)
         X = (y[:, None] + rng.normal(0, 1, (60, 3))).astype(np.float32)
-        return RankingData(X, y, np.repeat(np.arange(first, first + 6), 10))
+        return RankingData(X, y, qid=np.repeat(np.arange(first, first + 6), 10))
 
     return Fold(make(0), make(10), make(20))
 

@@ -72,7 +72,7 @@ def test_subsets_are_split_as_the_whole_set(data):
         plst = PLST(2, alpha=0.01).fit(X, Y)
         assert found["PLST"][seed] == pytest.approx(loss(plst, data, test))
         for draw in range(2):
-            model = CompressedSensing(2, 3, draw, alpha=0.01).fit(X, Y)
+            model = CompressedSensing(2, 3, random_state=draw, alpha=0.01).fit(X, Y)
             assert found["CS"][draw][seed] == pytest.approx(loss(model, data, test))
     for part, of_all in zip(parts.split(90, 0, 90), parts.split(90, 0), strict=True):
         np.testing.assert_array_equal(part, of_all)
@@ -120,7 +120,7 @@ def test_compressed_trees_of_every_M_are_the_estimators(data):
     found = run("emotions/tree-cs/1", grid=grid)
     train, test = parts.split(90, 1)
     for size, of in zip(grid, found["CS"], strict=True):
-        model = CompressedSensing(size, 3, 0, estimator=ModelTree())
+        model = CompressedSensing(size, 3, random_state=0, estimator=ModelTree())
         assert of == pytest.approx(loss(model.fit(data.X[train], data.Y[train]), data, test))
     assert len(set(found["CS"])) > 1
 

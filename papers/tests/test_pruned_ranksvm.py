@@ -21,7 +21,7 @@ def judged(rng, n_queries):
     qid = np.repeat(np.arange(n_queries), 12)
     X = rng.normal(size=(len(qid), 3)) * [1.0, 50.0, 0.1] + 3.0
     y = np.clip(np.round(X[:, 0] - 2.0 + 0.3 * rng.normal(size=len(qid))), 0, 2)
-    return RankingData(X, y, qid)
+    return RankingData(X, y, qid=qid)
 
 
 @pytest.fixture

@@ -205,7 +205,7 @@ def small_fold(rng):
         qid = np.repeat(np.arange(n_queries), 9)
         X = rng.normal(size=(len(qid), 3)) * [1.0, 10.0, 0.1]
         y = np.clip(np.round(X[:, 0] + rng.normal(size=len(qid))), 0, 2)
-        return RankingData(X, y, qid)
+        return RankingData(X, y, qid=qid)
 
     return Fold(part(12), part(6), part(6), "fold1")
 

@@ -16,7 +16,7 @@ def judged(rng, n_queries):
     qid = np.repeat(np.arange(n_queries), 12)
     X = rng.normal(size=(len(qid), 4)).astype(np.float32)
     y = np.clip(np.round(X[:, 0] + rng.normal(size=len(qid))), 0, 8)
-    return RankingData(X, y, qid, feature_names=["a", "b", "c", "d"])
+    return RankingData(X, y, qid=qid, feature_names=["a", "b", "c", "d"])
 
 
 @pytest.fixture

@@ -39,14 +39,16 @@ def test_losses_are_those_of_the_estimators(small, small_losses):
     for rule in ("mode", "median", "mean"):
         voted = VotedPRank(rule, degree=2, shuffle=False).fit(X, y)
         assert small_losses["PRank-VP"][rule] == np.abs(voted.predict(X_test) - y_test).mean()
-        bag = AggregatePRank("bag", 0.6, 100, rule, degree=2, random_state=4, shuffle=False).fit(
-            X, y
-        )
+        bag = AggregatePRank(
+            "bag", 0.6, n_prank=100, votes=rule, degree=2, random_state=4, shuffle=False
+        ).fit(X, y)
         found = small_losses["OAP-Bagg(tau=0.6)"]
         assert found[rule] == np.abs(bag.predict(X_test) - y_test).mean()
     votes = voted.vote_shares(X_test) @ np.arange(1, 6)
     assert small_losses["PRank-VP"]["unrounded"] == pytest.approx(np.abs(votes - y_test).mean())
-    point = AggregatePRank("bpm", 0.9, 100, degree=2, random_state=4, shuffle=False).fit(X, y)
+    point = AggregatePRank("bpm", 0.9, n_prank=100, degree=2, random_state=4, shuffle=False).fit(
+        X, y
+    )
     expected = np.abs(point.predict(X_test) - y_test).mean()
     assert small_losses["OAP-BPM(tau=0.9)"] == {"one": expected}
 

@@ -19,7 +19,7 @@ def judged(rng, n_queries):
     qid = np.repeat(np.arange(n_queries), 8)
     X = rng.normal(size=(len(qid), 3))
     y = np.clip(np.round(X[:, 0] + X[:, 1] ** 2 + 0.5 * rng.normal(size=len(qid))), 0, 2)
-    return RankingData(X, y, qid)
+    return RankingData(X, y, qid=qid)
 
 
 @pytest.fixture

@@ -12,15 +12,17 @@ from typing import Any
 
 import lazy_loader
 
+from rankwise._packages import explain_missing
+
 
 def attach(
     package: str, file: str
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
     """``__getattr__``, ``__dir__`` and ``__all__`` of the package with this ``__init__.py``.
 
-    The error for an unknown name gives the name that replaced it, or the most similar one. Star
-    imports leave out names whose line in the stub file ends in ``# needs LIBRARY`` if the library
-    is not installed.
+    The error for an unknown name gives the name that replaced it, or the most similar one; that for
+    a missing package names the public name that needs it. Star imports leave out names whose line
+    in the stub file ends in ``# needs LIBRARY`` if the library is not installed.
     """
     found, directory, names = lazy_loader.attach_stub(package, file)
     stub = Path(file).with_suffix(".pyi").read_text("utf-8")
@@ -37,12 +39,8 @@ def attach(
         if name in names:
             try:
                 return found(name)
-            except ModuleNotFoundError as error:
-                if name not in needs:
-                    raise
-                library = (error.name or needs[name]).partition(".")[0]
-                what = f"{package}.{name} needs {library}, which is not installed."
-                raise ImportError(f"{what} Run: pip install {library}") from error
+            except ImportError as error:
+                raise explain_missing(error, f"{package}.{name}") from error
         from rankwise.runtime.renames import PUBLIC
 
         kind: type[AttributeError | ImportError] = AttributeError

@@ -8,12 +8,14 @@ algorithm needs a file, a test and one row here. This package imports only the s
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any
 
 from rankwise.runtime.messages import did_you_mean
+from rankwise.runtime.renames import say_new_name
 
 
 @dataclass(frozen=True)
@@ -27,10 +29,16 @@ class Entry:
     tags: frozenset[str] = frozenset()
     paper: str = ""  # source; empty if there is none
     extra: str = ""  # group of optional dependencies that it needs; empty if there is none
-    # used by ``compare``; a search setting if the estimator has a path
+    # The tuned recipe, which a bare key stands for: parameters, with a search setting if the
+    # estimator has a path, and a grid that is searched on validation rows if it has none.
     params: dict[str, Any] = field(default_factory=dict)
-    # searched by ``compare`` on the validation part if the estimator has no path
     space: dict[str, list[Any]] = field(default_factory=dict)
+
+    @property
+    def recipe(self) -> str:
+        """The tuned recipe as Python: arguments of :func:`rankwise.selection.tune`."""
+        params = ", ".join(f"{name}={value!r}" for name, value in self.params.items())
+        return f"{self.class_name}({params})" + (f", space={self.space}" if self.space else "")
 
     @property
     def class_name(self) -> str:
@@ -78,7 +86,7 @@ _LANDMARKS = {"approximation": "nystroem", "n_landmarks": 1000, "random_state": 
 _NETWORK: dict[str, Any] = {
     "extra": "neural",
     "params": {"n_epochs": 100, "early_stopping_rounds": 10, "random_state": 0},
-    "space": {"learning_rate_init": [0.003, 0.01], "alpha": [1e-4, 1e-2]},
+    "space": {"learning_rate_init": [0.003, 0.01], "lam": [1e-4, 1e-2]},
 }
 
 RANKERS: dict[str, Row] = {
@@ -112,7 +120,7 @@ RANKERS: dict[str, Row] = {
         "Random hidden nodes, squared loss of score differences, two ridges (ELMRank)",
         "pairwise closed-form random-nodes path validation",
         paper="chen2014",
-        params={"lam": "val", "C": "val", "random_state": 0},
+        params={"lam": "val", "alpha": "val", "random_state": 0},
     ),
     "rankrls": Row(
         "rankers.rankrls:RankRLS",
@@ -140,7 +148,7 @@ RANKERS: dict[str, Row] = {
         "Magnitude-preserving ranking with squared loss (MPRank)",
         "pairwise closed-form kernel path validation",
         paper="cortes2007",
-        params={"C": "val"},
+        params={"lam": "val"},
     ),
     "svrank": Row(
         "rankers.svrank:SVRank",
@@ -568,3 +576,70 @@ def find_ranker(key: str, setting: str) -> Entry:
         hint = did_you_mean(key, RANKING, f"Known: {[*RANKING]}.")
         raise ValueError(f"{setting}: {key!r} is not a ranker of the registry. {hint}")
     return RANKING[key]
+
+
+def parse_ranker(text: str, setting: str) -> tuple[str, dict[str, Any] | None]:
+    """Key and parameters of ``KEY(NAME=VALUE, …)``; of a bare key, None instead of parameters."""
+    key, parenthesis, rest = text.partition("(")
+    key = key.strip()
+    if not parenthesis:
+        return key, None
+    pairs = [pair.partition("=") for pair in split_list(rest.strip().removesuffix(")"))]
+    if not (rest.rstrip().endswith(")") and all(equals for _, equals, _ in pairs)):
+        raise ValueError(
+            f"{setting}: {text!r} must be RANKER(NAME=VALUE,…), such as "
+            "lambdamart(n_estimators=50)."
+        )
+    return key, {name.strip(): parse_value(value.strip()) for name, _, value in pairs}
+
+
+def build_ranker(
+    text: str, setting: str, *, seed: int | None = None, params: Mapping[str, Any] | None = None
+) -> tuple[Any, dict[str, list[Any]]]:
+    """Unfitted estimator and grid of an entry that names a ranker of the registry.
+
+    A bare ``KEY`` is the tuned recipe, with the seed if it has one. ``KEY()`` and ``KEY(NAME=VALUE,
+    …)`` are the class with its defaults and these parameters; so is a key with further ``params``.
+    An ImportError names the extra that is missing.
+    """
+    key, given = parse_ranker(text, setting)
+    entry = find_ranker(key, setting)
+    if given is None and params is None:
+        seeded = {} if seed is None else {"random_state": seed}
+        recipe = {name: seeded.get(name, value) for name, value in entry.params.items()}
+        return entry.load()(**recipe), entry.space
+    estimator: Any = entry.load()()
+    known = estimator.get_params()
+    merged = {**(given or {}), **(params or {})}
+    for name in merged:
+        if name not in known:
+            hint = say_new_name(name, known)
+            hint = hint or did_you_mean(name, known, f"Parameters: {', '.join(known)}.")
+            raise ValueError(f"{setting}: {key} has no parameter {name!r}. {hint}")
+    return estimator.set_params(**merged), {}
+
+
+def split_list(text: str) -> list[str]:
+    """Split a list at the commas outside parentheses, brackets and quotes."""
+    entries, depth, quote = [""], 0, ""
+    for letter in text:
+        if quote:
+            quote = "" if letter == quote else quote
+        elif letter in "'\"":
+            quote = letter
+        depth += (letter in "([") - (letter in ")]") if not quote else 0
+        if letter == "," and depth == 0 and not quote:
+            entries.append("")
+        else:
+            entries[-1] += letter
+    return [entry.strip() for entry in entries if entry.strip()]
+
+
+def parse_value(text: str) -> Any:
+    """Parse a Python literal or "inf"; other text is returned unchanged."""
+    if text.lower() in ("inf", "+inf"):
+        return float("inf")
+    try:
+        return ast.literal_eval(text)
+    except (ValueError, SyntaxError):
+        return text

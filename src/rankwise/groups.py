@@ -10,18 +10,20 @@ order. :meth:`QueryGroups.sort` and :meth:`QueryGroups.unsort` convert between t
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from decimal import Decimal
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from rankwise.runtime.finite import names_its_class
 from rankwise.runtime.frames import check_one_type, convert_to_array, first_merged
 from rankwise.structure.state_rules import Optional, Plain, Rule, integers, require
 from rankwise.typing import Float64Array, FrameLike, Int64Array, Matrix
 
 
+@names_its_class
 @dataclass(frozen=True, eq=False)
 class QueryGroups:
     """Rows grouped by query.
@@ -45,6 +47,7 @@ class QueryGroups:
 
     indptr: NDArray[np.int64]
     order: NDArray[np.int64] | None
+    _: KW_ONLY
     ids: NDArray[Any]
 
     @classmethod
@@ -81,11 +84,11 @@ class QueryGroups:
             return qid
         if np.isscalar(qid):
             single = cls.single(n_samples)
-            return cls(single.indptr, None, _convert_to_id_array([qid]))
+            return cls(single.indptr, None, ids=_convert_to_id_array([qid]))
         qid = _convert_to_id_array(qid)
         _check_length(len(qid), n_samples, name)
         if n_samples == 0:
-            return cls(np.zeros(1, dtype=np.int64), None, qid[:0])
+            return cls(np.zeros(1, dtype=np.int64), None, ids=qid[:0])
 
         new_run = np.empty(n_samples, dtype=bool)
         new_run[0] = True
@@ -95,11 +98,11 @@ class QueryGroups:
         run_codes, ids = _codes_by_first_appearance(run_ids)
         run_lengths = np.diff(run_starts, append=n_samples)
         if len(ids) == len(run_ids):
-            return cls(np.append(run_starts, n_samples), None, ids)
+            return cls(np.append(run_starts, n_samples), None, ids=ids)
         codes = np.repeat(run_codes, run_lengths)
         order = np.argsort(codes, kind="stable").astype(np.int64)
         sizes = np.bincount(codes, minlength=len(ids))
-        return cls(_indptr(sizes), order, ids)
+        return cls(_indptr(sizes), order, ids=ids)
 
     @classmethod
     def from_sizes(cls, sizes: ArrayLike, n_samples: int | None = None) -> QueryGroups:
@@ -112,7 +115,7 @@ class QueryGroups:
             )
         if (sizes < 0).any():
             raise ValueError(f"sizes must be >= 0, got {int(sizes.min())}.")
-        groups = cls(_indptr(sizes), None, np.arange(len(sizes)))
+        groups = cls(_indptr(sizes), None, ids=np.arange(len(sizes)))
         if n_samples is not None and groups.n_samples != n_samples:
             raise ValueError(
                 f"sizes must sum to n_samples={n_samples}, got {groups.n_samples}. "
@@ -123,7 +126,7 @@ class QueryGroups:
     @classmethod
     def single(cls, n_samples: int) -> QueryGroups:
         """All rows as one group."""
-        return cls(np.array([0, n_samples], dtype=np.int64), None, np.zeros(1, dtype=np.int64))
+        return cls(np.array([0, n_samples], dtype=np.int64), None, ids=np.zeros(1, dtype=np.int64))
 
     @property
     def n_queries(self) -> int:
@@ -185,14 +188,14 @@ class QueryGroups:
         """Input row numbers of the given queries, and the groups of ``a[rows]``."""
         queries = self._query_numbers(queries)
         return self.rows(queries), QueryGroups(
-            _indptr(self.sizes[queries]), None, self.ids[queries]
+            _indptr(self.sizes[queries]), None, ids=self.ids[queries]
         )
 
     def take(self, rows: NDArray[np.integer] | NDArray[np.bool_]) -> QueryGroups:
         """Groups of ``a[rows]`` for any selection of rows; empty queries are dropped."""
         codes = self.codes()[rows]
         kept = QueryGroups.from_qid(codes, len(codes))
-        return QueryGroups(kept.indptr, kept.order, self.ids[kept.ids])
+        return QueryGroups(kept.indptr, kept.order, ids=self.ids[kept.ids])
 
     def split(self, n_splits: int, *, random_state: Any = None) -> list[NDArray[np.int64]]:
         """Query numbers of ``n_splits`` folds with nearly equal numbers of queries.

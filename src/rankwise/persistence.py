@@ -50,7 +50,7 @@ from sklearn.base import BaseEstimator
 from rankwise._registry import REGISTRY
 from rankwise._version import __version__
 from rankwise.runtime.files import check_folder, write_file
-from rankwise.runtime.renames import rename_stored
+from rankwise.runtime.renames import convert_stored, rename_stored
 from rankwise.structure.model_check import check_model
 from rankwise.structure.state_rules import StructureError
 
@@ -157,7 +157,7 @@ def save(
     path : path-like
         File to write. It is replaced atomically: a reader sees the old file or the new one.
     rows : RowSummary, optional
-        Summary of the training rows, of :func:`rankwise.datasets.summarise_rows`, to compare later
+        Summary of the training rows, of :func:`rankwise.datasets.summarize_rows`, to compare later
         rows with: see :func:`rankwise.selection.find_drift`. ``describe`` returns it as "rows".
 
     Returns
@@ -286,13 +286,17 @@ def load_bytes(
             check_array_files(archive, schema, path, max_bytes)
             has_other_names = _use_modules(schema)
             if header["format"] < FORMAT:
-                changes = [rename_stored(entry) for entry in dicts_of(schema)]
-                has_other_names |= any(changes)
+                renamed = [rename_stored(entry) for entry in dicts_of(schema)]
+                has_other_names |= any(renamed)
             estimator = read_plain(archive, schema)
         if estimator is None:  # the file holds entries that only skops reads
             current = replace_schema(data, schema) if has_other_names else data
             estimator = _read_with_skops(path, current, names)
         if isinstance(estimator, BaseEstimator):
+            if header["format"] < FORMAT:
+                for _, stored in [("", estimator), *_walk(estimator, "")]:
+                    if isinstance(stored, BaseEstimator):
+                        convert_stored(stored)
             check_model(estimator)
     except StructureError as error:
         raise ModelFileError(f"{path}: {error}. {CHANGED}") from error

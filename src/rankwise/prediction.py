@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import sklearn
+from sklearn.base import clone
 from sklearn.utils.metadata_routing import get_routing_for_object
 
 from rankwise.checks.classes import class_positions
@@ -244,6 +245,33 @@ def fit_with(
             metadata |= validation
         estimator.fit(X, y, **metadata)
     return set(metadata) - ({"qid"} - set(offered))
+
+
+def fit_clone(
+    estimator: Any,
+    X: Any,
+    y: Any,
+    sample_weight: Float64Array | None,
+    offered: Mapping[str, Any] | None = None,
+    validation: Mapping[str, Any] | None = None,
+    *,
+    setting: str = "estimator",
+) -> Any:
+    """Clone fitted by :func:`fit_with`; TypeError if it does not accept the weights.
+
+    ``setting`` is the parameter that holds the estimator, for the message.
+    """
+    weight = {} if sample_weight is None else {"sample_weight": sample_weight}
+    with sklearn.config_context(enable_metadata_routing=True):
+        if weight and not select_accepted(estimator, "fit", weight):
+            raise TypeError(
+                f"{setting} must accept sample_weight, but {type(estimator).__name__}.fit does "
+                "not. Use an estimator that does, or remove sample_weight. In a pipeline, call "
+                "set_fit_request(sample_weight=True) on the step that accepts it."
+            )
+    model = clone(estimator)
+    fit_with(model, X, y, weight | dict(offered or {}), validation)
+    return model
 
 
 def call_with(estimator: Any, method: str, X: Any, qid: Any) -> Any:

@@ -28,7 +28,7 @@ from scipy import sparse
 from rankwise.groups import QueryGroups
 from rankwise.kernels.sorting import hash_rows, join_queries, order_queries
 from rankwise.runtime.threads import query_chunks, thread_map
-from rankwise.typing import Float64Array, Int64Array, Matrix, canonicalise, is_sparse, join_rows
+from rankwise.typing import Float64Array, Int64Array, Matrix, canonicalize, is_sparse, join_rows
 
 _ROWS_PER_CHUNK = 4096
 
@@ -113,6 +113,27 @@ def canonical_order(
     order = np.lexsort((ties, row_key, first, codes, query_key[codes]))
     sizes = groups.sizes[np.argsort(query_key, kind="stable")]
     return order, sizes[sizes > 0]
+
+
+def merge_in_order(
+    X: Matrix, y: Float64Array, groups: QueryGroups, weight: Float64Array | None
+) -> tuple[Int64Array, Int64Array, Float64Array | None]:
+    """Distinct rows of each query in canonical order: row numbers, indptr, weights.
+
+    Copies count where queries are put in order, unlike in :func:`distinct_rows_of_queries`.
+    Weights are None if all are 1.
+    """
+    order, sizes = canonical_order(X, y, groups, weight)
+    starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    hashes = row_hashes(X, y)[order]
+    is_new = np.ones(len(order), dtype=bool)
+    is_new[1:] = hashes[1:] != hashes[:-1]
+    is_new[starts[:-1]] = True
+    first = np.flatnonzero(is_new)
+    copies = np.ones(len(order)) if weight is None else weight[order]
+    totals = np.add.reduceat(copies, first)
+    indptr = np.searchsorted(first, starts).astype(np.int64)
+    return order[first], indptr, totals if (totals != 1).any() else None
 
 
 def distinct_rows(X: Matrix, most: int | None = None, salt: int | None = None) -> Int64Array:
@@ -261,7 +282,7 @@ def _factors(start: int, n: int) -> UInt64Array:
 
 def _hash_csr(X: Any, row_factors: UInt64Array, column_factors: UInt64Array) -> TableHash:
     n_rows, n_columns = X.shape
-    X = canonicalise(X)
+    X = canonicalize(X)
     mixed = sparse.csr_matrix((_mix_bits(X.data), X.indices, X.indptr), shape=X.shape)
     stored = X.indices[mixed.data != 0]
     n_stored = np.bincount(stored, minlength=n_columns)

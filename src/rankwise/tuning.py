@@ -211,16 +211,12 @@ def mean_defined(values: Float64Array) -> Float64Array:
     return mean.value()
 
 
-Scale = Literal["C", "alpha", "lam", "mean"]
+Scale = Literal["C", "alpha", "lam"]
 
 
 @dataclass(frozen=True, eq=False)
 class Penalties:
-    """A grid of penalties, (n_values,), in the scale of their parameter.
-
-    The scale "mean" is ``1/lam``: it multiplies the mean over pairs, and the squared norm has
-    factor 1.
-    """
+    """A grid of penalties, (n_values,), in the scale of their parameter."""
 
     values: Float64Array
     scale: Scale
@@ -238,8 +234,7 @@ class Penalties:
             return self.values
         if self.scale == "alpha":
             return inverse(self.values)
-        per_pair = 2.0 / (max(pairs, 1.0) * factor)
-        return per_pair * (self.values if self.scale == "mean" else inverse(self.values))
+        return 2.0 / (max(pairs, 1.0) * factor) * inverse(self.values)
 
 
 def inverse(a: Float64Array) -> Float64Array:
@@ -251,6 +246,7 @@ def inverse(a: Float64Array) -> Float64Array:
 Fit = TypeVar("Fit")
 FitOut = TypeVar("FitOut", covariant=True)
 Way = Literal["fixed", "cv", "val", "loqo", "lpo"]
+WAYS = ("cv", "loqo", "lpo", "val")  # words that search a parameter
 
 
 class SolutionPath(Protocol[FitOut]):
@@ -273,8 +269,7 @@ class SolutionPath(Protocol[FitOut]):
 class Penalty:
     """Values that a penalty parameter may take.
 
-    A larger "C" or "mean" fits the training rows more closely; a larger "alpha" or "lam" fits them
-    less closely.
+    A larger "C" fits the training rows more closely; a larger "alpha" or "lam" less closely.
     """
 
     name: str  # of the parameter; the chosen value is the attribute `{name}_`
@@ -289,7 +284,7 @@ class Penalty:
     @property
     def is_rising(self) -> bool:
         """Whether a larger value fits the training rows more closely."""
-        return self.scale in ("C", "mean")
+        return self.scale == "C"
 
     @property
     def constraint(self) -> list[Any]:
@@ -332,14 +327,15 @@ def search_way(
     """Way in which jointly searched parameters are chosen; "fixed" if all are numbers.
 
     ``values`` maps names to numbers, lists or named ways. ``beside`` are further parameters (a
-    kernel width); their lists and names are searched too. Two parameters may not name different
-    ways.
+    kernel width, the only one with names); their lists and names are searched too. Two parameters
+    may not name different ways.
     """
-    ways = {name: value for name, value in values.items() if isinstance(value, str)}
+    named = [*values.items(), *(("gamma", value) for value in beside)]
+    ways = {name: value for name, value in named if isinstance(value, str)}
     if len(set(ways.values())) > 1:
-        given = " and ".join(f"{name}={value!r}" for name, value in values.items())
+        given = " and ".join(f"{name}={value!r}" for name, value in ways.items())
         raise ValueError(
-            f"{' and '.join(values)} must be searched in one way, got {given}. "
+            f"{' and '.join(ways)} must be searched in one way, got {given}. "
             'Use "cv" or "val" for both, or numbers and lists.'
         )
     for name, value in ways.items():
@@ -392,6 +388,11 @@ class PenaltySearch:
         parsed = parse(measure)
         penalties = penalty.grid(value)
         way = search_way({penalty.name: value}, has_validation=has_validation, beside=beside)
+        if way not in ("fixed", *penalty.ways):
+            raise ValueError(
+                f"gamma must be a number, a list of numbers, None, or one of scale, auto, "
+                f"{', '.join(penalty.ways)}; got {way!r}."
+            )
         parsed = parse("Misranking") if way == "lpo" else parsed
         return cls(penalty, way, penalties, parsed, measure, cv)
 

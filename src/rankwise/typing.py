@@ -74,7 +74,7 @@ def is_sparse(X: object) -> TypeIs[SparseMatrix]:
     return sparse.issparse(X)
 
 
-def canonicalise(X: Matrix) -> Any:
+def canonicalize(X: Matrix) -> Any:
     """X with one entry per cell of a sparse matrix; copied only if some cell has several."""
     if not is_sparse(X) or X.has_canonical_format:
         return X
@@ -96,7 +96,7 @@ __all__ = [
     "Int64Array",
     "Matrix",
     "SparseMatrix",
-    "canonicalise",
+    "canonicalize",
     "densify",
     "is_sparse",
 ]

@@ -7,11 +7,11 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
-from rankwise.exceptions import ConstantScoresWarning
 from scipy import sparse
 
 import rankwise
 from rankwise import LambdaMART, McRank, RidgeRanker, StackingRanker
+from rankwise.exceptions import ConstantScoresWarning
 from rankwise.ordinal import RankingTree
 from tests.common.estimators import accepts, load_class, small
 
@@ -126,7 +126,7 @@ def test_a_model_of_few_equal_scores_looks_at_all_rows():
 
 def test_leaderboard_names_them():
     X, y, qid = few_rows()
-    data = rankwise.RankingData(np.tile(X, (2, 1)), np.tile(y, 2), np.r_[qid, qid + 2])
+    data = rankwise.RankingData(np.tile(X, (2, 1)), np.tile(y, 2), qid=np.r_[qid, qid + 2])
     board = rankwise.compare([LambdaMART(min_samples_leaf=40), McRank()], data, cv=2, n_jobs=1)
     notes = [note for cell in board.cells for note in cell.notes]
     assert any("LambdaMART gives all 38 training rows the same score" in note for note in notes)

@@ -41,7 +41,7 @@ LOST = [
     ("aggregate_prank", {}),
     ("widrow_hoff", {}),
     ("ordinal_svm", {"kernel": "linear", "max_iter": 1000}),
-    ("rank_net", {"standardize": False}),
+    ("rank_net", {"scaling": False}),
 ]
 # Those whose scores are as good as with a standardised column.
 KEPT = [
@@ -150,8 +150,8 @@ def test_names_of_columns_and_of_the_fix():
     told = r"column 1 \('b'\) from .*, column 4 \('e'\) from .*, column 5 .*, and 2 more\. Scale"
     with pytest.warns(UserWarning, match=told):
         small("pairwise_elm").fit(frame, y)
-    with pytest.warns(UserWarning, match=r"Set standardize=True\.$"):
-        small("rank_net", standardize=False).fit(X, y)
+    with pytest.warns(UserWarning, match=r"Set scaling=True\.$"):
+        small("rank_net", scaling=False).fit(X, y)
 
 
 def test_values_of_the_user_are_not_judged():

@@ -135,7 +135,7 @@ def test_numbers_beyond_float64(value):
     with pytest.raises(ValueError, match=r"scores must hold"):
         evaluate([0, 1], [1, value], None, "AP")
     with pytest.raises(ValueError, match=r"scores must hold numbers up to .* document 'a'|row"):
-        evaluate({"q": {"a": value}}, {"q": {"a": 1}}, "AP")
+        evaluate({"q": {"a": 1}}, {"q": {"a": value}}, "AP")
     with pytest.raises(ValueError, match=r"y must hold numbers, got dtype object \(int"):
         check_target([0, 10**400])
 
@@ -243,17 +243,17 @@ def test_streams_of_text_are_exact(role, tmp_path):
 
 
 def test_scores_of_systems():
-    data = RankingData(np.zeros((2, 1)), np.array([0.0, 1.0]), np.array([1, 1]))
+    data = RankingData(np.zeros((2, 1)), np.array([0.0, 1.0]), qid=np.array([1, 1]))
     scores = np.array([LIMIT, LIMIT + 1])
     with pytest.raises(ValueError, match="scores of 'a' must hold numbers that float64 keeps"):
-        evaluate_systems({"a": scores}, data)
+        evaluate_systems(data, {"a": scores})
     with pytest.raises(ValueError, match="scores must hold numbers that float64 keeps"):
         Run.from_data(data, scores)
     frame = pd.DataFrame({"qid": [1, 1], "label": [0, 1], "x": scores})
     with pytest.raises(ValueError, match="scores in column 'x' must hold numbers that float64"):
-        evaluate_systems({"a": "column:x"}, frame)
+        evaluate_systems(frame, {"a": "column:x"})
     with pytest.raises(ValueError, match=r"scores of .* must hold numbers that float64 keeps"):
-        evaluate_systems({"a": _Oracle()}, data)
+        evaluate_systems(data, {"a": _Oracle()})
 
 
 class _Oracle(BaseEstimator):

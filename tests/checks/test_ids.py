@@ -70,7 +70,7 @@ def frame(ids, value):
 
 
 def judged(ids):
-    return RankingData(np.ones((3, 1)), np.array(LABELS), np.array(ONE), doc_ids=ids)
+    return RankingData(np.ones((3, 1)), np.array(LABELS), qid=np.array(ONE), doc_ids=ids)
 
 
 ENTRIES = {

@@ -224,7 +224,7 @@ def test_ignoring_settles_what_is_ambiguous():
 
 def test_features_without_names_are_ignored_by_number():
     X = np.arange(12.0).reshape(4, 3)
-    data = RankingData(X, np.zeros(4), np.zeros(4))
+    data = RankingData(X, np.zeros(4), qid=np.zeros(4))
     rest = data.without_features(["2"])
     assert (rest.feature_names, rest.left_out) == (["1", "3"], {"2": "ignored"})
     assert rest.score_columns["2"].tolist() == X[:, 1].tolist()

@@ -48,7 +48,7 @@ def judged_data(seed, n_queries=12, first_query=1, docs=8, n_features=4):
     y = np.clip(np.rint(3 * X[:, 0] + rng.normal(0, 0.4, len(X)) - 0.5), 0, 2)
     qid = np.repeat(np.arange(first_query, first_query + n_queries), docs)
     names = np.array([f"D{i}" for i in range(len(X))])
-    return RankingData(X, y, qid, doc_ids=names)
+    return RankingData(X, y, qid=qid, doc_ids=names)
 
 
 @pytest.fixture

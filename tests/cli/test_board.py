@@ -117,7 +117,7 @@ def test_evaluate_is_a_gate_for_pipelines(rankwise, tmp_path):
     run = rankwise("evaluate", tmp_path / "same.run", qrels, "--baseline", prod, "--fail-if",
                    "worse", "--margin", "0.01")  # fmt: skip
     assert run.code == 0, run.err
-    board = evaluate_systems({"worse": tmp_path / "worse.run", "prod": prod}, qrels)
+    board = evaluate_systems(qrels, {"worse": tmp_path / "worse.run", "prod": prod})
     shown = rankwise("evaluate", tmp_path / "worse.run", qrels, "--systems", prod, "--wide").out
     assert shown.strip() == str(board)
     assert rankwise("evaluate", prod, qrels, "--fail-if", "worse").code == 2

@@ -143,17 +143,17 @@ def test_interleave_and_test(rankwise, log_file, tmp_path):
 def test_off_policy(rankwise, log_file, tmp_path):
     run = Run(np.array(["tea", "tea"]), np.array(["a", "b"]), np.array([2.0, 1.0]), "new")
     write_run(run, tmp_path / "new.run")
-    for estimator in ("ips", "snips", "item-position", "dr"):
-        of_lists = () if estimator in ("item-position", "dr") else ("--list-propensity", "p")
+    for method in ("ips", "snips", "item_position", "dr"):
+        of_lists = () if method in ("item_position", "dr") else ("--list-propensity", "p")
         facts = rankwise(
             "clicks", "off-policy", log_file, tmp_path / "new.run", "--metric", "DCG@1",
-            "--estimator", estimator, "--json", *of_lists,
+            "--method", method, "--json", *of_lists,
         ).json  # fmt: skip
         assert facts["low"] < 0.8 < facts["high"]
     refused = rankwise("clicks", "off-policy", log_file, tmp_path / "new.run")
     assert refused.code == 1
     assert "pass the log --list-propensity" in refused.err
-    assert "use --estimator 'item-position'" in refused.err
+    assert "use --method 'item_position'" in refused.err
 
 
 @pytest.mark.parametrize("method", ["ctr", "coec", "harvest", "ips", "pbm", "sdbn"])

@@ -47,15 +47,15 @@ def test_json_is_the_leaderboard(rankwise, letor_file):
 
 def test_corrections_have_the_same_names_as_in_python(rankwise, letor_file):
     arguments = ("compare", letor_file, "--rankers", FAST, "--cv", 3, "--measures", "AP")
-    run = rankwise(*arguments, "--correction", "benjamini-hochberg", "--json")
+    run = rankwise(*arguments, "--correction", "benjamini_hochberg", "--json")
     assert run.code == 0, run.err
     expected = compare(FAST.split(","), read_letor(letor_file), cv=3, measures=["AP"],
-                       correction="benjamini-hochberg")  # fmt: skip
+                       correction="benjamini_hochberg")  # fmt: skip
     assert run.json["rows"][1]["p_corrected"] == expected.rows()[1]["p_corrected"]
-    wrong = rankwise(*arguments, "--test", "wilcoxon", "--correction", "max-t")
+    wrong = rankwise(*arguments, "--test", "wilcoxon", "--correction", "max_t")
     assert wrong.code == 2
     assert wrong.err == (
-        "error: --correction max-t needs t statistics. Use --test t, or --correction holm.\n"
+        "error: --correction max_t needs t statistics. Use --test t, or --correction holm.\n"
     )
 
 
@@ -213,8 +213,11 @@ def test_cv_tunes_without_settings(rankwise, letor_file):
         (("--measures", ""), "--measures must name at least one measure."),
         (("--measures", "AP", "--preset", "letor9"), "unknown preset 'letor9'."),
         (("--select-by", "P(rel=x"), "a measure must be Name(key=value,...)@k, got 'P(rel=x'"),
-        (("--cv", "1"), "--cv must be a whole number of at least 2, or 'letor', got '1'."),
-        (("--cv", "many"), "--cv must be a whole number of at least 2, or 'letor', got 'many'."),
+        (("--cv", "1"), "--cv must be a whole number of at least 2, 'auto' or 'letor', got '1'."),
+        (
+            ("--cv", "many"),
+            "--cv must be a whole number of at least 2, 'auto' or 'letor', got 'many'.",
+        ),
         (("--vali-data", "judged.txt"), "--vali-data needs --test-data"),
         (("--test-data", "judged.txt", "--cv", "3"), "--test-data defines a single fold."),
         (("--n-jobs", "two"), "Invalid value for '--n-jobs'"),

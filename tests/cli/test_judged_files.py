@@ -81,6 +81,16 @@ def test_systems_and_baseline_by_name_or_path(rankwise, tmp_path):
     assert result.code == 2
     assert f"{b} is a TREC run, but DATA holds judgements" in result.err
     assert f"--systems {b}" in result.err
+    options = ("--systems", b, "--baseline", "prod")
+    assert rankwise("evaluate", judged, a, *options).out == wanted.out
+    other = tmp_path / "other.qrels"
+    other.write_text("".join(f"{q} 0 c 1\n" for q in range(4)))
+    wanted = rankwise("evaluate", a, judged, other, *options).out
+    for paths in ((judged, a, other), (judged, other, a)):
+        assert rankwise("evaluate", *paths, *options).out == wanted
+    for paths in ((judged, a, b), (judged, other)):
+        result = rankwise("evaluate", *paths)
+        assert result.code != 0 and "TREC" in result.err
 
 
 @pytest.mark.parametrize("sep, suffix", [("\t", "tsv"), (",", "csv")])

@@ -25,7 +25,7 @@ def test_files_of_runs(rankwise, tmp_path, preset):
     options = ["--measures", ",".join(MEASURES), "--per-query", "--json"]
     options += [] if preset is None else ["--preset", preset]
     outcome = rankwise("evaluate", str(tmp_path / "a.run"), str(tmp_path / "a.qrels"), *options)
-    expected = evaluate(run, qrels, MEASURES, preset=preset)
+    expected = evaluate(qrels, run, MEASURES, preset=preset)
     for spec in MEASURES:
         np.testing.assert_equal(told_values(outcome, spec), by_query(expected, spec))
 
@@ -34,7 +34,7 @@ def test_files_of_runs(rankwise, tmp_path, preset):
 def test_files_of_scores(rankwise, tmp_path, rng, preset):
     y, scores = rng.integers(0, 4, 80).astype(float), rng.integers(0, 3, 80) / 2
     qid, names = np.repeat(np.arange(8), 10), np.array([f"d{d}" for d in rng.permutation(80)])
-    data = RankingData(np.ones((80, 1)), y, qid, names)
+    data = RankingData(np.ones((80, 1)), y, qid=qid, doc_ids=names)
     write_letor(data, tmp_path / "data.txt", comments=[f"docid = {name}" for name in names])
     np.savetxt(tmp_path / "scores.txt", scores)
     options = ["--measures", ",".join(MEASURES), "--per-query", "--json"]

@@ -70,7 +70,7 @@ def test_few_human_judgements_correct_those_of_a_machine(rankwise, tmp_path, rng
              "--judge", tmp_path / "machine.qrels")  # fmt: skip
     found = rankwise(*words, "--systems", tmp_path / "b.run", "--json").json
     runs = {name: tmp_path / f"{name}.run" for name in "ab"}
-    wanted = evaluate_with_judge(runs, tmp_path / "human.qrels", tmp_path / "machine.qrels", "P@3")
+    wanted = evaluate_with_judge(tmp_path / "human.qrels", tmp_path / "machine.qrels", runs, "P@3")
     assert found["means"]["P@3"]["a"]["low"] == wanted.means["P@3"]["a"].low
     [pair] = found["differences"]["P@3"]
     assert (pair["first"], pair["second"], pair["n_machine"]) == ("a", "b", 45)
@@ -107,7 +107,7 @@ def test_documents_to_judge_next(rankwise, tmp_path, rng):
     words = ("evaluate", paths[0], qrels, "--measures", "P@3,AP", "--judge-next", "4")
     systems = ("--systems", f"{paths[1]},{paths[2]}")
     runs = {path.stem: path for path in paths}
-    wanted, bounds = next_judgements(runs, qrels, "P@3", n=4), difference_bounds(runs, qrels, "P@3")
+    wanted, bounds = next_judgements(qrels, runs, "P@3", k=4), difference_bounds(qrels, runs, "P@3")
     found = rankwise(*words, *systems, "--json").json
     assert [c["doc_id"] for c in found["next"]] == [c.doc_id for c in wanted]
     assert [d["low"] for d in found["differences"]] == [b.low for b in bounds]

@@ -96,7 +96,9 @@ def test_rankers_with_parameters_are_not_tuned(rankwise, letor_file):
 def test_parameters_need_names_and_parentheses(rankwise, letor_file, entry):
     result = rankwise("compare", letor_file, "--rankers", entry)
     assert result.code == 2
-    assert f"'{entry}' must be RANKER(NAME=VALUE,…), such as auto(time_budget=20)" in result.err
+    assert (
+        f"'{entry}' must be RANKER(NAME=VALUE,…), such as lambdamart(n_estimators=50)" in result.err
+    )
 
 
 def test_a_run_against_judged_data(rankwise, letor_file, candidates, tmp_path):

@@ -95,7 +95,7 @@ def test_a_pipeline_that_selects_columns_by_name(rankwise, frame, tmp_path):
 def test_a_run_of_the_best_rows_of_shuffled_queries(rankwise, frame, ranker, model, tmp_path):
     shuffled = frame.sample(frac=1.0, random_state=1)
     shuffled.to_csv(tmp_path / "new.csv", index=False)
-    arguments = ("predict", model, tmp_path / "new.csv", *IDS, "--top", "3")
+    arguments = ("predict", model, tmp_path / "new.csv", *IDS, "-k", "3")
     assert rankwise(*arguments, "--out", tmp_path / "best.run").code == 0
     run = read_run(tmp_path / "best.run")
     frame["score"] = ranker.predict(frame[NAMES])
@@ -235,14 +235,14 @@ def test_what_predict_refuses(rankwise, frame, letor_file, model, tmp_path):
     for words, message in (
         ((new,), "the model was fitted on columns that are missing: 'age'; there are 'title', "),
         (
-            (one, "--top", "2"),
+            (one, "-k", "2"),
             "each query need queries, but DATA has none. Name the query column: --qid",
         ),
         ((one, "--out", tmp_path / "s.run"), "a TREC run needs queries, but DATA has none"),
         ((one, "--doc-id", "id"), "--doc-id 'id' is not a column"),
-        ((one, "--top", "2", "--format", "scores"), "--top needs a format with ids. Add --format"),
+        ((one, "-k", "2", "--format", "scores"), "-k needs a format with ids. Add --format"),
         ((one, "--format", "parquet"), "Parquet cannot be written to stdout"),
-        ((one, "--top", "2", "--classes"), "--top needs scores, but --classes writes none"),
+        ((one, "-k", "2", "--classes"), "-k needs scores, but --classes writes none"),
         ((letor_file, "--qid", "q"), "is LETOR text, whose columns have no names. Drop --qid"),
         ((tmp_path / "none.csv",), "is neither a file nor a data set"),
     ):

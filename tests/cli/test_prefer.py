@@ -53,12 +53,21 @@ def test_a_leaderboard(rankwise, votes, tmp_path):
 
 
 def test_all_options_of_comparisons(rankwise, votes):
-    options = ("--ties", "rao-kupper", "--order-effect", "--covariates", "length_a:length_b")
-    options += ("--clusters", "judge", "--alpha", "0.5", "--reference", "fair", "--level", "0.9")
+    options = ("--ties", "rao_kupper", "--order-effect", "--covariates", "length_a:length_b")
+    options += (
+        "--clusters",
+        "judge",
+        "--alpha",
+        "0.5",
+        "--reference",
+        "fair",
+        "--confidence-level",
+        "0.9",
+    )
     options += ("--item-a", "model_a", "--item-b", "model_b", "--winner", "winner")
     run = rankwise("prefer", votes, *options, "--json")
     assert run.code == 0, run.err
-    model = PairwisePreferences("rao-kupper", order_effect=True, alpha=0.5, reference="fair")
+    model = PairwisePreferences("rao_kupper", order_effect=True, alpha=0.5, reference="fair")
     model.fit(votes, covariates=[("length_a", "length_b")], clusters=["judge"])
     effects = [row["effect"] for row in run.json["effects"]]
     assert effects == ["order", "length_a - length_b", "tie"]
@@ -111,9 +120,9 @@ def test_lines_of_text_have_no_columns(rankwise, tmp_path):
         (
             ["--ties", "drop"],
             2,
-            "--ties must be one of 'davidson', 'rao-kupper', 'half', got 'drop'",
+            "--ties must be one of 'davidson', 'rao_kupper', 'half', got 'drop'",
         ),
-        (["--level", "95"], 2, "--level must lie between 0 and 1, got 95"),
+        (["--confidence-level", "95"], 2, "--confidence-level must lie between 0 and 1, got 95"),
         (["--orders", "--order-effect"], 2, "--order-effect cannot be combined with --orders"),
         (["--orders", "--ties", "half"], 2, "--ties cannot be combined with --orders"),
         (["--unlisted", "last"], 2, "--unlisted last cannot be combined with a file of compar"),

@@ -20,7 +20,7 @@ import typer
 from typer.testing import CliRunner
 
 import rankwise as rw
-from rankwise._registry import REGISTRY
+from rankwise._registry import REGISTRY, parse_value
 from rankwise.cli import _console as _progress
 from rankwise.cli import compare
 from rankwise.cli._console import OneLineGroup, OptionCommand, warnings_in_one_line
@@ -30,7 +30,6 @@ from rankwise.cli._options import (
     complete_presets,
     complete_ranker,
     complete_rankers,
-    parameter,
     split_list,
 )
 from rankwise.metrics import PRESETS, parse
@@ -196,14 +195,6 @@ def test_list_shows_everything_that_other_commands_take(rankwise):
     assert list(rankwise("list", "presets", "--json").json) == ["presets"]
 
 
-def test_parameters_of_one_ranker_are_options(rankwise, letor_file, tmp_path):
-    words = ("--ranker", "auto(time_budget=5, n_trials=2)", "--out", tmp_path / "m")
-    assert rankwise("fit", letor_file, *words).err == (
-        "error: 'auto(time_budget=5, n_trials=2)' is not a ranker. Pass its parameters by --set: "
-        "auto --set time_budget=5 --set n_trials=2.\n"
-    )
-
-
 def test_parameters_of_a_ranker_are_listed(rankwise):
     shown = rankwise("list", "--ranker", "auto")
     assert shown.code == 0, shown.err
@@ -211,6 +202,9 @@ def test_parameters_of_a_ranker_are_listed(rankwise):
         "n_trials=None: int >= 1, optional\n"
         "    Largest number of trials, out of 10 settings and 12 bags.\n"
     ) in shown.out
+    trees = rankwise("list", "--ranker", "lambdamart")
+    assert trees.out.startswith("lambdamart is LambdaMART(n_estimators=500, early_stopping_rounds=")
+    assert "n_estimators=100 (recipe: 500): int >= 1" in trees.out
     assert rankwise("list", "--ranker", "atuo").err.startswith("error: 'atuo' is not a ranker. Did")
     both = rankwise("list", "rankers", "--ranker", "auto")
     assert both.code == 2
@@ -255,8 +249,8 @@ def test_lists_respect_parentheses_and_quotes():
      ("True", True), ("inf", float("inf")), ("'a b'", "a b")],
 )  # fmt: skip
 def test_parameters_are_python_literals_or_words(text, value):
-    assert parameter(text) == value
-    assert type(parameter(text)) is type(value)
+    assert parse_value(text) == value
+    assert type(parse_value(text)) is type(value)
 
 
 def test_aliases_of_measures_name_measures():

@@ -80,7 +80,7 @@ def test_values_that_are_not_finite(rankwise, tmp_path, model, name, text, line,
         ({"name": "d12"}, "query '2' has document 'd12' a second time"),
     ],
 )
-@pytest.mark.parametrize("top", [(), ("--top", "2")])
+@pytest.mark.parametrize("top", [(), ("-k", "2")])
 def test_ids_of_runs(rankwise, tmp_path, model, words, said, top):
     first, second = tmp_path / "1.csv", tmp_path / "2.csv.gz"
     first.write_text(table().replace(",d", ",e").replace(",eoc", ",doc"))
@@ -120,7 +120,7 @@ def test_tables_without_rows(rankwise, tmp_path, model, text):
         ("convert", path, "--out", out),
         ("evaluate", trained, path),
         ("predict", trained, path, "--out", out),
-        ("predict", trained, path, "--top", "3"),
+        ("predict", trained, path, "-k", "3"),
     ):
         found = rankwise(*arguments)
         assert found.code == 1 and not out.exists()

@@ -25,10 +25,10 @@ def test_index_and_search(rankwise, tmp_path):
     assert run.code == 0, run.err
     assert run.json["documents"] == 60
     queries = tmp_path / "queries.jsonl"
-    settings = ("--model", "bm25-atire", "--set", "k1=0.9")
+    settings = ("--model", "bm25_atire", "--set", "k1=0.9")
     run = rankwise("search", folder, queries, "--out", out, *settings, "-k", 7, "--json")
     assert run.code == 0, run.err
-    wanted = TextIndex().add(documents).search(QUERIES, 7, model="bm25-atire", k1=0.9)
+    wanted = TextIndex().add(documents).search(QUERIES, 7, model="bm25_atire", k1=0.9)
     assert as_lists(read_run(out)) == as_lists(wanted)
     assert run.json == {"out": str(out), "queries": 3, "lines": len(wanted), "hits": None}
     run = rankwise("search", folder, "w0 w1", "-k", 2)

@@ -29,7 +29,7 @@ def test_rows_of_the_same_kind_pass(rankwise, model, tmp_path):
     assert run.code == 0, run.err
     data = read_letor(path)
     before = RowSummary.from_dict(describe(model)["rows"])
-    expected = find_drift(before, data.X, data.qid, model=load(model))
+    expected = find_drift(before, data.X, data.qid, estimator=load(model))
     assert run.json["ok"] is True
     assert [c["name"] for c in run.json["columns"]] == [c.name for c in expected.columns]
     assert "0 of 5 columns have moved" in rankwise("lint", path, "--against", model).out

@@ -39,7 +39,7 @@ def table(tmp_path, data):
 
 
 def test_one_system_shows_the_share(rankwise, letor, table, data):
-    wanted = evaluate_systems({"x": data.X[:, 0]}, data, measures="nDCG@5").unjudged("x")
+    wanted = evaluate_systems(data, {"x": data.X[:, 0]}, measures="nDCG@5").unjudged("x")
     assert 0.1 < wanted < 0.5
     for file, column, label in ((letor, "1", "-1"), (table, "a", "missing")):
         words = ("evaluate", f"column:{column}", file, "--unjudged", label, "--measures", "nDCG@5")

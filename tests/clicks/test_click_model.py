@@ -308,7 +308,9 @@ def places_and_last_clicks(session):
 def test_a_known_user_is_found_again():
     rng = np.random.default_rng(0)
     n = 50 * 12
-    data = RankingData(np.zeros((n, 1)), rng.integers(0, 4, n).astype(float), np.arange(n) // 12)
+    data = RankingData(
+        np.zeros((n, 1)), rng.integers(0, 4, n).astype(float), qid=np.arange(n) // 12
+    )
     user = {"model": "pbm", "examination": 0.9 * np.array(EXAMINATION)}
     log = simulate_clicks(data, data.y + rng.normal(size=n), user, n_sessions=30_000, temperature=1)
     model = ClickModel("pbm").fit(log)

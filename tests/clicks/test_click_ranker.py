@@ -31,7 +31,7 @@ def click_data(seed=0, n_queries=30, n_documents=8):
     X = rng.normal(size=(n, 3))
     y = np.clip(np.round(X[:, 0] + 1), 0, 3)
     doc_ids = np.array([f"d{i % n_documents}" for i in range(n)])
-    return RankingData(X, y, np.arange(n) // n_documents, doc_ids)
+    return RankingData(X, y, qid=np.arange(n) // n_documents, doc_ids=doc_ids)
 
 
 def single_impressions(data, log):
@@ -90,7 +90,7 @@ def test_impressions_by_place_equal_single_ones(objective):
         data.X[rows], log.click.astype(float), qid=data.qid[rows], position=log.place
     )
     np.testing.assert_array_equal(model.predict(data.X), single.predict(data.X))
-    np.testing.assert_array_equal(model.ranker_.position_bias_, single.position_bias_)
+    np.testing.assert_array_equal(model.estimator_.position_bias_, single.position_bias_)
 
 
 @pytest.mark.parametrize("per_list", [False, True])
@@ -187,7 +187,7 @@ def test_rankers_are_cloned_with_their_parameters():
         RidgeRanker(alpha=3.0), method="ips", propensities=[1.0, 0.5], weights=None
     )
     copy = clone(ranker)
-    assert copy.get_params()["ranker__alpha"] == 3.0
+    assert copy.get_params()["estimator__alpha"] == 3.0
     assert copy.method == "ips"
     assert copy.propensities == [1.0, 0.5]
     assert copy.set_params(method="harvest").method == "harvest"

@@ -452,7 +452,7 @@ def test_grades_lie_in_their_intervals(method, level):
         session=[1, 1, 2, 2, 3, 3, 4, 4],
     )  # fmt: skip
     for shrinkage in (0.0, "fit"):
-        judged = judgements(log, method, shrinkage=shrinkage, level=level)
+        judged = judgements(log, method, shrinkage=shrinkage, confidence_level=level)
         assert (judged.low <= judged.grade).all()
         assert (judged.grade <= judged.high).all()
 
@@ -495,7 +495,7 @@ def judged_data():
     X = rng.normal(size=(n, 4)).astype(np.float32)
     y = np.clip(np.round(X[:, 0] + 1), 0, 3).astype(float)
     doc_ids = np.array([f"d{i % 10}" for i in range(n)])
-    return RankingData(X, y, np.arange(n) // 10, doc_ids)
+    return RankingData(X, y, qid=np.arange(n) // 10, doc_ids=doc_ids)
 
 
 def test_clicks_train_a_ranker():

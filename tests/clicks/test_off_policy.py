@@ -36,14 +36,12 @@ def test_one_document_lists_equal_the_formulas_of_bandits():
     expected = np.full(len(action), target @ guess)
     formulas = {
         "ips": (w * reward).mean(),
-        "item-position": (w * reward).mean(),
+        "item_position": (w * reward).mean(),
         "snips": (w * reward).sum() / w.sum(),
         "dr": (expected + w * (reward - guess[action])).mean(),
     }
-    for estimator, value in formulas.items():
-        found = off_policy(
-            log, target[action], "CTR", estimator, baseline=(guess[action], expected)
-        )
+    for method, value in formulas.items():
+        found = off_policy(log, target[action], "CTR", method, baseline=(guess[action], expected))
         np.testing.assert_allclose(found.value, value, rtol=1e-12)
         assert found.low < found.value < found.high
     ips = off_policy(log, target[action], "CTR", "ips")
@@ -54,8 +52,8 @@ def test_one_document_lists_equal_the_formulas_of_bandits():
     assert ips.logged_value == reward.mean()
 
 
-@pytest.mark.parametrize("estimator", ["ips", "snips", "dr"])
-def test_intervals_cover_the_truth(estimator):
+@pytest.mark.parametrize("method", ["ips", "snips", "dr"])
+def test_intervals_cover_the_truth(method):
     rng = np.random.default_rng(1)
     covered = 0
     for _ in range(200):
@@ -63,7 +61,7 @@ def test_intervals_cover_the_truth(estimator):
         guess = rate[action] * 0.8
         baseline = (guess, np.full(len(action), target @ (rate * 0.8)))
         try:
-            found = off_policy(log, target[action], "CTR", estimator, baseline=baseline)
+            found = off_policy(log, target[action], "CTR", method, baseline=baseline)
         except ValueError:  # too far from the log: no value, so no interval that could miss
             covered += 1
             continue
@@ -114,7 +112,7 @@ def test_whole_lists_equal_the_formulas():
         np.testing.assert_allclose(ips.value, (weight * reward).mean(), rtol=1e-12)
         snips = off_policy(log, run, metric, "snips")
         np.testing.assert_allclose(snips.value, (weight * reward).sum() / weight.sum())
-        item = off_policy(marginal, run, metric, "item-position")
+        item = off_policy(marginal, run, metric, "item_position")
         rows = ((shown == [0, 1, 2]) * 4 * clicks) @ gain
         np.testing.assert_allclose(item.value, rows.mean(), rtol=1e-12)
         model = ClickModel("pbm").fit(marginal)
@@ -149,26 +147,26 @@ def permuted_log(**columns):
 XYZ = {"lamp": {"x": 3.0, "y": 2.0, "z": 1.0}}  # the truth of its click rate is 0.26
 
 
-@pytest.mark.parametrize("estimator", ["ips", "snips", "item-position", "dr"])
+@pytest.mark.parametrize("method", ["ips", "snips", "item_position", "dr"])
 @pytest.mark.parametrize("kind", ["place", "list", "given"])
 @pytest.mark.parametrize("column", ["propensity", "list_propensity"])
-def test_each_estimator_takes_its_own_probabilities(estimator, kind, column):
+def test_each_estimator_takes_its_own_probabilities(method, kind, column):
     """Case 37: of any column but the right one, there is no value, whatever its size."""
     log = permuted_log(**{column: KINDS[kind]})
-    model = ClickModel("pbm").fit(log) if estimator == "dr" else None
-    by_item = estimator in ("item-position", "dr")
+    model = ClickModel("pbm").fit(log) if method == "dr" else None
+    by_item = method in ("item_position", "dr")
     if column != ("propensity" if by_item else "list_propensity"):
         needed = "propensity" if by_item else "list_propensity"
         with pytest.raises(ValueError, match=f"needs the probability with .* log {needed}="):
-            off_policy(log, XYZ, "CTR", estimator, baseline=model)
+            off_policy(log, XYZ, "CTR", method, baseline=model)
     elif (kind == "place") == by_item:
         for metric, truth in (("CTR", 0.26), ("DCG@1", 0.6)):
-            found = off_policy(log, XYZ, metric, estimator, baseline=model)
+            found = off_policy(log, XYZ, metric, method, baseline=model)
             assert found.low < truth < found.high
             assert found.notes == []
     else:
         with pytest.raises(ValueError, match=f"beyond chance: check {column}=.*It must be"):
-            off_policy(log, XYZ, "CTR", estimator, baseline=model)
+            off_policy(log, XYZ, "CTR", method, baseline=model)
 
 
 def test_probabilities_of_lists_may_be_given_by_row():
@@ -188,12 +186,12 @@ def test_probabilities_of_lists_may_be_given_by_row():
     assert narrow.high - narrow.low < 0.8 * (wide.high - wide.low)
 
 
-@pytest.mark.parametrize("estimator", ["ips", "snips", "item-position"])
-def test_in_lists_of_one_row_both_columns_are_the_same(estimator):
+@pytest.mark.parametrize("method", ["ips", "snips", "item_position"])
+def test_in_lists_of_one_row_both_columns_are_the_same(method):
     rng = np.random.default_rng(3)
     log, action, _, logging, target, _ = bandit_log(rng)
     other = replace(log, propensity=None, list_propensity=logging[action])
-    options = {"estimator": estimator, "min_effective_size": 1}
+    options = {"method": method, "min_effective_size": 1}
     assert off_policy(log, target[action], **options) == off_policy(
         other, target[action], **options
     )
@@ -226,7 +224,7 @@ def test_below_the_end_of_the_target_nothing_is_expected():
         session=np.repeat(np.arange(n), 2), propensity=[0.5] * 2 * n,
     )  # fmt: skip
     target = {"lamp": {"x": 1.0}, "bulb": {"y": 2.0, "x": 1.0}}
-    found = off_policy(log, target, "DCG", "item-position")
+    found = off_policy(log, target, "DCG", "item_position")
     assert found.low < 0.4 + 0.5 * 0.4 / np.log2(3) < found.high
 
 
@@ -236,9 +234,9 @@ def test_a_log_that_lacks_the_target_is_refused():
         ["a", "b"] * 1000, ["x", "y"] * 500 + ["y", "y"] * 500, [1] * 2000, [1, 0] * 1000,
         propensity=[0.5, 0.999] * 1000,
     )  # fmt: skip
-    for estimator in ("snips", "item-position"):
+    for method in ("snips", "item_position"):
         with pytest.raises(ValueError, match=r"mean 0\.500, not 1.*keep the queries"):
-            off_policy(log, {"a": {"x": 1.0}, "b": {"x": 1.0}}, "CTR", estimator)
+            off_policy(log, {"a": {"x": 1.0}, "b": {"x": 1.0}}, "CTR", method)
 
 
 def test_too_little_overlap_is_refused():
@@ -269,8 +267,8 @@ def test_wrong_propensities_are_noticed():
     ("change", "message"),
     [
         ({"metric": "AP"}, "metric must be 'CTR', 'DCG' or 'DCG@k'"),
-        ({"estimator": "mrdr"}, "estimator must be one of 'ips'"),
-        ({"estimator": "dr"}, "needs baseline"),
+        ({"method": "mrdr"}, "method must be one of 'ips'"),
+        ({"method": "dr"}, "needs baseline"),
         ({"target": {"r": {"x": 1.0}}}, "target has no list for 1 queries of the log, such as 'q'"),
         ({"target": np.ones(3)}, "target must have one number per row"),
         ({"target": -np.ones(100)}, "target must be numbers >= 0"),

@@ -71,7 +71,9 @@ def test_relevance_does_not_bias_harvest():
     """Better documents are shown higher; few impressions per pair."""
     rng = np.random.default_rng(0)
     n = 600 * 12
-    data = RankingData(np.zeros((n, 1)), rng.integers(0, 4, n).astype(float), np.arange(n) // 12)
+    data = RankingData(
+        np.zeros((n, 1)), rng.integers(0, 4, n).astype(float), qid=np.arange(n) // 12
+    )
     log = simulate_clicks(
         data, data.y + rng.normal(size=n), n_sessions=20_000, temperature=1.0, random_state=1
     )

@@ -12,7 +12,9 @@ from rankwise.clicks.simulation import EXAMINATION, attractiveness_of
 
 def test_simulated_users_click_as_they_should():
     rng = np.random.default_rng(0)
-    data = RankingData(np.zeros((40, 1)), rng.integers(0, 3, 40).astype(float), np.arange(40) // 8)
+    data = RankingData(
+        np.zeros((40, 1)), rng.integers(0, 3, 40).astype(float), qid=np.arange(40) // 8
+    )
     log = simulate_clicks(data, rng.random(40), n_sessions=40_000, temperature=2.0)
     a = attractiveness_of(data.y)[log.document.names[log.document.codes].astype(int)]
     for place in (1, 2, 5):
@@ -53,6 +55,6 @@ def test_simulated_users_click_as_they_should():
     ],
 )
 def test_users_that_cannot_be_are_refused(change, message):
-    data = RankingData(np.eye(2), np.array([0.0, 1]), np.array([1, 1]))
+    data = RankingData(np.eye(2), np.array([0.0, 1]), qid=np.array([1, 1]))
     with pytest.raises(ValueError, match=message):
         simulate_clicks(data, **({"ranker": [1.0, 0.0]} | change))

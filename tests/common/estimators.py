@@ -18,7 +18,7 @@ SMALL: dict[str, dict[str, Any]] = {
     "pairwise_elm": {"n_nodes": 40},
     "elmrank": {"n_nodes": 40},
     "random_nodes": {"n_nodes": 40},
-    "nystroem": {"n_landmarks": 20},
+    "nystroem": {"n_components": 20},
     "random_fourier": {"n_frequencies": 20},
     "random_perceptrons": {"n_nodes": 40},
     "lightgbm": {"n_estimators": 10, "min_child_samples": 5, "n_jobs": 1},

@@ -13,10 +13,10 @@ from sklearn.base import clone
 from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
 from sklearn.model_selection import GroupKFold, KFold
 from sklearn.svm import SVC
-from sklearn.utils._param_validation import Interval, Options
-from sklearn.utils._param_validation import validate_parameter_constraints as _validate
 
 from rankwise._registry import REGISTRY
+from rankwise.runtime.constraints import Interval, Options
+from rankwise.runtime.constraints import validate_parameters as _validate
 from tests.common.estimators import accepts, load_class, small
 
 N_ROWS, N_FEATURES = 24, 4

@@ -7,11 +7,11 @@ import warnings
 
 import numpy as np
 import pytest
-from rankwise.exceptions import IgnoredParameterWarning
 from sklearn.model_selection import GridSearchCV
 
 import rankwise
 from rankwise._registry import REGISTRY
+from rankwise.exceptions import IgnoredParameterWarning
 from tests.common.estimators import load_class, row_scores, small
 
 WITH_KERNEL = [
@@ -61,7 +61,7 @@ def test_named_widths_are_numbers(key, kernel, judged, tmp_path):
 def test_width_of_a_kernel_without_one_is_ignored(key, judged):
     X = judged[0]
     expected = row_scores(fitted(key, judged, kernel="linear"), X)
-    widths = [2.0] if REGISTRY[key].tags >= {"online"} else [2.0, [1.0, 2.0], "grid"]
+    widths = [2.0] if REGISTRY[key].tags >= {"online"} else [2.0, [1.0, 2.0], "cv"]
     for gamma in widths:
         with pytest.warns(IgnoredParameterWarning, match="gamma has no effect with kernel=.linear"):
             model = fitted(key, judged, kernel="linear", gamma=gamma)

@@ -7,7 +7,6 @@ import inspect
 import pkgutil
 import re
 import tomllib
-from importlib.metadata import metadata
 from pathlib import Path
 
 import pytest
@@ -171,14 +170,6 @@ def test_docstring_names_every_parameter(key):
 @EVERY
 def test_small_estimator_is_the_registered_one(key):
     assert type(small(key)) is load_class(key)
-
-
-def test_scikit_learn_that_routes_is_required():
-    """scikit-learn 1.6 and 1.7 lose the qid in Pipeline.score."""
-    requirement = next(
-        line for line in metadata("rankwise").get_all("Requires-Dist") if "scikit-learn" in line
-    )
-    assert ">=1.8" in requirement
 
 
 @EVERY

@@ -167,7 +167,7 @@ def test_categories_of_any_type_become_one_type(column, expected):
 def test_codes_must_be_places(X, names, column, message):
     known = {column: np.array(["a", "b"], object)}
     with pytest.raises(ValueError, match=message):
-        RankingData(X, np.zeros(2), np.zeros(2), feature_names=names, categories=known)
+        RankingData(X, np.zeros(2), qid=np.zeros(2), feature_names=names, categories=known)
 
 
 def test_parts_with_other_categories_do_not_join():

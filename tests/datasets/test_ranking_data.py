@@ -29,7 +29,7 @@ FORMS = {
 def test_columns_of_any_library_are_selected_by_row(form, tmp_path):
     make = FORMS[form]
     data = RankingData(
-        X, make(Y), make(QID), make(IDS), sample_weight=make([1.0, 2, 3, 4, 5, 6]),
+        X, make(Y), qid=make(QID), doc_ids=make(IDS), sample_weight=make([1.0, 2, 3, 4, 5, 6]),
         score_columns={"bm25": make([3.0, 1, 2, 5, 4, 6])},
     )  # fmt: skip
     taken = data.take(np.array([4, 0]))
@@ -56,7 +56,7 @@ def test_columns_of_any_library_are_selected_by_row(form, tmp_path):
 )
 def test_other_rows_are_refused(arguments, said):
     with pytest.raises((TypeError, ValueError), match=said):
-        RankingData(*arguments)
+        RankingData(*arguments[:2], qid=arguments[2])
 
 
 MERGED = {

@@ -16,7 +16,7 @@ def data():
     X = np.arange(5.0)[:, None]
     y = np.array([2.0, -1.0, 0.0, 1.0, -1.0])
     ids = np.array(["a", "b", "c", "d", "e"])
-    return RankingData(X, y, np.array([1, 1, 1, 2, 2]), ids).mark_unjudged(-1)
+    return RankingData(X, y, qid=np.array([1, 1, 1, 2, 2]), doc_ids=ids).mark_unjudged(-1)
 
 
 def test_unjudged_rows_have_no_label(data):

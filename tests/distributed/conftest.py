@@ -33,7 +33,7 @@ def judged():
     qid = np.repeat(rng.permutation(40), sizes)
     X = rng.random((len(qid), 5))
     y = np.digitize(X[:, 0] + 0.4 * rng.standard_normal(len(qid)), [0.4, 0.8]).astype(float)
-    return RankingData(X, y, qid, sample_weight=rng.integers(1, 4, len(qid)).astype(float))
+    return RankingData(X, y, qid=qid, sample_weight=rng.integers(1, 4, len(qid)).astype(float))
 
 
 @pytest.fixture(scope="package")

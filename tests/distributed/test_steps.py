@@ -54,7 +54,7 @@ def run(ranker, partitions, order=None):
         parts = [travel(partition_statistics(sent, i, part)) for i, part in enumerate(partitions)]
         parts = parts if order is None else [parts[i] for i in order]
         job, rounds = solve(job, reduce(merge, parts)), rounds + 1
-    return job.ranker, rounds
+    return job.estimator, rounds
 
 
 @pytest.mark.parametrize("where", CUTS)
@@ -193,5 +193,5 @@ def test_partitions_may_be_streams(judged, tmp_path):
         parts = [partition_statistics(travel(job), i, travel(f)) for i, f in enumerate(files)]
         job = solve(job, reduce(merge, parts))
     whole = ranker.fit(judged.X, judged.y, qid=judged.qid)
-    np.testing.assert_allclose(job.ranker.coef_, whole.coef_, rtol=1e-10)
-    assert job.ranker.feature_names_in_.tolist() == list("abcde")
+    np.testing.assert_allclose(job.estimator.coef_, whole.coef_, rtol=1e-10)
+    assert job.estimator.feature_names_in_.tolist() == list("abcde")

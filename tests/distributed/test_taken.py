@@ -47,7 +47,7 @@ def run(ranker, partitions):
     while not job.finished:
         sums = [partition_statistics(job, i, part) for i, part in enumerate(partitions)]
         job, rounds = solve(job, reduce(merge, sums)), rounds + 1
-    return job.ranker, rounds
+    return job.estimator, rounds
 
 
 def table():
@@ -106,7 +106,7 @@ def test_bounded_weights_are_refused(judged):
 
 
 def test_a_search_for_the_width_is_refused(judged):
-    for gamma in ([0.1, 1.0], "grid", "scale"):
+    for gamma in ([0.1, 1.0], "cv", "scale"):
         ranker = RankRLS(**NYSTROEM, gamma=gamma)
         with pytest.raises(ValueError, match='gamma must be a number, "auto" or None'):
             plan(ranker, (judged.X, judged.y, judged.qid))

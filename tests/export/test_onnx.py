@@ -324,7 +324,7 @@ def test_skl2onnx_converts_our_estimators_itself():
     X, y, _ = judged()
     pipeline = make_pipeline(
         StandardScaler(),
-        rw.Nystroem(n_landmarks=10, random_state=0),
+        rw.Nystroem(n_components=10, random_state=0),
         rw.OrdinalSVM(kernel="linear"),
     ).fit(X, y)
     model = convert_sklearn(

@@ -271,7 +271,7 @@ def test_gamma_of_a_kernel_without_one_is_ignored(kernel):
     assert ignored == resolve_kernel(kernel, np.eye(3))
     for name in ("scale", "auto"):  # defaults of scikit-learn
         assert resolve_kernel(kernel, np.eye(3), name) == ignored
-    for several in ("grid", [1.0, 2.0]):
+    for several in ("cv", "lpo", [1.0, 2.0]):
         with pytest.warns(IgnoredParameterWarning):
             assert gamma_candidates(np.eye(3), kernel, several) == [None]
         assert find_searched_gamma(kernel, several) is None

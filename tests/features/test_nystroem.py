@@ -224,7 +224,7 @@ def test_leverage_scores_are_ridge_residuals(name, rng):
 def test_transformer_is_the_map(rng, tmp_path):
     X = rng.normal(size=(60, 4))
     for params in ({}, {"kernel": "laplacian", "gamma": 0.3}, {"kernel": "stump"}):
-        nystroem = Nystroem(n_landmarks=20, random_state=0, **params).fit(X)
+        nystroem = Nystroem(n_components=20, random_state=0, **params).fit(X)
         kernel = resolve_kernel(params.get("kernel", "rbf"), X, params.get("gamma"))
         assert nystroem.gamma_ == kernel.gamma
         features = nystroem.transform(X)
@@ -234,13 +234,13 @@ def test_transformer_is_the_map(rng, tmp_path):
         np.testing.assert_array_equal(nystroem.transform(X.astype(np.float32)).dtype, np.float32)
         path = rankwise.save(nystroem, tmp_path / "nystroem")
         np.testing.assert_array_equal(rankwise.load(path).transform(X), features)
-        sparse_rows = Nystroem(n_landmarks=20, random_state=0, **params).fit(sparse.csr_array(X))
+        sparse_rows = Nystroem(n_components=20, random_state=0, **params).fit(sparse.csr_array(X))
         np.testing.assert_allclose(sparse_rows.transform(X), features, atol=1e-8)
 
 
 def test_callable_kernel_is_saved_by_name(rng, tmp_path):
     X = rng.normal(size=(30, 3))
-    params = {"n_landmarks": 10, "random_state": 0}
+    params = {"n_components": 10, "random_state": 0}
     own = Nystroem(rbf_kernel, kernel_params={"gamma": 0.5}, **params).fit(X)
     named = Nystroem("rbf", gamma=0.5, **params).fit(X)
     np.testing.assert_allclose(own.transform(X), named.transform(X), atol=1e-12)

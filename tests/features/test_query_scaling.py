@@ -22,7 +22,7 @@ def judged(rng):
 
 
 @pytest.mark.parametrize(
-    ("method", "peer"), [("minmax", MinMaxScaler), ("standard", StandardScaler)]
+    ("method", "peer"), [("min_max", MinMaxScaler), ("standard", StandardScaler)]
 )
 def test_each_query_is_scaled_as_by_its_own_scaler(method, peer, judged):
     X, qid = judged

@@ -48,7 +48,7 @@ def judged():
 
 
 def ap(run, qrels):
-    rows = judge(run, qrels)
+    rows = judge(qrels, run)
     preset = {"preset": "trec_eval", "doc_ids": rows.doc_ids, "retrieved": rows.retrieved}
     return evaluate(rows.y, rows.scores, rows.qid, "AP", **preset)["AP"]
 
@@ -58,12 +58,12 @@ def test_features_of_missing_documents():
         "a": {"q": {"x": 4.0, "y": 2.0, "z": 0.0}, "p": {"x": 1.0}},
         "b": {"q": {"y": -3.0}},
     }
-    table = fusion_table(systems, k=1)
+    table = fusion_table(systems, rank_constant=1)
     wanted = {
         "score(a)": [4, 2, 0, 1], "score(b)": [-3, -3, -3, 0],
         "rank(a)": [1, 2, 3, 1], "rank(b)": [2, 1, 2, 1],
         "reciprocal_rank(a)": [1 / 2, 1 / 3, 1 / 4, 1 / 2], "reciprocal_rank(b)": [0, 1 / 2, 0, 0],
-        "min-max(a)": [1, 0.5, 0, 0], "min-max(b)": [0, 0, 0, 0],
+        "min_max(a)": [1, 0.5, 0, 0], "min_max(b)": [0, 0, 0, 0],
         "z(a)": [1.5**0.5, 0, -(1.5**0.5), 0], "z(b)": [0, 0, 0, 0],
         "missing(a)": [0, 0, 0, 0], "missing(b)": [1, 0, 1, 1],
     }  # fmt: skip
@@ -75,15 +75,15 @@ def test_features_of_missing_documents():
 def test_labels_of_unjudged_documents():
     systems = {"a": {"q": {"x": 4.0, "y": 2.0, "z": 0.0}, "p": {"x": 1.0}}}
     qrels = Qrels(np.array(["q", "q"]), np.array(["y", "w"]), np.array([2, 1]))
-    whole = fusion_table(systems, qrels, features=["min-max"])
+    whole = fusion_table(systems, qrels, features=["min_max"])
     assert whole.y.tolist() == [0, 2, 0]  # p has no judgement
-    judged = fusion_table(systems, qrels, features="min-max", unjudged="ignore")
+    judged = fusion_table(systems, qrels, features="min_max", unjudged="ignore")
     assert (judged.y.tolist(), judged.X.tolist()) == ([2], [[0.5]])
 
 
 def test_learnt_weights_beat_equal_ones(judged):
     systems, qrels = judged
-    for options in ({}, {"nonnegative": True}, {"unjudged": "ignore"}, {"features": ["min-max"]}):
+    for options in ({}, {"nonnegative": True}, {"unjudged": "ignore"}, {"features": ["min_max"]}):
         fusion = LearnedFusion(**options)
         held_out = fusion.fuse_held_out(systems, qrels, folds=5)
         assert ap(held_out, qrels) > ap(fuse(systems, "rrf"), qrels) + 0.02, options
@@ -94,8 +94,8 @@ def test_learnt_weights_beat_equal_ones(judged):
 
 def test_reciprocal_ranks_are_a_weighted_rule(judged):
     systems, qrels = judged
-    fusion = LearnedFusion(nonnegative=True, k=20).fit(systems, qrels)
-    run = fuse(systems, "rrf", weights=list(fusion.weights_.values()), k=20)
+    fusion = LearnedFusion(nonnegative=True, rank_constant=20).fit(systems, qrels)
+    run = fuse(systems, "rrf", weights=list(fusion.weights_.values()), rank_constant=20)
     learnt = as_mapping(fusion.fuse(systems))
     scale = fusion.estimator_.coef_.sum()
     for query, scores in as_mapping(run).items():
@@ -133,7 +133,7 @@ def test_dependent_features_converge(ranker, C):
     documents = np.array([f"d{i}" for i in range(200)])
     grades = (rng.random(200) < 0.1).astype(int)
     qrels = Qrels(np.array(["q0"] * 200), documents, grades)
-    table = fusion_table(systems, qrels, features=["score", "min-max", "z"])
+    table = fusion_table(systems, qrels, features=["score", "min_max", "z"])
     assert np.linalg.matrix_rank(table.X - table.X.mean(axis=0)) == 3
     model = ranker(C=C).fit(table.X, table.y, qid=table.qid)
     assert model.n_iter_ < 100
@@ -157,7 +157,7 @@ def test_queries_for_elasticsearch(judged):
     used = {name: weight for name, weight in fusion.weights_.items() if weight > 0}
     assert [part["weight"] for part in rrf["retrievers"]] == list(used.values())
     assert [part["retriever"] for part in rrf["retrievers"]] == [retrievers[name] for name in used]
-    scores = LearnedFusion(nonnegative=True, features="min-max").fit(systems, qrels)
+    scores = LearnedFusion(nonnegative=True, features="min_max").fit(systems, qrels)
     linear = hybrid_query(scores)["retriever"]["linear"]["retrievers"]
     assert {part["normalizer"] for part in linear} == {"minmax"}
     with pytest.raises(ValueError, match="retrievers must have an entry for 'good'"):
@@ -175,7 +175,7 @@ def test_rank_fusion_of_elasticsearch_has_two_retrievers(judged):
     fusion.estimator_.coef_ = np.array([0.0, 2.0, 0.0])
     parts = hybrid_query(fusion)["retriever"]["rrf"]["retrievers"]
     assert [part["weight"] for part in parts] == [0.0, 1.0]
-    fusion.set_params(features="min-max")
+    fusion.set_params(features="min_max")
     (part,) = hybrid_query(fusion)["retriever"]["linear"]["retrievers"]
     assert part["weight"] == 1.0
     one = LearnedFusion(nonnegative=True).fit({"good": systems["good"]}, qrels)
@@ -187,7 +187,7 @@ def test_pipelines_for_opensearch(judged):
     systems, qrels = judged
     for feature, name in (
         ("reciprocal_rank", "score-ranker-processor"),
-        ("min-max", "normalization-processor"),
+        ("min_max", "normalization-processor"),
     ):
         fusion = LearnedFusion(nonnegative=True, features=[feature]).fit(systems, qrels)
         (processor,) = hybrid_query(fusion, "opensearch")["phase_results_processors"]
@@ -200,15 +200,19 @@ def test_weights_that_no_engine_takes(judged):
     systems, qrels = judged
     turned = {**systems, "worst": {q: {d: -s for d, s in of.items()} for q, of in
                                    systems["good"].items()}}  # fmt: skip
-    fusion = LearnedFusion(features="min-max").fit(turned, qrels)
+    fusion = LearnedFusion(features="min_max").fit(turned, qrels)
     with pytest.raises(ValueError, match=r"weights must be >= 0 .* Fit with nonnegative=True"):
         hybrid_query(fusion)
-    with pytest.raises(ValueError, match="features must be 'reciprocal_rank' or 'min-max'"):
+    with pytest.raises(ValueError, match="features must be 'reciprocal_rank' or 'min_max'"):
         hybrid_query(LearnedFusion(features="z", nonnegative=True).fit(systems, qrels))
-    with pytest.raises(ValueError, match="k must be a whole number >= 1"):
-        hybrid_query(LearnedFusion(k=0.5, nonnegative=True).fit(systems, qrels))
-    with pytest.raises(ValueError, match="k must be <= 10000 for OpenSearch, got 20000"):
-        hybrid_query(LearnedFusion(k=2e4, nonnegative=True).fit(systems, qrels), "opensearch")
+    with pytest.raises(ValueError, match="rank_constant must be a whole number >= 1"):
+        hybrid_query(LearnedFusion(rank_constant=0.5, nonnegative=True).fit(systems, qrels))
+    with pytest.raises(
+        ValueError, match="rank_constant must be <= 10000 for OpenSearch, got 20000"
+    ):
+        hybrid_query(
+            LearnedFusion(rank_constant=2e4, nonnegative=True).fit(systems, qrels), "opensearch"
+        )
     with pytest.raises(ValueError, match="engine must be one of 'elasticsearch', 'opensearch'"):
         hybrid_query(LearnedFusion(nonnegative=True).fit(systems, qrels), "solr")
 
@@ -291,7 +295,7 @@ def test_lists_of_mappings_and_frames_are_fused_everywhere(judged, name):
 
 
 @pytest.mark.parametrize("fusion", [
-    LearnedFusion(LSRRank("linear", lam=1.0), features=("score", "rank", "min-max", "z")),
+    LearnedFusion(LSRRank("linear", lam=1.0), features=("score", "rank", "min_max", "z")),
     *(ProbabilisticFusion(rule) for rule in ("bayes", "map", "pos", "prob", "seg", "slide")),
 ])  # fmt: skip
 def test_ids_do_not_order_documents_with_equal_scores(fusion):
@@ -321,8 +325,8 @@ def test_bad_arguments(judged):
     systems, qrels = judged
     with pytest.raises(ValueError, match="nonnegative=True bounds the default ranker"):
         LearnedFusion(RidgeRanker(), nonnegative=True).fit(systems, qrels)
-    with pytest.raises(ValueError, match=r"features must be among 'score', .* got 'minmax'"):
-        LearnedFusion(features=["minmax"]).fit(systems, qrels)
+    with pytest.raises(ValueError, match=r"features must be among 'score', .* got 'extrema'"):
+        LearnedFusion(features=["extrema"]).fit(systems, qrels)
     with pytest.raises(ValueError, match="features must name each feature once"):
         LearnedFusion(features=["z", "z"]).fit(systems, qrels)
     with pytest.raises(ValueError, match="unjudged must be one of 'zero', 'ignore'"):

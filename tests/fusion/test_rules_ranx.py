@@ -28,7 +28,7 @@ SAME = {
 }
 WEIGHTS = [0.5, 2.0, 0.25, 1.0]
 SAME_WEIGHTED = {"sum": "wsum", "wmnz": "wmnz", "mixed": "mixed", "borda": "w_bordafuse"}
-NORMS = {"min-max": "min-max", "max": "max", "sum": "sum", "z": "zmuv", "rank": "rank"}
+NORMS = {"min_max": "min-max", "max": "max", "sum": "sum", "z": "zmuv", "rank": "rank"}
 
 
 def ranx_fuse(systems, **options):
@@ -69,7 +69,7 @@ def test_normalised_scores_equal_ranx(method):
             name: {q: {d: abs(s) for d, s in scores.items()} for q, scores in lists.items()}
             for name, lists in systems.items()
         }
-    run = fuse(systems, "sum", normalization=method)
+    run = fuse(systems, "sum", scaling=method)
     assert_same(run, ranx_fuse(systems, norm=NORMS.get(method, method), method="sum"))
 
 

@@ -86,7 +86,7 @@ def _make(rng: np.random.Generator) -> bytes:
     case = {
         "model": [*MODELS][rng.integers(len(MODELS))],
         "format": FORMATS[rng.integers(len(FORMATS))],
-        "scaler": [None, None, None, "standard", "minmax"][rng.integers(5)],
+        "scaler": [None, None, None, "standard", "min_max"][rng.integers(5)],
         "seed": int(rng.integers(1 << 31)),
     }
     return json.dumps(case).encode()

@@ -29,7 +29,7 @@ _SCORES = {
     "close": lambda rng, n: 1e9 + rng.integers(-2, 3, n) * 2.0**-23,
     "wild": lambda rng, n: rng.normal(size=n) * 10.0 ** rng.integers(-300, 300, n),
 }
-_BOUNDS = {"min-max": (0, 1), "max": (-1, 1), "sum": (0, 1), "rank": (0, 1), "borda": (0, 1)}
+_BOUNDS = {"min_max": (0, 1), "max": (-1, 1), "sum": (0, 1), "rank": (0, 1), "borda": (0, 1)}
 # Rules that add up points of ranks, and the most points that one system gives at weight 1.
 _MOST = {"rrf": 1.0, "rbc": 1.0}
 
@@ -51,7 +51,7 @@ def make(rng: Rng) -> bytes:
             lists[query] = {f"{d:02d}": s for d, s in zip(documents, scores, strict=True)}
         systems[f"s{number}"] = lists
     rule = str(rng.choice([*RULES]))
-    options: dict[str, Any] = {"normalization": str(rng.choice([*NORMALIZATIONS]))}
+    options: dict[str, Any] = {"scaling": str(rng.choice([*NORMALIZATIONS]))}
     if rule in WEIGHTED and rng.random() < 0.5:
         options["weights"] = rng.choice(
             [0.0, 0.1, 0.3, 1.0, 2.0, 1e-300, 1e300], n_systems
@@ -68,7 +68,7 @@ def check(path: Path) -> bool:
     case = json.loads(path.read_text())
     systems, rule = case.pop("systems"), case.pop("rule")
     pool = pool_runs(systems)
-    _check_normalised(normalize(pool, case["normalization"]), case["normalization"])
+    _check_normalised(normalize(pool, case["scaling"]), case["scaling"])
     found = _fused(systems, rule, case)
     assert all(np.isfinite([*scores.values()]).all() for scores in found.values())
     weights = case.get("weights", [1.0] * len(systems))

@@ -82,28 +82,28 @@ def test_runs_against_judgements_of_relevant_documents():
         qrels = {q: {"d1": grades[0], "d2": grades[1]} for q in ("q1", "q2")}
         for documents in (("d1", "d9"), ("d1",), ("d1", "d2", "d9")):
             run = {q: {d: 0.5 - 0.1 * i for i, d in enumerate(documents)} for q in ("q1", "q2")}
-            evaluate(run, qrels, ["AP", "P@1"])
-            board = evaluate_systems({"a": run, "b": run}, qrels, measures=["AP"])
+            evaluate(qrels, run, ["AP", "P@1"])
+            board = evaluate_systems(qrels, {"a": run, "b": run}, measures=["AP"])
             assert not any("every order" in note for row in board.rows() for note in row["notes"])
     perfect = {"q1": {"d1": 0.9, "d2": 0.5}}
-    evaluate(perfect, {"q1": {"d1": 1, "d2": 1}}, ["AP"])
+    evaluate({"q1": {"d1": 1, "d2": 1}}, perfect, ["AP"])
 
 
 def test_runs_over_rated_documents(stars):
     """Runs that rank all rated documents, and no others."""
     X, y, qid = stars
     ids = np.array([f"d{i}" for i in range(len(y))])
-    data = RankingData(X, y, qid.astype(str), ids)
+    data = RankingData(X, y, qid=qid.astype(str), doc_ids=ids)
     runs = {name: Run(data.qid, ids, X[:, j]) for j, name in enumerate("ab")}
-    board = evaluate_systems(runs, data, measures=["AP", "nDCG@10"])
+    board = evaluate_systems(data, runs, measures=["AP", "nDCG@10"])
     assert [note for note in board.rows()[0]["notes"] if note.startswith("AP: every order")]
     with pytest.warns(UndefinedMeasureWarning, match=NOTE):
-        evaluate(runs["a"], data, ["AP"])
+        evaluate(data, runs["a"], ["AP"])
 
 
 def test_comparisons_and_boards_say_so(stars):
     X, y, qid = stars
-    data = RankingData(X, y, qid)
+    data = RankingData(X, y, qid=qid)
     board = compare(["ridge"], data, measures=["AP", "nDCG@10"], isolate=False, cv=3)
     told = str(board)
     assert "AP: every order of the rows has the same value" in told
@@ -114,7 +114,7 @@ def test_comparisons_and_boards_say_so(stars):
         assert one.chosen == other.chosen
     with pytest.raises(ValueError, match=r"Parameters cannot be chosen by .*: set AP\(rel=3\)"):
         compare(["ridge"], data, measures=["nDCG@10"], select_by="AP", isolate=False, cv=3)
-    board = evaluate_systems({"a": X[:, 0], "b": X[:, 1]}, data, measures=["AP", "nDCG@10"])
+    board = evaluate_systems(data, {"a": X[:, 0], "b": X[:, 1]}, measures=["AP", "nDCG@10"])
     notes = [note for note in board.rows()[0]["notes"] if "every order" in note]
     assert len(notes) == 1 and notes[0].startswith("AP")
     assert "every order" not in str(
@@ -185,7 +185,7 @@ def test_parts_of_a_stream_say_nothing(stars):
 )
 def test_lint(stars, labels, level):
     X, y, qid = stars
-    report = lint(RankingData(X, labels(y), qid))
+    report = lint(RankingData(X, labels(y), qid=qid))
     found = [f for f in report.rows if f.what.startswith("labels that start at 1")]
     assert [f.level for f in found] == ([] if level is None else [level])
     if level == "error":

@@ -45,7 +45,7 @@ def test_runs_are_measured_as_trec_eval_does(rng):
         {"map", "ndcg", "ndcg_cut.5", "P.10", "recall.10", "Rprec", "recip_rank", "map_cut.5",
          "success.5"},
     ).evaluate(nested(run, run.scores))  # fmt: skip
-    rows = judge(run, qrels)
+    rows = judge(qrels, run)
     assert not rows.retrieved.all()
     order = rng.permutation(len(rows))
     ours = evaluate(
@@ -107,7 +107,7 @@ def test_bad_arguments_are_named():
 
 @pytest.mark.parametrize("empty", [{}, {"q": {}}])
 def test_empty_runs_and_judgements_are_refused(empty):
-    for pair in ((empty, {"q": {"d": 1}}), ({"q": {"d": 1.0}}, empty)):
+    for pair in (({"q": {"d": 1}}, empty), (empty, {"q": {"d": 1.0}})):
         with pytest.raises(ValueError, match=r"of a query in common.* neither is empty"):
             evaluate(*pair, "AP")
 

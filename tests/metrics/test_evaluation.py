@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
+from inspect import signature
 
 import numpy as np
 import pandas as pd
@@ -15,6 +16,8 @@ from sklearn.model_selection import GridSearchCV, GroupKFold, cross_validate
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+import rankwise
+import rankwise.selection
 from rankwise.groups import QueryGroups
 from rankwise.metrics import UndefinedMeasureWarning, evaluate, make_scorer, parse
 from rankwise.metrics._table import MEASURES
@@ -37,6 +40,21 @@ def test_keys_are_the_strings_as_given(rng):
         assert type(result[spec]) is float
         assert result[spec] == pytest.approx(np.nanmean(result.per_query[spec]), rel=1e-14)
         assert result.measures[spec] == parse(spec, "letor3")
+
+
+def test_default_measures_are_the_same_everywhere():
+    """Judges are the exception: every query needs a value by people and by the machine."""
+    functions = (
+        rankwise.evaluate,
+        rankwise.rankers.evaluate_stream,
+        rankwise.compare,
+        rankwise.selection.evaluate_systems,
+        pytest.importorskip("rankwise.distributed", exc_type=ImportError).evaluate,
+    )
+    for function in functions:
+        assert signature(function).parameters["measures"].default == ("nDCG@10", "AP")
+    judges = signature(rankwise.selection.evaluate_with_judge).parameters
+    assert judges["measures"].default == "nDCG(empty=0)@10"
 
 
 def test_per_query_follows_first_appearance():

@@ -33,7 +33,7 @@ def _text(template, head="", rows=ROWS):
 
 def _rows():
     qid, docs, y = (np.array(column) for column in zip(*ROWS, strict=True))
-    return RankingData(np.ones((len(y), 1)), y, qid, docs)
+    return RankingData(np.ones((len(y), 1)), y, qid=qid, doc_ids=docs)
 
 
 def _parquet(path):
@@ -86,9 +86,9 @@ def test_every_form_of_judgements(form, tmp_path):
     assert list(zip(*found, strict=True)) == ROWS
     specs = ["nDCG", "nDCG(gain=linear)@2", "DCG", "AP", "AP(rel=0.5)", "P(rel=0.3)@2", "RR",
              "R(rel=0.5)@1", "ERR(max_grade=3)", "RBP(rel=0.5)", "Success@1"]  # fmt: skip
-    result = evaluate(RUN, made, specs)
+    result = evaluate(made, RUN, specs)
     assert dict(result) == pytest.approx(dict(evaluate(Y, [4, 3, 2, 1, 2, 1], QID, specs)))
-    board = evaluate_systems({"a": RUN}, made, measures="nDCG")
+    board = evaluate_systems(made, {"a": RUN}, measures="nDCG")
     assert board.rows()[0]["mean"] == pytest.approx(result["nDCG"])
 
 
@@ -102,7 +102,7 @@ def test_every_form_of_judgements(form, tmp_path):
 )
 def test_measures_that_need_other_grades_refuse_by_name(spec, message, form, tmp_path):
     for call in (
-        lambda: evaluate(RUN, _make(form, tmp_path / "qrels"), spec),
+        lambda: evaluate(_make(form, tmp_path / "qrels"), RUN, spec),
         lambda: evaluate(Y, [4, 3, 2, 1, 2, 1], QID, spec),
     ):
         with pytest.raises(ValueError, match=message):
@@ -141,7 +141,7 @@ def test_whole_grades_stay_integers(tmp_path):
 
 def test_bounds_enclose_the_difference():
     other = as_run({"q1": {"d1": 2.0, "d7": 1.5}, "q2": {"d1": 9.0, "d8": 8.0}})
-    (found,) = difference_bounds({"a": RUN, "b": other}, GRADES, "nDCG(gain=linear)@2")
+    (found,) = difference_bounds(GRADES, {"a": RUN, "b": other}, "nDCG(gain=linear)@2")
     assert found.low <= found.difference < found.high
 
 
@@ -149,5 +149,6 @@ def test_qrels_files_hold_whole_grades(tmp_path):
     with pytest.raises(ValueError, match=r"whole grades for qrels, got 2\.5 at row 0"):
         write_qrels(read_judgements(GRADES), tmp_path / "qrels")
     write_qrels(
-        Qrels.from_data(RankingData(np.ones((1, 1)), np.ones(1), np.ones(1))), tmp_path / "qrels"
+        Qrels.from_data(RankingData(np.ones((1, 1)), np.ones(1), qid=np.ones(1))),
+        tmp_path / "qrels",
     )

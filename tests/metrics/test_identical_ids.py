@@ -47,13 +47,13 @@ FOUND = {query: {query: 2.5, "d2": 1.0, "d1": 0.5} for query in MANY}
 @pytest.mark.parametrize("form", FORMS)
 def test_identical_ids_are_left_out_on_demand(form, tmp_path):
     run, specs = FORMS[form](tmp_path / "a.run"), ["RR", "nDCG@10"]
-    expected = dict(evaluate(CLEAN, QRELS, specs))
+    expected = dict(evaluate(QRELS, CLEAN, specs))
     assert expected["RR"] == 0.75
-    assert dict(evaluate(run, QRELS, specs, ignore_identical_ids=True)) == expected
-    rows = judge(run, QRELS, ignore_identical_ids=True)
+    assert dict(evaluate(QRELS, run, specs, ignore_identical_ids=True)) == expected
+    rows = judge(QRELS, run, ignore_identical_ids=True)
     assert not (rows.qid == rows.doc_ids).any()
     assert dict(evaluate(rows, specs)) == expected
-    board = evaluate_systems({"a": run}, QRELS, measures=specs, ignore_identical_ids=True)
+    board = evaluate_systems(QRELS, {"a": run}, measures=specs, ignore_identical_ids=True)
     assert board.rows()[0]["mean"] == expected["RR"]
     assert not any("id of their query" in note for note in board.cells[0].notes)
 
@@ -63,28 +63,28 @@ def test_a_note_counts_them(form, tmp_path):
     run = FORMS[form](tmp_path / "a.run")
     message = r"id of their query: 2\. .*ignore_identical_ids=True"
     for call in (
-        lambda: evaluate(run, QRELS, "RR"),
-        lambda: evaluate(judge(run, QRELS), "RR"),
+        lambda: evaluate(QRELS, run, "RR"),
+        lambda: evaluate(judge(QRELS, run), "RR"),
     ):
         with pytest.warns(UserWarning, match=message) as caught:
             assert call()["RR"] == pytest.approx((1 / 3 + 1 / 2) / 2)
         assert len(caught) == 1
         assert caught[0].filename == __file__
-    board = evaluate_systems({"a": run, "b": CLEAN}, QRELS, measures="RR")
+    board = evaluate_systems(QRELS, {"a": run, "b": CLEAN}, measures="RR")
     assert [sum("id of their query: 2" in note for note in c.notes) for c in board.cells] == [1, 0]
 
 
 def test_judged_pairs_are_meant():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        evaluate({"1": {"1": 0.5, "2": 0.25}}, {"1": {"1": 1}}, "RR")
+        evaluate({"1": {"1": 1}}, {"1": {"1": 0.5, "2": 0.25}}, "RR")
 
 
 def test_with_a_machine_judge():
     options = {"measures": "RR", "judge": MANY}
     clean = {query: {d: s for d, s in FOUND[query].items() if d != query} for query in FOUND}
-    found = evaluate(as_run(FOUND), HUMAN, **options, ignore_identical_ids=True)
-    assert found["RR"] == evaluate(as_run(clean), HUMAN, **options)["RR"]
+    found = evaluate(HUMAN, as_run(FOUND), **options, ignore_identical_ids=True)
+    assert found["RR"] == evaluate(HUMAN, as_run(clean), **options)["RR"]
 
 
 def test_only_runs_have_them():
@@ -92,9 +92,9 @@ def test_only_runs_have_them():
     with pytest.raises(TypeError, match="needs a run"):
         evaluate(y, [0.5, 0.25], ignore_identical_ids=True)
     with pytest.raises(TypeError, match="ignore_identical_ids=True to judge"):
-        evaluate(judge(RUN, QRELS), "RR", ignore_identical_ids=True)
-    data = RankingData(np.ones((2, 1)), y, np.array(["q", "q"]), np.array(["a", "b"]))
+        evaluate(judge(QRELS, RUN), "RR", ignore_identical_ids=True)
+    data = RankingData(np.ones((2, 1)), y, qid=np.array(["q", "q"]), doc_ids=np.array(["a", "b"]))
     with pytest.raises(ValueError, match="needs runs, but b is not one"):
-        evaluate_systems({"a": RUN, "b": y}, data, ignore_identical_ids=True)
+        evaluate_systems(data, {"a": RUN, "b": y}, ignore_identical_ids=True)
     with pytest.raises(ValueError, match="so none is left"):
-        judge({"q": {"q": 0.5}}, read_judgements({"q": {"q": 1}}), ignore_identical_ids=True)
+        judge(read_judgements({"q": {"q": 1}}), {"q": {"q": 0.5}}, ignore_identical_ids=True)

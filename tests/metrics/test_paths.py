@@ -62,8 +62,8 @@ def test_runs(tmp_path, ids, preset):
                    as_qrels["relevance"].to_numpy())  # fmt: skip
     write_run(typed, tmp_path / "a.run")
     write_qrels(judged, tmp_path / "a.qrels")
-    expected = evaluate(typed, judged, MEASURES, preset=preset)
-    rows = judge(run, qrels)
+    expected = evaluate(judged, typed, MEASURES, preset=preset)
+    rows = judge(qrels, run)
     order = np.random.default_rng(1).permutation(len(rows))
     arrays = evaluate(
         rows.y[order],
@@ -75,10 +75,10 @@ def test_runs(tmp_path, ids, preset):
         retrieved=rows.retrieved[order],
     )
     ways = {
-        "mappings": evaluate(run, qrels, MEASURES, preset=preset),
-        "frames": evaluate(as_run, as_qrels, MEASURES, preset=preset),
-        "paths": evaluate(tmp_path / "a.run", str(tmp_path / "a.qrels"), MEASURES, preset=preset),
-        "parts": evaluate([{q: of} for q, of in run.items()], [qrels], MEASURES, preset=preset),
+        "mappings": evaluate(qrels, run, MEASURES, preset=preset),
+        "frames": evaluate(as_qrels, as_run, MEASURES, preset=preset),
+        "paths": evaluate(str(tmp_path / "a.qrels"), tmp_path / "a.run", MEASURES, preset=preset),
+        "parts": evaluate([qrels], [{q: of} for q, of in run.items()], MEASURES, preset=preset),
         "judged": evaluate(rows, MEASURES, preset=preset),
         "arrays": arrays,
     }
@@ -86,10 +86,10 @@ def test_runs(tmp_path, ids, preset):
         for spec in MEASURES:
             assert_same(by_query(found, spec), by_query(expected, spec), f"{way} {spec}")
     boards = {
-        "mappings": evaluate_systems({"a": run}, qrels, measures=MEASURES, preset=preset),
-        "frames": evaluate_systems({"a": as_run}, as_qrels, measures=MEASURES, preset=preset),
+        "mappings": evaluate_systems(qrels, {"a": run}, measures=MEASURES, preset=preset),
+        "frames": evaluate_systems(as_qrels, {"a": as_run}, measures=MEASURES, preset=preset),
         "path": evaluate_systems(
-            {"a": tmp_path / "a.run"}, tmp_path / "a.qrels", measures=MEASURES, preset=preset
+            tmp_path / "a.qrels", {"a": tmp_path / "a.run"}, measures=MEASURES, preset=preset
         ),
     }
     for way, board in boards.items():
@@ -128,7 +128,7 @@ def test_rows(preset, dtype):
     y, scores = rng.integers(0, 4, n).astype(float), rng.integers(0, 4, n) / 2
     names = np.array([f"d{d}" for d in rng.permutation(n)])
     X = np.column_stack([scores, rng.random(n)])
-    data = RankingData(X, y, qid, names, feature_names=["bm25", "other"])
+    data = RankingData(X, y, qid=qid, doc_ids=names, feature_names=["bm25", "other"])
     expected = evaluate(y, scores, qid, MEASURES, preset=preset, doc_ids=names)
     order = rng.permutation(n)
     by_id = preset == "trec_eval"
@@ -143,10 +143,10 @@ def test_rows(preset, dtype):
     words = {"measures": MEASURES, "preset": preset}
     run = Run(qid.astype(str), names, scores)
     boards = {
-        "scores": evaluate_systems({"a": scores}, data, **words),
-        "column": evaluate_systems({"a": "column:bm25"}, data, **words),
-        "model": evaluate_systems({"a": Feature().fit(X, y)}, data, **words),
-        "run beside a column": evaluate_systems({"a": run, "b": "column:bm25"}, data, **words),
+        "scores": evaluate_systems(data, {"a": scores}, **words),
+        "column": evaluate_systems(data, {"a": "column:bm25"}, **words),
+        "model": evaluate_systems(data, {"a": Feature().fit(X, y)}, **words),
+        "run beside a column": evaluate_systems(data, {"a": run, "b": "column:bm25"}, **words),
         "compare": compare({"a": "column:bm25"}, data, cv=3, isolate=False, **words),
         "compare frozen": compare(
             {"a": FrozenEstimator(Feature().fit(X, y))}, data, cv=3, isolate=False, **words
@@ -158,7 +158,7 @@ def test_rows(preset, dtype):
         ),
     }  # fmt: skip
     if preset != "lightgbm":
-        boards["run"] = evaluate_systems({"a": run}, data, **words)
+        boards["run"] = evaluate_systems(data, {"a": run}, **words)
     for way, board in boards.items():
         for spec in MEASURES:
             assert_same(board_values(board, spec), by_query(expected, spec), f"{way} {spec}")
@@ -172,12 +172,12 @@ def test_rows(preset, dtype):
 @pytest.mark.parametrize(
     ("args", "error", "message"),
     [
-        (({"q": {"d": 1.0}},), TypeError, "a run needs judgements"),
+        (({"q": {"d": 1.0}},), TypeError, "judgements need a run"),
         (([1, 0],), TypeError, "scores are missing"),
-        (({"q": {"d": 1.0}}, {"p": {"d": 1}}, "AP"), ValueError, "have no document of a query"),
-        (({"q": {"d": 1.5}}, {"q": {"d": 1}}, [1]), TypeError, "has its own query ids"),
-        (({"q": {"d": 1.5}}, {"q": {"d": 1}}, "AP", "RR"), TypeError, "measures are passed twice"),
-        (({"q": {"d": 1.0}}, {"q": {"d": 0.5}}, "AP"), ValueError, "can be read both ways"),
+        (({"p": {"d": 1}}, {"q": {"d": 1.0}}, "AP"), ValueError, "have no document of a query"),
+        (({"q": {"d": 1}}, {"q": {"d": 1.5}}, [1]), TypeError, "has its own query ids"),
+        (({"q": {"d": 1}}, {"q": {"d": 1.5}}, "AP", "RR"), TypeError, "measures are passed twice"),
+        (({"q": {"d": 0.5}}, {"q": {"d": 1.0}}, "AP"), ValueError, "can be read both ways"),
     ],
 )
 def test_wrong_objects_are_named(args, error, message):
@@ -185,15 +185,15 @@ def test_wrong_objects_are_named(args, error, message):
         evaluate(*args)
 
 
-def test_judgements_before_the_run_are_refused():
+def test_a_run_before_its_judgements_is_refused():
     run, qrels = (
         Run(*map(np.array, (["q"], ["d"], [1.0]))),
         Qrels(*map(np.array, (["q"], ["d"], [1]))),
     )
-    for args in ((qrels, run), (qrels, {"q": {"d": 1.0}}), ({"q": {"d": 1}}, run)):
-        with pytest.raises(ValueError, match="pass the run first, then its judgements"):
+    for args in ((run, qrels), ({"q": {"d": 1.0}}, qrels), (run, {"q": {"d": 1}})):
+        with pytest.raises(ValueError, match="pass the judgements first, then the run"):
             evaluate(*args)
-    assert evaluate(run, qrels, "AP")["AP"] == 1.0
+    assert evaluate(qrels, run, "AP")["AP"] == 1.0
 
 
 @pytest.mark.parametrize(
@@ -213,6 +213,6 @@ def test_whole_scores_that_float64_changes_keep_their_order_or_are_refused(score
     assert evaluate([0, 1], scores, [1, 1], ["AP"])["AP"] == 1.0
     with pytest.raises(ValueError, match="float64 keeps"):
         evaluate([0, 1], scores, [1, 1], ["Pearson"])
-    data = RankingData(np.zeros((2, 1)), np.array([0.0, 1.0]), np.array([1, 1]))
+    data = RankingData(np.zeros((2, 1)), np.array([0.0, 1.0]), qid=np.array([1, 1]))
     with pytest.raises(ValueError, match="float64 keeps"):
-        evaluate_systems({"a": scores}, data, measures="AP")
+        evaluate_systems(data, {"a": scores}, measures="AP")

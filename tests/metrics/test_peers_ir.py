@@ -51,11 +51,11 @@ def test_unjudged_and_missed_documents(rng, levels, rel, name):
     run, qrels = incomplete_case(rng, levels)
     peer = pytrec_eval.RelevanceEvaluator(qrels, {name}, relevance_level=rel).evaluate(run)
     spec = f"{name}(rel={rel})"
-    result = evaluate(as_run(run), qrels, spec, preset="trec_eval")
+    result = evaluate(qrels, as_run(run), spec, preset="trec_eval")
     wanted = [peer[q][name] for q in result.qids.tolist()]
     assert_equal(result.per_query[spec], wanted, spec)
     assert 0 < np.mean(wanted) < 1
-    board = evaluate_systems({"a": run}, qrels, measures=spec, preset="trec_eval")
+    board = evaluate_systems(qrels, {"a": run}, measures=spec, preset="trec_eval")
     assert_equal(board.per_query()["a"], wanted, "board")
 
 
@@ -78,7 +78,7 @@ def test_condensed_lists_are_those_of_trec_eval_with_its_option_j(rng, levels):
     run, qrels = incomplete_case(rng, levels)
     names = {name.replace("_5", ".5").replace("_1", ".1") for name in CONDENSED}
     peer = pytrec_eval.RelevanceEvaluator(qrels, names, judged_docs_only_flag=True).evaluate(run)
-    ours = evaluate(as_run(run), qrels, [*CONDENSED.values()], preset="trec_eval")
+    ours = evaluate(qrels, as_run(run), [*CONDENSED.values()], preset="trec_eval")
     for name, spec in CONDENSED.items():
         wanted = [peer[q][name] for q in ours.qids.tolist()]
         assert_equal(ours.per_query[spec], wanted, spec)
@@ -95,7 +95,7 @@ def test_ir_measures_of_unjudged_documents(rng, theirs):
         qrels = {q: {d: g for d, g in grades.items() if g >= 0} for q, grades in qrels.items()}
     parsed = library.parse_measure(theirs)
     peer = {m.query_id: m.value for m in library.iter_calc([parsed], qrels, run)}
-    ours = evaluate(as_run(run), qrels, theirs, preset="trec_eval")
+    ours = evaluate(qrels, as_run(run), theirs, preset="trec_eval")
     assert_equal(ours.per_query[theirs], [peer[q] for q in ours.qids.tolist()], theirs)
 
 

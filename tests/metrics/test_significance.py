@@ -30,7 +30,7 @@ from rankwise.metrics.statistics.paired import sign_flip_p_values
 from rankwise.metrics.statistics.stratified import stratified_means, t_p_values
 
 ALTERNATIVES = ("two-sided", "greater", "less")
-METHODS = ("t", "wilcoxon", "randomisation")
+METHODS = ("t", "wilcoxon", "randomization")
 
 
 def systems(rng, n, shift=0.1, noise=0.3):
@@ -78,7 +78,7 @@ def test_wilcoxon_drops_zero_differences_then_uses_the_exact_distribution(rng):
 @pytest.mark.parametrize("n", [2, 5, 10])
 def test_exact_randomisation_equals_scipy(rng, n, alternative):
     a, b = systems(rng, n)
-    ours = paired_test(a, b, "randomisation", alternative=alternative)
+    ours = paired_test(a, b, "randomization", alternative=alternative)
     expected = stats.permutation_test(
         (a, b),
         lambda x, y, axis: np.mean(x - y, axis=axis),
@@ -112,7 +112,7 @@ def test_exact_randomisation_equals_enumeration(tenths, alternative):
 
 def test_drawn_randomisation_agrees_with_the_exact_one_and_with_scipy(rng):
     a, b = systems(rng, 33, shift=0.0)
-    drawn = paired_test(a, b, "randomisation", n_resamples=200_000).p_value
+    drawn = paired_test(a, b, "randomization", n_resamples=200_000).p_value
     theirs = stats.permutation_test(
         (a, b),
         lambda x, y, axis: np.mean(x - y, axis=axis),
@@ -126,8 +126,8 @@ def test_drawn_randomisation_agrees_with_the_exact_one_and_with_scipy(rng):
     assert drawn == pytest.approx(theirs, abs=5 * math.sqrt(0.25 / 20_000))
     # One difference so small that leaving it out, which makes the test exact, changes nothing.
     tiny = np.append(a[:32] - b[:32], 1e-9)
-    exact = paired_test(tiny[:32], np.zeros(32), "randomisation").p_value
-    drawn = paired_test(tiny, np.zeros(33), "randomisation", n_resamples=200_000).p_value
+    exact = paired_test(tiny[:32], np.zeros(32), "randomization").p_value
+    drawn = paired_test(tiny, np.zeros(33), "randomization", n_resamples=200_000).p_value
     assert drawn == pytest.approx(exact, abs=5 * math.sqrt(0.25 / 200_000))
 
 
@@ -160,7 +160,7 @@ def test_randomisation_of_many_systems_is_that_of_each(rng):
     assert np.isnan(together[4])
     assert not np.isnan(together[:4]).any()
     assert (
-        paired_test(columns[:, 1], np.zeros(70), "randomisation", n_resamples=500).p_value
+        paired_test(columns[:, 1], np.zeros(70), "randomization", n_resamples=500).p_value
         == (together[1])
     )
 
@@ -217,11 +217,11 @@ def test_bad_arguments_are_named():
     with pytest.raises(ValueError, match="infinity"):
         paired_test([np.inf], [1.0])
     with pytest.raises(ValueError, match="n_resamples must be a whole number >= 1, got 0"):
-        paired_test([1.0], [1.0], "randomisation", n_resamples=0)
+        paired_test([1.0], [1.0], "randomization", n_resamples=0)
     with pytest.raises(ValueError, match=r"\[0, 1\]"):
         holm([0.2, 1.2])
-    with pytest.raises(ValueError, match="level must lie between"):
-        bootstrap_interval([1.0, 2.0], level=95)
+    with pytest.raises(ValueError, match="confidence_level must lie between"):
+        bootstrap_interval([1.0, 2.0], confidence_level=95)
     with pytest.raises(ValueError, match="one of 'bca', 'percentile', got 'basic'"):
         bootstrap_interval([1.0, 2.0], method="basic")
     with pytest.raises(ValueError, match=r"strata must have shape \(2,\)"):
@@ -288,7 +288,9 @@ def test_effect_sizes(rng):
 def test_bootstrap_equals_scipy(rng, n, method):
     # Dyadic values: scipy breaks the ties of resampled means with the mean by their rounding.
     values = np.round(rng.random(n) ** 3 * 4096) / 4096
-    ours = bootstrap_interval(values, method=method, level=0.9, n_resamples=2000, random_state=5)
+    ours = bootstrap_interval(
+        values, method=method, confidence_level=0.9, n_resamples=2000, random_state=5
+    )
     theirs = stats.bootstrap(
         (values,),
         np.mean,
@@ -349,7 +351,7 @@ def test_long_columns_are_drawn_in_chunks_with_the_right_spread(rng):
 
 def test_bca_covers_a_skewed_mean_as_often_as_it_says(rng):
     samples = rng.exponential(size=(40, 500))
-    ends = bootstrap_intervals(samples, n_resamples=999, level=0.9)
+    ends = bootstrap_intervals(samples, n_resamples=999, confidence_level=0.9)
     covered = np.mean((ends[:, 0] <= 1) & (ends[:, 1] >= 1))
     assert 0.83 < covered < 0.94
 
@@ -423,10 +425,10 @@ def test_compare_to_best(rng, method, greater_is_better):
     ("method", "correction", "correct"),
     [
         ("t", "holm", holm),
-        ("t", "benjamini-hochberg", benjamini_hochberg),
+        ("t", "benjamini_hochberg", benjamini_hochberg),
         ("t", "bonferroni", bonferroni),
         ("wilcoxon", None, holm),
-        ("randomisation", "holm", holm),
+        ("randomization", "holm", holm),
     ],
 )
 def test_corrections_are_over_all_pairs(rng, method, correction, correct):
@@ -455,7 +457,7 @@ def test_corrections_are_over_all_pairs(rng, method, correction, correct):
 
 def test_a_correction_must_suit_the_test():
     with pytest.raises(ValueError, match=r"needs t statistics, got method='wilcoxon'\. Use"):
-        compare_to_best({"a": [1.0, 2.0]}, method="wilcoxon", correction="max-t")
+        compare_to_best({"a": [1.0, 2.0]}, method="wilcoxon", correction="max_t")
     with pytest.raises(ValueError, match=r"correction must be one of .*got 'hochberg'"):
         compare_to_best({"a": [1.0, 2.0]}, correction="hochberg")
     with pytest.raises(ValueError, match="interval must be one of"):
@@ -496,12 +498,12 @@ RARE_LOSS = np.r_[np.full(38, 0.05), -0.2, -0.3]  # a loss that occurs more ofte
     ("differences", "method", "words"),
     [
         (RARE_LOSS, "t", "so skewed"),
-        (RARE_LOSS, "randomisation", "so skewed"),
+        (RARE_LOSS, "randomization", "so skewed"),
         (RARE_LOSS, "wilcoxon", "finds what is better on more queries"),
         (np.tile([-0.1, 0.2], 14), "t", "few queries"),
         (np.tile([-0.1, 0.2], 14), "wilcoxon", "few queries"),
         (np.tile([-0.1, 0.2], 20), "t", None),
-        (np.tile([-0.1, 0.2], 20), "randomisation", None),
+        (np.tile([-0.1, 0.2], 20), "randomization", None),
         (np.tile([-0.1, 0.2], 20), "wilcoxon", None),
     ],
 )

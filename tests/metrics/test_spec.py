@@ -181,10 +181,10 @@ def test_what_is_no_list_of_measures(measures):
     rows = ([1, 0], [2, 1])
     for call in (
         lambda: evaluate(*rows, None, measures),
-        lambda: evaluate({"q": {"a": 0.5}}, {"q": {"a": 1}}, measures=measures),
+        lambda: evaluate({"q": {"a": 1}}, {"q": {"a": 0.5}}, measures=measures),
         lambda: evaluate_labels([[1, 0]], [[2, 1]], measures),
-        lambda: evaluate_systems({"a": {"q": {"a": 1.0}}}, {"q": {"a": 1}}, measures=measures),
-        lambda: compare(["ridge"], RankingData(np.eye(2), *rows), measures=measures),
+        lambda: evaluate_systems({"q": {"a": 1}}, {"a": {"q": {"a": 1.0}}}, measures=measures),
+        lambda: compare(["ridge"], RankingData(np.eye(2), rows[0], qid=rows[1]), measures=measures),
     ):
         with pytest.raises(TypeError, match=f"measures must be a measure or a list .* {measures}"):
             call()

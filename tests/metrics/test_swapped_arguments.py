@@ -1,7 +1,7 @@
-"""Judgements in the place of a run, and a run in the place of judgements.
+"""Judgements in place of a run, and a run in place of judgements.
 
-What says of itself what it is is refused by every function. Of the rest nothing is guessed: what
-can be read both ways is refused, too.
+Sources that say what they are raise in every function. Nothing is guessed of the others: two that
+can be read both ways raise, too, unless they are passed by name.
 """
 
 from __future__ import annotations
@@ -22,10 +22,15 @@ from rankwise.selection import (
     compare,
     difference_bounds,
     evaluate_systems,
+    evaluate_with_judge,
     next_judgements,
 )
 from rankwise.text import read_judgements
 
+SWAPPED = (
+    "judgements and the run swapped|pass (the judgements first|them as the run)|read both ways"
+)
+BOTH_WAYS = r"can be read both ways.*The judgements come first here"
 JUDGED = [("q1", "d1", 2), ("q1", "d2", 0), ("q2", "d1", 1), ("q2", "d3", 0)]
 # Whole scores, which could be grades; a run says what it is by more than its numbers.
 FOUND = [("q1", "d1", 3), ("q1", "d2", 2), ("q2", "d3", 2), ("q2", "d1", 1)]
@@ -53,7 +58,7 @@ def _text(rows, form, head=""):
 
 def _judged_rows():
     qid, doc_ids, y = (np.array(column) for column in zip(*JUDGED, strict=True))
-    return RankingData(np.zeros((4, 1)), y.astype(float), qid, doc_ids)
+    return RankingData(np.zeros((4, 1)), y.astype(float), qid=qid, doc_ids=doc_ids)
 
 
 JUDGEMENTS = {
@@ -94,11 +99,11 @@ def _make(name, makers, folder):
 
 
 def _calls(first, second):
-    """Every function that takes a run and judgements, with the two in these places."""
+    """Every function that takes judgements and a run, with the two in these places."""
     return {
         "evaluate": lambda: evaluate(first, second, measures="AP"),
         "judge": lambda: judge(first, second),
-        "evaluate_systems": lambda: evaluate_systems({"a": first}, second, measures="AP"),
+        "evaluate_systems": lambda: evaluate_systems(first, {"a": second}, measures="AP"),
     }
 
 
@@ -106,10 +111,10 @@ def _calls(first, second):
 @pytest.mark.parametrize("judgements", JUDGEMENTS)
 def test_a_swap_is_refused_and_the_right_order_is_not(judgements, run, tmp_path):
     judged, found = _make(judgements, JUDGEMENTS, tmp_path), _make(run, RUNS, tmp_path)
-    for call in _calls(found, judged).values():
+    for call in _calls(judged, found).values():
         call()
-    for name, call in _calls(judged, found).items():
-        with pytest.raises((TypeError, ValueError), match=r"run first") as caught:
+    for name, call in _calls(found, judged).items():
+        with pytest.raises((TypeError, ValueError), match=SWAPPED) as caught:
             call()
         assert type(caught.value) in (TypeError, ValueError), name
 
@@ -123,7 +128,7 @@ def test_a_run_is_not_taken_for_judgements(run, tmp_path):
     else:
         calls.append(lambda: read_judgements(found))
     for call in calls:
-        with pytest.raises((TypeError, ValueError), match=r"run first|run comes first"):
+        with pytest.raises((TypeError, ValueError), match=SWAPPED):
             call()
 
 
@@ -132,9 +137,9 @@ def test_judgements_are_not_taken_for_a_run(judgements, tmp_path):
     judged = _make(judgements, JUDGEMENTS, tmp_path)
     systems = {"a": judged, "b": _mapping(REAL)}
     for call in (lambda: as_run(judged), lambda: fuse(systems), lambda: fusion_table(systems)):
-        with pytest.raises((TypeError, ValueError), match="run first"):
+        with pytest.raises((TypeError, ValueError), match=SWAPPED):
             call()
-    with pytest.raises((TypeError, ValueError), match=r"run first|must be a registry key"):
+    with pytest.raises((TypeError, ValueError), match=rf"{SWAPPED}|must be a registry key"):
         compare({"a": judged}, _judged_rows(), cv=2)
 
 
@@ -182,7 +187,7 @@ def test_whole_numbers_can_be_read_both_ways(function, form, tmp_path):
     make = FORMS[form]
     run, qrels = make(RUN, tmp_path / "run.tsv"), make(QRELS, tmp_path / "qrels.tsv")
     for first, second in ((qrels, run), (run, qrels)):
-        with pytest.raises(ValueError, match=r"can be read both ways.*The run comes first here"):
+        with pytest.raises(ValueError, match=BOTH_WAYS):
             function(first, second)
 
 
@@ -199,9 +204,9 @@ def test_whole_numbers_can_be_read_both_ways(function, form, tmp_path):
     ],
 )  # fmt: skip
 def test_one_way_is_read_as_before(run, qrels):
-    expected = evaluate(as_run(run), read_judgements(qrels), "AP")["AP"]
-    assert evaluate(run, qrels, "AP")["AP"] == expected
-    assert len(judge(run, qrels)) == 4
+    expected = evaluate(read_judgements(qrels), as_run(run), "AP")["AP"]
+    assert evaluate(qrels, run, "AP")["AP"] == expected
+    assert len(judge(qrels, run)) == 4
 
 
 @pytest.mark.parametrize("form", [form for form in FORMS if form != "integers"])
@@ -212,10 +217,10 @@ def test_grades_with_fractions_can_be_read_both_ways(run, function, form, tmp_pa
     first, second = make(run, tmp_path / "run.tsv"), make(MEANS, tmp_path / "qrels.tsv")
     calls = [(first, second)] if run is RUN else [(first, second), (second, first)]
     for found, judged in calls:
-        with pytest.raises(ValueError, match=r"can be read both ways.*The run comes first here"):
-            function(found, judged)
-    with pytest.raises(ValueError, match=r"can be read both ways.*The run comes first here"):
-        evaluate_systems({"a": first}, second)
+        with pytest.raises(ValueError, match=BOTH_WAYS):
+            function(judged, found)
+    with pytest.raises(ValueError, match="can be read both ways"):
+        evaluate_systems(second, {"a": first})
 
 
 @pytest.mark.parametrize(
@@ -230,16 +235,37 @@ def test_grades_with_fractions_can_be_read_both_ways(run, function, form, tmp_pa
 )
 def test_grades_with_fractions_beside_a_known_run(run, qrels):
     expected = evaluate([2.5, 0, 0.5, 1], [1.5, 2, 3, 1], [1, 1, 2, 2], "nDCG")["nDCG"]
-    assert evaluate(run, qrels(), "nDCG")["nDCG"] == pytest.approx(expected)
-    assert evaluate_systems({"a": run}, qrels(), measures="nDCG").rows()[0][
-        "mean"
-    ] == pytest.approx(expected)
+    assert evaluate(qrels(), run, "nDCG")["nDCG"] == pytest.approx(expected)
+    board = evaluate_systems(qrels(), {"a": run}, measures="nDCG")
+    assert board.rows()[0]["mean"] == pytest.approx(expected)
 
 
 def test_names_of_arguments_decide():
-    assert evaluate(y=RUN, scores=QRELS, measures="AP")["AP"] == 0.75
-    assert evaluate(RUN, scores=QRELS, measures="AP")["AP"] == 0.75
-    assert len(judge(run=RUN, qrels=QRELS)) == len(judge(RUN, qrels=QRELS)) == 4
+    for run in (RUN, frame_of(RUN), [RUN], as_run(RUN)):
+        for qrels in (QRELS, frame_of(QRELS), [QRELS], read_judgements(QRELS)):
+            assert evaluate(qrels=qrels, run=run, measures="AP")["AP"] == 0.75
+            assert evaluate(qrels, run=run, measures="AP")["AP"] == 0.75
+            assert len(judge(run=run, qrels=qrels)) == 4
+    assert evaluate(y=QRELS, scores=RUN, measures="AP")["AP"] == 0.75
+    words = {"measures": "P@1", "judge": {f"q{i}": {"d1": 1} for i in range(9)}}
+    human = {query: {"d1": 1, "d2": 0} for query in words["judge"]}
+    run = {query: {"d1": 1.0, "d2": 2.0} for query in human}
+    assert evaluate(qrels=human, run=run, **words) == evaluate(human, as_run(run), **words)
+
+
+@pytest.mark.parametrize(
+    ("args", "words", "message"),
+    [
+        ((RUN,), {"qrels": QRELS}, "passed twice"),
+        ((QRELS, FRACTIONS), {"run": RUN}, "passed twice"),
+        ((), {"qrels": QRELS}, "go together"),
+        ((), {"run": RUN}, "go together"),
+        ((), {}, "scores are missing"),
+    ],
+)
+def test_half_a_pair_by_name(args, words, message):
+    with pytest.raises(TypeError, match=message):
+        evaluate(*args, **words)
 
 
 def test_files_of_known_formats(tmp_path):
@@ -249,22 +275,28 @@ def test_files_of_known_formats(tmp_path):
     table = tmp_path / "qrels.tsv"
     _frame(JUDGED, "score").to_csv(table, sep="\t", index=False)
     for run in (trec_run, _mapping(FOUND)):
-        assert evaluate(run, trec_qrels, "AP")["AP"] == 0.75
-    assert evaluate(trec_run, table, "AP")["AP"] == 0.75
-    with pytest.raises(ValueError, match="run"):
-        evaluate(trec_qrels, trec_run, "AP")
+        assert evaluate(trec_qrels, run, "AP")["AP"] == 0.75
+    assert evaluate(table, trec_run, "AP")["AP"] == 0.75
+    with pytest.raises(ValueError, match=SWAPPED):
+        evaluate(trec_run, trec_qrels, "AP")
 
 
 def test_systems_have_names():
     """A mapping of systems is one level deeper than judgements."""
     systems = {"a": RUN, "b": FRACTIONS}
     for function in (evaluate_systems, difference_bounds, next_judgements):
-        function(systems, QRELS)
-        with pytest.raises(TypeError, match=r"must have a mapping, got int.*swapped"):
-            function(QRELS, systems)
-    bias_by_rank(systems, QRELS, QRELS)
-    with pytest.raises((TypeError, ValueError), match=r"[Pp]ass the run first"):
-        bias_by_rank(QRELS, systems, QRELS)
+        function(qrels=QRELS, systems=systems)
+        function(QRELS, systems)
+        for judged in (QRELS, read_judgements(QRELS), frame_of(QRELS, "relevance")):
+            with pytest.raises((TypeError, ValueError), match=rf"{SWAPPED}|first|after the judge"):
+                function(systems, judged)
+    for function in (bias_by_rank, evaluate_with_judge):
+        with pytest.raises((TypeError, ValueError), match=SWAPPED):
+            function(systems, QRELS, QRELS)
+    with pytest.raises(TypeError, match=r"evaluate_systems takes .* data is now qrels"):
+        evaluate_systems(data=QRELS, systems=systems)
+    bias_by_rank(QRELS, QRELS, systems)
+    bias_by_rank(human=QRELS, machine=QRELS, systems=systems)
 
 
 def test_rows_are_not_runs():
@@ -272,5 +304,11 @@ def test_rows_are_not_runs():
     assert evaluate(frame["y"], [2, 1], None, "AP")["AP"] == 1
     assert evaluate(frame, [2, 1], None, "AP")["AP"] == 1
     assert evaluate([1, 0], [2, 1], None, "AP")["AP"] == 1
-    data = RankingData(np.zeros((2, 1)), np.array([1.0, 0.0]), ["q1", "q1"], ["d1", "d2"])
-    assert evaluate({"q1": {"d1": 1, "d2": 2}}, data, "AP")["AP"] == 0.5
+    data = RankingData(
+        np.zeros((2, 1)), np.array([1.0, 0.0]), qid=["q1", "q1"], doc_ids=["d1", "d2"]
+    )
+    assert evaluate(data, {"q1": {"d1": 1, "d2": 2}}, "AP")["AP"] == 0.5
+    assert evaluate(data, frame_of({"q1": {"d1": 1, "d2": 2}}), "AP")["AP"] == 0.5
+    assert evaluate(data, frame, measures="AP")["AP"] == 1
+    with pytest.raises(ValueError, match="pass the judgements first"):
+        evaluate({"q1": {"d1": 1, "d2": 2}}, data, "AP")

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from rankwise import evaluate
-from rankwise.datasets import Qrels, RankingData, judge
+from rankwise.datasets import RankingData, judge
+from rankwise.fusion import as_run
 from rankwise.metrics.significance import prediction_powered_mean
 from rankwise.selection import evaluate_with_judge
 
@@ -24,11 +25,11 @@ def case(rng):
 
 def test_values_are_those_of_evaluate_and_the_estimate(case):
     run, human, machine = case
-    found = evaluate(run, human, ["P@3", "RR(empty=0)"], judge=machine)
+    found = evaluate(human, run, ["P@3", "RR(empty=0)"], judge=machine)
     both = {q: grades for q, grades in human.items() if q in machine}
     for spec in found:
-        of_human = evaluate(run, both, spec)
-        of_machine = evaluate(run, machine, spec)
+        of_human = evaluate(both, run, spec)
+        of_machine = evaluate(machine, run, spec)
         by_query = dict(zip(of_machine.qids.tolist(), of_machine.per_query[spec], strict=True))
         y = dict(zip(of_human.qids.tolist(), of_human.per_query[spec], strict=True))
         f = [by_query.pop(q) for q in y]
@@ -45,28 +46,28 @@ def test_values_are_those_of_evaluate_and_the_estimate(case):
 def test_it_is_the_mean_of_a_single_system(case):
     run, human, machine = case
     for preset in (None, "trec_eval"):
-        found = evaluate(run, human, ["P@3"], judge=machine, preset=preset)
-        several = evaluate_with_judge({"a": run}, human, machine, ["P@3"], preset=preset)
+        found = evaluate(human, run, ["P@3"], judge=machine, preset=preset)
+        several = evaluate_with_judge(human, machine, {"a": run}, ["P@3"], preset=preset)
         assert found.powered["P@3"] == several.means["P@3"]["a"]
-    default = evaluate(run, human, judge=machine)
+    default = evaluate(human, run, judge=machine)
     assert list(default) == ["nDCG(empty=0)@10"]
-    assert default.powered == {"nDCG(empty=0)@10": evaluate_with_judge({"a": run}, human, machine)
+    assert default.powered == {"nDCG(empty=0)@10": evaluate_with_judge(human, machine, {"a": run})
                                .means["nDCG(empty=0)@10"]["a"]}  # fmt: skip
 
 
 def test_other_arguments_are_refused(case):
     run, human, machine = case
     y, scores = np.array([1, 0, 1]), np.array([0.3, 0.2, 0.1])
-    data = RankingData(np.zeros((3, 1)), y, np.zeros(3))
-    rows = judge(run, human)
+    data = RankingData(np.zeros((3, 1)), y, qid=np.zeros(3))
+    rows = judge(human, run)
     for arguments in ((y, scores), (data, scores), (rows, "P@3"), (run,)):
-        with pytest.raises(TypeError, match="judge needs a run and human judgements"):
+        with pytest.raises(TypeError, match="judge needs human judgements and a run"):
             evaluate(*arguments, judge=machine)
-    with pytest.raises(TypeError, match="judge needs a run and human judgements"):
-        evaluate(Qrels(["q"], ["d"], np.array([1])), run, judge=machine)
+    with pytest.raises(TypeError, match="judge needs human judgements and a run"):
+        evaluate(as_run(run), human, judge=machine)
     with pytest.raises(TypeError, match="a run has its own doc_ids"):
-        evaluate(run, human, "P@3", judge=machine, doc_ids=["d"])
+        evaluate(human, run, "P@3", judge=machine, doc_ids=["d"])
     with pytest.raises(ValueError, match=r"nDCG@5: .* Use a measure in which all queries count"):
-        evaluate(run, human | {"q1": {"d0": 0}}, "nDCG@5", judge=machine)
+        evaluate(human | {"q1": {"d0": 0}}, run, "nDCG@5", judge=machine)
     with pytest.raises(ValueError, match="must share at least 3 judged queries, got 0"):
-        evaluate(run, human, "P@3", judge={"other": {"d0": 1}})
+        evaluate(human, run, "P@3", judge={"other": {"d0": 1}})

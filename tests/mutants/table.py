@@ -211,8 +211,8 @@ TABLE = [
     ),
     Mutation(
         "runtime/threads.py",
-        "available_threads() + 1 + n_jobs",
-        "available_threads() + n_jobs",
+        "n_threads + 1 + n_jobs",
+        "n_threads + n_jobs",
         "runtime/test_threads.py",
     ),
     Mutation(

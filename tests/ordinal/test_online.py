@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from rankwise.exceptions import IgnoredParameterWarning
 from scipy import sparse
 
 from rankwise import AggregatePRank, PRank, VotedPRank, WidrowHoff
+from rankwise.exceptions import IgnoredParameterWarning
 from rankwise.features.polynomial_terms import AffinePowers
 from tests.ordinal.learners import (
     RULES,
@@ -84,9 +84,9 @@ def test_widrow_hoff_is_least_mean_squares(square, degree):
 def test_widrow_hoff_does_not_blow_up(rng):
     X = 1e3 * rng.normal(size=(2000, 4))
     y = np.digitize(X[:, 0], [-500, 500])
-    scores = WidrowHoff(eta=1e6).fit(X, y).rank_score(X)
+    scores = WidrowHoff(learning_rate=1e6).fit(X, y).rank_score(X)
     assert np.isfinite(scores).all()
-    first = WidrowHoff(eta=1e6).partial_fit(X[:1], y[:1], classes=[0, 1, 2])
+    first = WidrowHoff(learning_rate=1e6).partial_fit(X[:1], y[:1], classes=[0, 1, 2])
     assert first.rank_score(X[:1])[0] == pytest.approx(y[0] + 1)
 
 
@@ -94,9 +94,9 @@ def test_widrow_hoff_does_not_blow_up(rng):
 @pytest.mark.parametrize("votes", RULES)
 def test_aggregates_are_pranks_on_their_rows(square, combine, votes):
     X, y, X_new, _ = square
-    ranker = AggregatePRank(combine, 0.4, 7, votes, degree=2, random_state=5, shuffle=False).fit(
-        X, y
-    )
+    ranker = AggregatePRank(
+        combine, 0.4, n_prank=7, votes=votes, degree=2, random_state=5, shuffle=False
+    ).fit(X, y)
     stream = np.random.Generator(np.random.PCG64(ranker.coin_seed_))
     coins = stream.random((len(y), 7)) < 0.4
     assert 0.3 < coins.mean() < 0.5

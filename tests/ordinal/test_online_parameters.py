@@ -103,7 +103,7 @@ def test_keywords_changed_in_place_are_seen(square):
 @each
 def test_other_parameters_may_change(learner, square):
     X, y = square[0][:40], square[1][:40]
-    changes = {"n_epochs": 3, "shuffle": True, "random_state": 9, "eta": 0.5, "tau": 0.2}
+    changes = {"n_epochs": 3, "shuffle": True, "random_state": 9, "learning_rate": 0.5, "tau": 0.2}
     known = {k: v for k, v in changes.items() if k in learner.get_params()}
     fitted = with_params(learner).fit(X, y).set_params(**known).partial_fit(X, y)
     assert fitted.n_seen_ == 80
@@ -181,7 +181,9 @@ def test_scores_beyond_the_range_are_refused(learner, params, scale, form, squar
 def test_predictions_beyond_the_range_are_refused(learner, rng):
     X = 1e10 * rng.normal(size=(40, 3))
     y = np.digitize(X[:, 0], [-1e9, 1e9])
-    params = {"eta": 1e-30} if isinstance(learner, WidrowHoff) else {}  # else steps of 1 / |x|^2
+    params = (
+        {"learning_rate": 1e-30} if isinstance(learner, WidrowHoff) else {}
+    )  # else steps of 1 / |x|^2
     for kernel in (None, "linear"):
         fitted = with_params(learner, kernel=kernel, **params).fit(X, y)
         assert np.isfinite(fitted.rank_score(1e100 * X)).all()

@@ -203,5 +203,5 @@ def test_no_prank_has_seen_a_row(square):
     """They vote alike then: zeros reach all thresholds."""
     X, y = square[0][:5], square[1][:5]
     for combine in ("bpm", "bag", "vote"):
-        ranker = AggregatePRank(combine, 1e-9, 3, random_state=0, shuffle=False).fit(X, y)
+        ranker = AggregatePRank(combine, 1e-9, n_prank=3, random_state=0, shuffle=False).fit(X, y)
         assert set(ranker.predict(X)) == {y.max()}

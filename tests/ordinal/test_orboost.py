@@ -26,7 +26,9 @@ def judged(rng):
 
 
 def booster(form="all", estimator="stump", n_estimators=40, **params):
-    return ORBoost(form, n_estimators, estimator, **{"base_iter": 20, "random_state": 0, **params})
+    return ORBoost(
+        n_estimators, form, estimator=estimator, **{"base_iter": 20, "random_state": 0, **params}
+    )
 
 
 @FORM_AND_BASE

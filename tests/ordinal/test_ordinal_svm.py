@@ -95,7 +95,7 @@ def test_the_constant_of_a_kernel_changes_nothing():
 
 def test_without_intercept():
     X, y, _ = graded(60, seed=4)
-    machine = OrdinalSVM("rbf", 0.5, 2.0, fit_intercept=False, tol=1e-8).fit(X, y)
+    machine = OrdinalSVM("rbf", 0.5, C=2.0, fit_intercept=False, tol=1e-8).fit(X, y)
     assert machine.intercept_ == 0.0
     assert machine.dual_gap_ < 1e-7
     theta = -machine.thresholds_
@@ -105,7 +105,7 @@ def test_without_intercept():
     losses = np.maximum(0, 1 - s * ((K @ coef)[:, None] + theta))
     objective = 0.5 * (coef @ K @ coef + theta @ theta) + 2.0 * losses.sum()
     assert machine.objective_ == pytest.approx(objective, rel=1e-9)
-    free = OrdinalSVM("rbf", 0.5, 2.0, tol=1e-8).fit(X, y)
+    free = OrdinalSVM("rbf", 0.5, C=2.0, tol=1e-8).fit(X, y)
     assert free.objective_ < machine.objective_
 
 
@@ -222,12 +222,12 @@ def test_search_by_folds_is_that_of_single_fits(measure):
 def test_search_on_validation_rows_over_widths_and_C():
     X, y, qid = graded(100, seed=14)
     X_val, y_val, qid_val = graded(60, seed=15)
-    machine = OrdinalSVM("rbf", [0.2, 2.0], [0.1, 10.0], tol=1e-6)
+    machine = OrdinalSVM("rbf", [0.2, 2.0], C=[0.1, 10.0], tol=1e-6)
     machine.fit(X, y, qid=qid, X_val=X_val, y_val=y_val, qid_val=qid_val)
     results = machine.cv_results_
     held = QueryGroups.from_qid(qid_val, 60)
     for k, score in enumerate(results["mean_test_score"]):
-        single = OrdinalSVM("rbf", results["gamma"][k], results["C"][k], tol=1e-6).fit(X, y)
+        single = OrdinalSVM("rbf", results["gamma"][k], C=results["C"][k], tol=1e-6).fit(X, y)
         assert score == pytest.approx(parse("MAE").mean(y_val, single.predict(X_val), held))
     best = int(np.argmin(results["mean_test_score"]))
     assert (machine.gamma_, machine.C_) == (results["gamma"][best], results["C"][best])
@@ -238,7 +238,7 @@ def test_search_on_validation_rows_over_widths_and_C():
 
 def test_searched_widths_and_splitters():
     X, y, qid = graded(90, seed=16)
-    machine = OrdinalSVM("rbf", "grid", cv=GroupKFold(3)).fit(X, y, qid=qid)
+    machine = OrdinalSVM("rbf", "cv", cv=GroupKFold(3)).fit(X, y, qid=qid)
     np.testing.assert_allclose(machine.cv_results_["gamma"], gamma_grid(X))
     assert machine.gamma_ in machine.cv_results_["gamma"]
     assert machine.cv_results_["fold_test_scores"].shape == (3, 7)

@@ -110,7 +110,7 @@ def test_scale_of_features_does_not_matter(rows):
     machine, other = (PolyOrdinalSVM(tol=1e-9).fit(rows, y) for rows in (X, X * factors))
     np.testing.assert_allclose(other.scale_, machine.scale_ * np.abs(factors), rtol=1e-12)
     np.testing.assert_allclose(other.rank_score(X * factors), machine.rank_score(X), atol=1e-3)
-    raw = PolyOrdinalSVM(1, scale=False).fit(X, y)
+    raw = PolyOrdinalSVM(1, scaling=False).fit(X, y)
     np.testing.assert_array_equal(raw.scale_, np.ones(3))
     np.testing.assert_allclose(raw.rank_score(X), X @ raw.coef_, atol=1e-12)
 
@@ -186,7 +186,7 @@ def test_folds_hold_out_queries(rows, cv):
     splits = [(np.flatnonzero(qid % 4 != k), np.flatnonzero(qid % 4 == k)) for k in range(4)]
     machine = PolyOrdinalSVM(2, C=[0.1, 10.0], cv=splits, tol=1e-8).fit(X, y, qid=qid)
     train, test = splits[1]
-    single = PolyOrdinalSVM(2, C=10.0, scale=False, tol=1e-8)
+    single = PolyOrdinalSVM(2, C=10.0, scaling=False, tol=1e-8)
     single.fit(X[train] / machine.scale_, y[train], qid=qid[train])
     missed = np.abs(single.predict(X[test] / machine.scale_) - y[test])
     assert machine.cv_results_["fold_test_scores"][1, 1] == pytest.approx(missed.mean())
@@ -201,7 +201,7 @@ def test_terms_are_those_of_the_transformer(rows):
         F = transformer.fit_transform(X / largest)
         assert machine.terms_ is not None
         np.testing.assert_array_equal(machine.terms_.factors, transformer.factors_)
-        linear = PolyOrdinalSVM(1, scale=False, tol=1e-8).fit(F, y)
+        linear = PolyOrdinalSVM(1, scaling=False, tol=1e-8).fit(F, y)
         assert machine.objective_ == pytest.approx(linear.objective_, rel=1e-7)
         np.testing.assert_allclose(machine.rank_score(X), F @ machine.coef_, atol=1e-12)
     assert PolyOrdinalSVM(3, terms="random").fit(X, y).coef_.shape == (3 + 3 + 3,)
@@ -238,9 +238,9 @@ def test_all_landmarks_give_the_kernel_machine(rows):
     X, y, _ = rows
     X = X / np.abs(X).max(axis=0)
     exact = OrdinalSVM("perceptron", C=1.0, tol=1e-6).fit(X, y)
-    F = Nystroem("perceptron", n_landmarks=120, random_state=0).fit_transform(X)
+    F = Nystroem("perceptron", n_components=120, random_state=0).fit_transform(X)
     F = np.hstack([F, np.full((120, 1), 1e3)])
-    linear = PolyOrdinalSVM(1, C=1.0, scale=False, solver="newton", tol=1e-8).fit(F, y)
+    linear = PolyOrdinalSVM(1, C=1.0, scaling=False, solver="newton", tol=1e-8).fit(F, y)
     assert linear.objective_ == pytest.approx(exact.objective_, rel=1e-5)
     assert (linear.predict(F) == exact.predict(X)).mean() > 0.98
 
@@ -251,10 +251,10 @@ def test_feature_maps_come_near_the_kernel_machine(rows, kernel):
     X = X / np.abs(X).max(axis=0)
     exact = OrdinalSVM(kernel, C=1.0).fit(X, y)
     for features in (
-        Nystroem(kernel, n_landmarks=60, random_state=0),
+        Nystroem(kernel, n_components=60, random_state=0),
         RandomPerceptrons(kernel, 3000, random_state=0),
     ):
-        linear = PolyOrdinalSVM(1, C=1.0, scale=False)
+        linear = PolyOrdinalSVM(1, C=1.0, scaling=False)
         pipeline = make_pipeline(features, linear).fit(X, y)
         scores = linear.rank_score(features.transform(X))
         assert np.corrcoef(scores, exact.rank_score(X))[0, 1] > 0.98

@@ -39,7 +39,7 @@ ON_REQUEST = {
     "voted": VotedPRank(random_state=0),
     "averaged": AggregatePRank(random_state=0),
     "voting": AggregatePRank("vote", random_state=0),
-    "widrow-hoff": WidrowHoff(eta=0.01, random_state=0),
+    "widrow-hoff": WidrowHoff(learning_rate=0.01, random_state=0),
 }
 GRADES = ["poor", "fair", "good", "best"]  # sorted: best, fair, good, poor
 

@@ -39,7 +39,7 @@ def test_losses_and_errors_are_those_of_the_authors_program(judged, form, max_bi
     name, X, y = judged
     rows = np.random.RandomState(0).permutation(1000)
     train, test = rows[:750], rows[750:]
-    booster = ORBoost(form, n_estimators=200, max_bins=max_bins).fit(X[train], y[train])
+    booster = ORBoost(200, form, max_bins=max_bins).fit(X[train], y[train])
     losses, train_error, test_error = ORACLE[name, form]
     assert len(booster.loss_curve_) == 201
     np.testing.assert_allclose(booster.loss_curve_[ROUNDS], losses, rtol=1e-8)
@@ -64,6 +64,6 @@ def test_values_in_the_middle_of_two_are_above_as_in_the_authors_program(
     X, y = table[:, :-1], table[:, -1].astype(int)
     rows = np.random.RandomState(seed).permutation(len(y))
     train, test = np.split(rows, [3 * len(y) // 4])
-    booster = ORBoost(form, n_estimators=100, max_bins=None).fit(X[train], y[train])
+    booster = ORBoost(100, form, max_bins=None).fit(X[train], y[train])
     assert np.isin(np.nextafter(booster.ensemble_.thresholds, np.inf), X[test]).any()
     assert -booster.score(X[test], y[test]) == pytest.approx(test_error, abs=1e-9)

@@ -11,9 +11,11 @@ from zipfile import ZipFile
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import clone
 
 import rankwise
 from rankwise.persistence import FORMAT, TRUSTED_TYPES, describe, dicts_of
+from rankwise.runtime.renames import convert_stored
 from tests.fuzz.models import _with_text, rows
 
 # Small models of all estimators but the neural ones, and of all classes that they store, written by
@@ -83,6 +85,36 @@ def test_the_old_files_hold_every_class():
     }
     ours = {path.rpartition(".")[2] for path in TRUSTED_TYPES if path.startswith("rankwise.")}
     assert ours - NOT_IN_FILES - NEURAL <= stored
+
+
+def load_old(name, tmp_path):
+    (tmp_path / "old").write_bytes(old_files()[f"{name}.skops"])
+    return rankwise.load(tmp_path / "old"), describe(tmp_path / "old")["params"]
+
+
+@pytest.mark.parametrize(("name", "new"), [("elmrank", "alpha"), ("mprank", "lam")])
+def test_penalties_that_became_their_reciprocals(name, new, tmp_path):
+    model, params = load_old(name, tmp_path)
+    assert not hasattr(model, "C")
+    assert not hasattr(model, "C_")
+    C = params["C"]
+    assert getattr(model, new) == (C if C in ("cv", "val") else 1 / float(C))
+    chosen = np.ravel(getattr(model, f"{new}_"))
+    known = np.ravel(model.path_[new])
+    assert np.isin(chosen, known).all()
+    assert "C" not in model.path_
+    assert model.get_params().keys() == type(model)().get_params().keys()
+    refitted = clone(model).fit(rows()["X"], np.arange(len(rows()["X"])) % 3)
+    assert hasattr(refitted, f"{new}_")
+
+
+@pytest.mark.parametrize(
+    ("penalty", "now"), [("cv", "cv"), ("lpo", "lpo"), (1.0, "cv"), ([1.0, 2.0], "cv")]
+)
+def test_the_word_for_a_search_of_widths_in_old_files(penalty, now):
+    model = rankwise.LSRRank(gamma="grid", lam=penalty)
+    convert_stored(model)
+    assert model.gamma == now
 
 
 def test_names_of_classes_are_unique():

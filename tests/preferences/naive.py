@@ -18,7 +18,7 @@ def probabilities(model, eta, tie):
     if model == "davidson":
         terms = [math.exp(eta / 2), math.exp(tie), math.exp(-eta / 2)]
         return [term / sum(terms) for term in terms]
-    if model == "rao-kupper":
+    if model == "rao_kupper":
         # Rao and Kupper's own form, with pi = exp(strength) and theta = exp(tie).
         worth, theta = math.exp(eta), math.exp(tie)
         first, second = worth / (worth + theta), 1.0 / (1.0 + theta * worth)

@@ -16,7 +16,7 @@ from tests.preferences import naive
 
 M = 4
 OUTCOMES = {0: 1.0, 1: 0.5, 2: 0.0}
-MODELS = ("davidson", "rao-kupper", "half")
+MODELS = ("davidson", "rao_kupper", "half")
 
 
 def make_games(seed, n=60, n_covariates=0, ties=True):
@@ -328,7 +328,7 @@ def test_unknown_items_and_wrong_levels_are_named():
     model = PairwisePreferences().fit([("a1", "b1"), ("b1", "a1")], [1, 1])
     with pytest.raises(ValueError, match=r"X must name items of the fit, got 'c1'\. Known: a1, b1"):
         model.predict_proba([("a1", "c1")])
-    with pytest.raises(ValueError, match="level must lie between 0 and 1, got 95"):
+    with pytest.raises(ValueError, match="confidence_level must lie between 0 and 1, got 95"):
         model.rank_intervals(95)
 
 

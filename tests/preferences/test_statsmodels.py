@@ -83,7 +83,7 @@ def test_rao_kupper_is_a_cumulative_logit(games):
     home, guest, outcome = games
     X = design(home, guest)[:, 1:]
     peer = OrderedModel(outcome, X, distr="logit")
-    model = fit("rao-kupper", home, guest, outcome)
+    model = fit("rao_kupper", home, guest, outcome)
     estimates, errors = parameters(model)
     low, high = model.effects_[1] * np.array([-1, 1]) - estimates[0]
     params = np.concatenate([estimates[1:], [low, np.log(high - low)]])

@@ -69,7 +69,7 @@ def has_circle_of_wins(wins, ties, m):
     )
 
 
-@pytest.mark.parametrize("ties", ["davidson", "rao-kupper"])
+@pytest.mark.parametrize("ties", ["davidson", "rao_kupper"])
 def test_ties_have_an_estimate_if_a_circle_has_more_wins_than_ties(ties):
     """Random games of three or four items: a fit succeeds just where the rule says."""
     rng = np.random.default_rng(0)

@@ -298,7 +298,7 @@ def test_onnx_with_missing_values():
 def test_a_contestant_of_a_comparison():
     X, y = numbers(False)
     model = rw.read_booster(fit_lightgbm(X, y))
-    data = rw.RankingData(rows(8, N)[:, :4], y, QID)
+    data = rw.RankingData(rows(8, N)[:, :4], y, qid=QID)
     board = rw.compare({"booster": model, "ridge": "ridge"}, data, cv=3)
     assert "booster" in str(board)
 

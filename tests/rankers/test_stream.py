@@ -41,8 +41,8 @@ RANKERS = [
     LSRRank(kernel="linear", lam=0.1),
     RankRLS("rbf", alpha=GRID, approximation="nystroem", n_landmarks=20, random_state=0),
     LSRRank("laplacian", [0.1, 1.0], lam=GRID, approximation="nystroem", n_landmarks=15),
-    ELMRank(30, lam=0.1, C=1e3, n_draws=2, random_state=0),
-    ELMRank(30, lam="cv", C=[1e2, np.inf], n_draws=2, cv=4, random_state=0),
+    ELMRank(30, lam=0.1, alpha=1e-3, n_draws=2, random_state=0),
+    ELMRank(30, lam="cv", alpha=[1e-2, 0.0], n_draws=2, cv=4, random_state=0),
     ELMRank(30, lam="cv", query_weight="document", cv=3, random_state=0),
 ]
 
@@ -160,7 +160,7 @@ def test_without_queries_all_rows_are_one(case, rng):
     for search in (RidgeRanker("cv"), ELMRank(10, lam="cv", cv=5)):
         with pytest.raises(ValueError, match="cv=5 needs at least as many queries in a stream"):
             search.fit(stream([(X[:60], y[:60]), (X[60:], y[60:])]))
-    whole = ELMRank(20, lam=0.1, C=100.0, random_state=0).fit(X, y, sample_weight=w)
+    whole = ELMRank(20, lam=0.1, alpha=0.01, random_state=0).fit(X, y, sample_weight=w)
     streamed = clone(whole).fit(stream(chunks((X, y, None, w), [100, 800])))
     np.testing.assert_array_equal(streamed.output_weights_, whole.output_weights_)
     with pytest.raises(ValueError, match="in every chunk or in none"):

@@ -39,10 +39,10 @@ def test_data_sets_are_blocks(boards):
 
 
 def test_queries_are_blocks_of_one_board(board):
-    found = rank_diagram(board, "AP", confidence=0.9)
+    found = rank_diagram(board, "AP", confidence_level=0.9)
     values = {name: board.per_query("AP")[name] for name in ("ridge", "pairwise_elm", "lightgbm")}
-    expected = average_ranks(values, level=0.9)
-    assert (found.blocks, found.measure, found.ranks.level) == ("queries", "AP", 0.9)
+    expected = average_ranks(values, confidence_level=0.9)
+    assert (found.blocks, found.measure, found.ranks.confidence_level) == ("queries", "AP", 0.9)
     assert found.ranks.names == expected.names
     np.testing.assert_array_equal(found.ranks.ranks, expected.ranks)
     counted = rank_diagram(board).ranks.n_blocks

@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from rankwise._version import find_commit
+
 ROOT = Path(__file__).parents[2]
 FOLDER = os.environ.get("RANKWISE_ARCHIVES")
 PROJECTS = {"rankwise": ROOT, "rankwise_papers": ROOT / "papers"}
@@ -66,13 +68,31 @@ def test_archives_hold_tracked_files_only():
     """Nothing private can be inside: every file is one of the repository, byte for byte."""
     known = tracked()
     known |= {Path("papers") / ".gitignore"}  # hatchling adds that of the repository
+    stored = Path("src/rankwise/_commit.txt")  # hatch_build.py adds it
     for path in archives():
         found = contents(path)
+        commit = found.pop(stored, b"").decode().strip()
+        assert commit == ("" if path.name.startswith("rankwise_") else find_commit())
         assert sorted(set(found) - known) == []
         for name, text in found.items():
             there = ROOT / name
             same = there if there.exists() else ROOT / name.name
             assert text == same.read_bytes(), f"{path.name}: {name}"
+
+
+def test_source_archives_hold_what_users_ask_for():
+    (path,) = (
+        path for path in archives() if path.name.startswith("rankwise-") and path.suffix == ".gz"
+    )
+    wanted = {
+        "LICENSE",
+        "README.md",
+        "CHANGELOG.md",
+        "SECURITY.md",
+        "CITATION.cff",
+        "hatch_build.py",
+    }
+    assert wanted <= {str(name) for name in contents(path)}
 
 
 def test_archives_hold_the_whole_package():

@@ -32,7 +32,7 @@ def means():
 
 
 def test_rounds_of_orboost(means):
-    forms = [means['ORBoost("all")'], means['ORBoost("lr")']]
+    forms = [means['ORBoost(form="all")'], means['ORBoost(form="lr")']]
     sums = {rule: sum(form[rule] for form in forms) for rule in forms[0]}
     held_out = sums.pop("a fifth held out")
     best = min(sums, key=sums.__getitem__)
@@ -59,7 +59,7 @@ def test_classes_of_mc_rank(means):
 
 
 def test_figures_in_docstrings_are_those_of_the_output(means):
-    everywhere, near = means['ORBoost("all")'], means['ORBoost("lr")']
+    everywhere, near = means['ORBoost(form="all")'], means['ORBoost(form="lr")']
     for rule, form in (("3 sqrt(n)", '{:.1f} % ("all") and {:.1f} % ("lr")'),
                        ("1000", "{:.1f} % and {:.1f} % with 1,000 rounds")):  # fmt: skip
         values = [100 * (of[rule] - 1) for of in (everywhere, near)]

@@ -43,7 +43,7 @@ N = 1500
 DATA = RankingData(
     np.random.default_rng(0).random((N, 5)).astype(np.float32),
     np.arange(N) % 3,
-    np.arange(N) // 10,
+    qid=np.arange(N) // 10,
     sample_weight=np.ones(N),
 )
 TABLE = ResultTable(
@@ -372,7 +372,7 @@ def test_interrupted_group_files_are_never_those_of_other_rows(tmp_path, monkeyp
     write_grouped(DATA, path)
     (tmp_path / "train.txt.group").write_text(f"{N}\n")
     y = (DATA.y + 1) % 3
-    other = RankingData(DATA.X, y, np.arange(N) // 20, sample_weight=np.full(N, 2.0))
+    other = RankingData(DATA.X, y, qid=np.arange(N) // 20, sample_weight=np.full(N, 2.0))
     calls = []
 
     def count(function):
@@ -406,7 +406,7 @@ def test_interrupted_group_files_are_never_those_of_other_rows(tmp_path, monkeyp
 def test_side_files_of_older_rows_are_deleted(tmp_path):
     path = tmp_path / "train.txt"
     write_grouped(DATA, path, "xgboost")
-    bare = RankingData(DATA.X, DATA.y, DATA.qid)
+    bare = RankingData(DATA.X, DATA.y, qid=DATA.qid)
     write_grouped(bare, path, "lightgbm")
     assert sorted(file.name for file in tmp_path.iterdir()) == ["train.txt", "train.txt.query"]
     assert read_grouped(path, cache=False).sample_weight is None

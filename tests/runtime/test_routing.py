@@ -39,7 +39,7 @@ def data(rng):
     X = rng.normal(size=(200, 3)) * (1 + qid % 4)[:, None] + 10 * (qid % 7)[:, None]
     within = QueryScaler("standard").fit_transform(X, qid=qid)
     y = np.clip(np.round(within[:, 0] + 0.5 * rng.normal(size=200) + 1), 0, 3)
-    return RankingData(X, y, qid.astype(str))
+    return RankingData(X, y, qid=qid.astype(str))
 
 
 PIPELINES = [

@@ -5,12 +5,20 @@ from __future__ import annotations
 import os
 import threading
 import time
+from contextvars import ContextVar
 
+import joblib
 import numpy as np
 import pytest
 
 from rankwise.runtime import threads
-from rankwise.runtime.threads import query_chunks, thread_map, threads_asked
+from rankwise.runtime.threads import (
+    available_threads,
+    query_chunks,
+    thread_imap,
+    thread_map,
+    threads_asked,
+)
 
 
 @pytest.mark.parametrize("n_threads", [None, 1, 2, 5])
@@ -73,4 +81,30 @@ def test_chunks_hold_whole_queries():
 
 def test_negative_numbers_of_jobs_count_from_all_threads(monkeypatch):
     monkeypatch.setattr(threads, "available_threads", lambda: 4)
-    assert [threads_asked(n) for n in (None, -1, -2, -4, -9, 1, 7)] == [4, 4, 3, 1, 1, 1, 7]
+    assert [threads_asked(n) for n in (None, -1, -2, -4, -9, 1, 7)] == [4, 4, 3, 1, 1, 1, 4]
+
+
+@pytest.mark.parametrize("n_threads", [1, 2, 3, 4, 9])
+@pytest.mark.parametrize("run", [thread_map, lambda *given: [*thread_imap(*given)]])
+def test_nested_threads_share_the_cores_of_the_outer_ones(run, n_threads, monkeypatch):
+    """The product of the threads of a fit and of the fits inside of it is at most the cores."""
+    monkeypatch.setattr(threads, "_SHARE", ContextVar("share", default=8))
+
+    def inner(number):
+        found = thread_map(lambda _: available_threads(), range(2), 2)
+        return available_threads(), threads_asked(None), threads_asked(99), max(found)
+
+    for here, of_fit, by_number, nested in run(inner, range(9), n_threads):
+        assert here == of_fit == by_number == max(1, 8 // n_threads)
+        assert nested == max(1, here // 2)
+    assert available_threads() == 8
+
+
+def ask_worker():
+    return available_threads()
+
+
+def test_workers_of_joblib_keep_to_their_share(monkeypatch):
+    monkeypatch.delenv("RANKWISE_NUM_THREADS", raising=False)
+    with joblib.parallel_config("loky", n_jobs=2, inner_max_num_threads=1):
+        assert joblib.Parallel()(joblib.delayed(ask_worker)() for _ in range(2)) == [1, 1]

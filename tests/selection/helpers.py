@@ -22,7 +22,7 @@ def graded_data(rng, n_queries=20, docs=8, n_features=4, *, as_text=False, name=
     qid = np.repeat(np.arange(n_queries), docs)[order]
     X = rng.standard_normal((n, n_features))
     y = np.digitize(X[:, 0] + 0.7 * rng.standard_normal(n), [0.3, 1.2]).astype(float)
-    return RankingData(X, y, np.array([f"q{q}" for q in qid]) if as_text else qid, name=name)
+    return RankingData(X, y, qid=np.array([f"q{q}" for q in qid]) if as_text else qid, name=name)
 
 
 def one_fold(rng, **params):

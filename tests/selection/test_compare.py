@@ -241,11 +241,11 @@ def test_folds_are_made_when_they_are_due(rng):
         ({"test": "sign"}, ValueError, "test must be one of"),
         ({"correction": "tukey"}, ValueError, "correction must be one of"),
         (
-            {"test": "wilcoxon", "correction": "max-t"},
+            {"test": "wilcoxon", "correction": "max_t"},
             ValueError,
             "needs t statistics, got test='wilcoxon'",
         ),
-        ({"confidence": 95}, ValueError, "between 0 and 1, got 95"),
+        ({"confidence_level": 95}, ValueError, "between 0 and 1, got 95"),
         ({"cv": 1}, ValueError, "between 2 and n_queries=20"),
         ({"data": [1.0]}, TypeError, "a frame, a RankingData, a Fold"),
     ],

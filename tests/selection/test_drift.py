@@ -12,7 +12,7 @@ from benchmarks.drift import sample as clustered
 from scipy import sparse, stats
 
 from rankwise import LambdaMART, RidgeRanker, load, save
-from rankwise.datasets import RowSummary, summarise_rows
+from rankwise.datasets import RowSummary, summarize_rows
 from rankwise.datasets.row_summary import bin_values, design_effect
 from rankwise.persistence import describe
 from rankwise.selection import find_drift
@@ -23,15 +23,15 @@ def test_rows_from_the_same_source_alarm_at_the_stated_rate(rng):
     alarms = independent = 0
     for _ in range(repetitions):
         (X, qid), (new, new_qid) = clustered(rng, 120), clustered(rng, 80)
-        alarms += not find_drift(summarise_rows(X, qid), new, new_qid).ok
-        independent += not find_drift(summarise_rows(X), new).ok
+        alarms += not find_drift(summarize_rows(X, qid), new, new_qid).ok
+        independent += not find_drift(summarize_rows(X), new).ok
     assert alarms / repetitions <= 0.05 + 3 * math.sqrt(0.05 * 0.95 / repetitions)
     assert independent / repetitions > 0.5  # what the queries are for
 
 
 def test_what_moves_is_found_and_first(rng):
     (X, qid), (new, new_qid) = clustered(rng, 300), clustered(rng, 300, shift=0.6)
-    report = find_drift(summarise_rows(X, qid), new, new_qid)
+    report = find_drift(summarize_rows(X, qid), new, new_qid)
     assert not report.ok
     first = report.columns[0]
     assert (first.name, first.has_moved) == ("0", True)
@@ -55,11 +55,11 @@ def test_intervals_hold_the_true_index(rng, shift, are_clustered):
     for _ in range(repetitions):
         if are_clustered:
             (X, qid), (new, new_qid) = clustered(rng, 150), clustered(rng, 150, shift)
-            before = summarise_rows(X[:, :1], qid)
+            before = summarize_rows(X[:, :1], qid)
             (column,) = find_drift(before, new[:, :1], new_qid).columns
             truth = index_of_normals(shift / math.sqrt(2))
         else:
-            before = summarise_rows(rng.normal(size=(2000, 1)))
+            before = summarize_rows(rng.normal(size=(2000, 1)))
             (column,) = find_drift(before, rng.normal(shift, size=(1500, 1))).columns
             truth = index_of_normals(shift)
         held += column.low <= truth <= column.high
@@ -78,7 +78,7 @@ def test_frequent_categories_of_one_sample_are_no_drift(rng, kind, n_categories)
             pd.DataFrame({"shop": rng.choice(SHOPS[:n_categories], 2000)}).astype(kind)
             for _ in range(2)
         )
-        before = summarise_rows(old)
+        before = summarize_rows(old)
         assert len(json.dumps(before.to_dict())) < 20 * n_categories + 1500
         alarms += not find_drift(before, new).ok
     assert alarms <= 2
@@ -89,7 +89,7 @@ def state_of_an_old_file(values, n_kept=40):
     found, counts = np.unique(values, return_counts=True)
     order = np.argsort(-counts, kind="stable")[:n_kept]
     shares = counts[order] / len(values)
-    state = summarise_rows(pd.DataFrame({"shop": values})).to_dict()
+    state = summarize_rows(pd.DataFrame({"shop": values})).to_dict()
     column = state["columns"]["shop"]
     column |= {"categories": found[order].tolist(), "shares": [*shares, 1 - sum(shares), 0.0]}
     del column["n_groups"]
@@ -112,7 +112,7 @@ def test_categories_of_an_old_file_are_tested_only_if_chance_did_not_choose_them
 def test_shifts_among_categories_are_found(rng):
     shares = 1.0 / np.arange(1, 301)
     old, same = (rng.choice(SHOPS, 4000, p=shares / shares.sum()) for _ in range(2))
-    before = summarise_rows(pd.DataFrame({"shop": old.astype(object)}))
+    before = summarize_rows(pd.DataFrame({"shop": old.astype(object)}))
     assert "shop000" in before.columns["shop"].categories
     assert find_drift(before, pd.DataFrame({"shop": same.astype(object)})).ok
     moved = np.where(rng.random(4000) < 0.1, "shop000", same)
@@ -129,7 +129,7 @@ def sales(rng, share, factor, n=20_000, zero=0.0):
 @pytest.mark.parametrize("factor", [0.5, 2.0, 1000.0, -1.0])
 @pytest.mark.parametrize("qid", [None, np.repeat(np.arange(1000), 20)])
 def test_values_that_are_not_zero_move(rng, share, factor, qid):
-    before = summarise_rows(sales(rng, share, 1.0), qid)
+    before = summarize_rows(sales(rng, share, 1.0), qid)
     assert find_drift(before, sales(rng, share, 1.0), qid).ok
     assert not find_drift(before, sales(rng, share, factor), qid).ok
 
@@ -145,7 +145,7 @@ def test_values_that_are_not_zero_move(rng, share, factor, qid):
     ],
 )
 def test_frequent_numbers_move(old, new):
-    before = summarise_rows(old[:, None])
+    before = summarize_rows(old[:, None])
     assert find_drift(before, old[:, None]).ok
     assert not find_drift(before, new[:, None]).ok
 
@@ -158,7 +158,7 @@ def test_columns_constant_in_unequal_queries_alarm_at_the_stated_rate(rng):
             sizes = np.clip(np.exp(rng.normal(2, 0.8, n_queries)), 1, 40).astype(int)
             qid = np.repeat(np.arange(n_queries), sizes)
             parts.append((rng.normal(size=(n_queries, 2))[qid], qid))
-        alarms += not find_drift(summarise_rows(*parts[0]), *parts[1]).ok
+        alarms += not find_drift(summarize_rows(*parts[0]), *parts[1]).ok
     assert alarms <= 8
 
 
@@ -193,14 +193,14 @@ def test_design_effects_are_those_of_the_definition(rng):
 
 def test_bins_hold_a_tenth_each_and_outer_ones_the_rest(rng):
     X = rng.random((1000, 1))
-    (column,) = summarise_rows(X).columns.values()
+    (column,) = summarize_rows(X).columns.values()
     assert column.shares == pytest.approx([0.1] * 10 + [0.0], abs=0.002)
     codes, n_bins = bin_values(np.array([-5.0, 5.0, math.nan, math.inf, -math.inf]), column)
     assert codes.tolist() == [0, 9, 10, 9, 0]
     assert n_bins == 11
-    (constant,) = summarise_rows(np.full((50, 1), 3.0)).columns.values()
+    (constant,) = summarize_rows(np.full((50, 1), 3.0)).columns.values()
     assert (constant.edges, constant.shares) == ([np.nextafter(3, 0), 3], [0, 1, 0, 0])
-    (empty,) = summarise_rows(np.full((50, 1), math.nan)).columns.values()
+    (empty,) = summarize_rows(np.full((50, 1), math.nan)).columns.values()
     assert (empty.low, empty.shares) == (None, [0.0, 1.0])
 
 
@@ -209,7 +209,7 @@ def test_categories_missing_values_and_sizes_that_training_never_had():
     new = pd.DataFrame({"price": np.arange(400.0) + 390, "brand": ["a", "z"] * 200})
     new.loc[3, "price"] = math.nan
     qid = np.arange(400) // 4
-    report = find_drift(summarise_rows(old, qid), new, np.arange(400) // 10)
+    report = find_drift(summarize_rows(old, qid), new, np.arange(400) // 10)
     text = str(report)
     assert "missing values in price, of which training never had any" in text
     assert "categories of brand that training had none of: z" in text
@@ -222,19 +222,19 @@ def test_categories_missing_values_and_sizes_that_training_never_had():
 
 def test_columns_that_are_not_there_or_of_another_kind():
     old = pd.DataFrame({"brand": ["a", "b"] * 20, "price": np.arange(40.0)})
-    before = summarise_rows(old)
+    before = summarize_rows(old)
     with pytest.raises(ValueError, match="lack 1 of 2 columns of the model: 'price'"):
         find_drift(before, old[["brand"]])
     with pytest.raises(ValueError, match="'brand' held categories in training, and now numbers"):
         find_drift(before, old.assign(brand=1.0))
     with pytest.raises(ValueError, match="must have rows"):
-        summarise_rows(old[:0])
+        summarize_rows(old[:0])
 
 
 def test_sparse_rows_are_those_of_dense_ones(rng):
     X, qid = clustered(rng, 40)
     X = np.nan_to_num(X) * (rng.random(X.shape) < 0.3)
-    assert summarise_rows(sparse.csr_array(X), qid) == summarise_rows(X, qid)
+    assert summarize_rows(sparse.csr_array(X), qid) == summarize_rows(X, qid)
 
 
 def test_many_rows_are_a_sample_of_whole_queries(rng, monkeypatch):
@@ -242,12 +242,12 @@ def test_many_rows_are_a_sample_of_whole_queries(rng, monkeypatch):
 
     monkeypatch.setattr(row_summary, "MOST_ROWS", 500)
     X, qid = clustered(rng, 100)
-    summary = summarise_rows(X, qid)
+    summary = summarize_rows(X, qid)
     sizes = np.bincount(qid)
     assert 300 < summary.n_rows <= 500
     assert summary.n_queries < 100
     assert {summary.smallest_query, summary.largest_query} <= set(sizes.tolist())
-    assert summary == summarise_rows(X, qid)
+    assert summary == summarize_rows(X, qid)
     assert find_drift(summary, X, qid).ok
 
 
@@ -257,15 +257,15 @@ def test_a_model_keeps_the_summary_of_its_rows(rng, tmp_path, ranker):
     X = np.nan_to_num(X)
     y = np.clip(np.round(X[:, 0] + 1), 0, 3)
     model = ranker.fit(X, y, qid=qid)
-    path = save(model, tmp_path / "m.rw", rows=summarise_rows(X, qid, model=model))
+    path = save(model, tmp_path / "m.rw", rows=summarize_rows(X, qid, estimator=model))
     before = RowSummary.from_dict(describe(path)["rows"])
-    assert before == summarise_rows(X, qid, model=model)
+    assert before == summarize_rows(X, qid, estimator=model)
     assert set(before.scores_at_rank) == {"1", "3", "10"}
     scores = model.predict(X)
     best = [scores[qid == query].max() for query in range(60)]
     assert before.scores_at_rank["1"][0] == pytest.approx(np.mean(best))
     report = find_drift(
-        before, X[:, [0, 1, 2, 3, 4, 5]] + [0.8, 0, 0, 0, 0, 0], qid, model=load(path)
+        before, X[:, [0, 1, 2, 3, 4, 5]] + [0.8, 0, 0, 0, 0, 0], qid, estimator=load(path)
     )
     moved = {column.name for column in report.columns if column.has_moved}
     assert {"0", "scores of the model"} <= moved
@@ -281,22 +281,22 @@ def test_other_states_are_refused(state):
 
 @pytest.mark.parametrize("index", [-1, 2, "1", [1]])
 def test_other_first_indices_are_refused(rng, index):
-    state = summarise_rows(*clustered(rng, 60)).to_dict()
+    state = summarize_rows(*clustered(rng, 60)).to_dict()
     with pytest.raises(ValueError, match="first_index must be 0, 1 or None"):
         RowSummary.from_dict({**state, "first_index": index})
 
 
 def test_few_queries_are_not_tested(rng):
     (X, qid), (new, new_qid) = clustered(rng, 60), clustered(rng, 9, shift=3.0)
-    report = find_drift(summarise_rows(X, qid), new, new_qid)
+    report = find_drift(summarize_rows(X, qid), new, new_qid)
     assert report.ok
     assert "nothing is tested: 9 queries say too little" in str(report)
-    assert find_drift(summarise_rows(X), new).columns[0].has_moved
+    assert find_drift(summarize_rows(X), new).columns[0].has_moved
 
 
 def test_columns_have_names_and_other_things_are_refused(rng, tmp_path):
     X, qid = clustered(rng, 40)
-    before = summarise_rows(X, qid, feature_names=list("abcdef"))
+    before = summarize_rows(X, qid, feature_names=list("abcdef"))
     assert list(before.columns) == list("abcdef")
     assert repr(before) == f"RowSummary({len(X)} rows, 40 queries, 6 columns)"
     assert find_drift(before.to_dict(), X, qid).ok
@@ -307,4 +307,4 @@ def test_columns_have_names_and_other_things_are_refused(rng, tmp_path):
     with pytest.raises(ValueError, match="X has 5 columns, but 6 are expected"):
         find_drift(before, X[:, :5], qid)
     with pytest.raises(ValueError, match="but 2 are expected"):
-        summarise_rows(X, feature_names=["a", "b"])
+        summarize_rows(X, feature_names=["a", "b"])

@@ -57,7 +57,7 @@ def table(rng, n_queries, first=0):
     noise = rng.standard_normal(20 * n_queries)
     y = rng.integers(0, 3, 20 * n_queries).astype(float)
     X = np.column_stack([y + noise, 1e-3 * noise])
-    return RankingData(X, y, first + np.repeat(np.arange(n_queries), 20))
+    return RankingData(X, y, qid=first + np.repeat(np.arange(n_queries), 20))
 
 
 def test_tuning_remarks_it_and_the_leaderboard_shows_it(rng):

@@ -23,7 +23,7 @@ NAMES = ["bm25 body", "größe", "age"]
 def data(rng):
     X = rng.random((120, 3)).astype(np.float32)
     y = np.clip(np.rint(2 * X[:, 0]), 0, 2)
-    return RankingData(X, y, np.repeat(np.arange(12), 10), feature_names=NAMES)
+    return RankingData(X, y, qid=np.repeat(np.arange(12), 10), feature_names=NAMES)
 
 
 KEYS = [key for key, entry in REGISTRY.items() if entry.kind in ("ranker", "ordinal")]
@@ -76,7 +76,7 @@ def test_a_model_of_the_command_line_has_the_names(data, tmp_path):
 
 def test_a_comparison_neither_warns_nor_changes(data):
     named = compare(["ridge", "ranking_tree"], data, measures=["AP"], isolate=False)
-    bare = RankingData(data.X, data.y, data.qid)
+    bare = RankingData(data.X, data.y, qid=data.qid)
     plain = compare(["ridge", "ranking_tree"], bare, measures=["AP"], isolate=False)
     assert [cell.notes for cell in named.cells] == [cell.notes for cell in plain.cells]
     assert [row["mean"] for row in named.rows()] == [row["mean"] for row in plain.rows()]

@@ -113,7 +113,7 @@ def test_what_does_not_pickle_is_named():
 
 def test_data_are_told_apart_by_content():
     data = RankingData(
-        np.arange(12.0).reshape(6, 2), np.arange(6.0), np.array([1, 1, 2, 2, 3, 3]),
+        np.arange(12.0).reshape(6, 2), np.arange(6.0), qid=np.array([1, 1, 2, 2, 3, 3]),
         sample_weight=np.ones(6),
     )  # fmt: skip
     changed = [
@@ -137,7 +137,7 @@ def test_data_are_told_apart_by_content():
 
 def test_large_tables_are_hashed_to_the_last_row():
     X = np.zeros((70_000, 1))
-    data = RankingData(X, np.zeros(70_000), np.zeros(70_000, dtype=int))
+    data = RankingData(X, np.zeros(70_000), qid=np.zeros(70_000, dtype=int))
     before = data_fingerprint(data)
     X[-1] = 1.0
     assert data_fingerprint(data) != before

@@ -77,6 +77,16 @@ def test_headline_is_the_mean_of_fold_means(board):
     assert (rows[0]["fit_seconds"], rows[0]["memory_bytes"]) == (2.0, 1_000_000)
 
 
+def test_values_of_one_ranker_take_names_and_full_specs_and_no_others(board):
+    expected = board.per_query("AP")["good"]
+    for measure in (None, "AP", compare_spec("AP")):
+        np.testing.assert_array_equal(board.values("good", measure), expected)
+    with pytest.raises(KeyError, match="'RR' was not measured"):
+        board.values("good", "RR")
+    with pytest.raises(KeyError, match="'best' is not on this leaderboard"):
+        board.values("best")
+
+
 @pytest.mark.parametrize("test", ["t", "wilcoxon"])
 def test_tests_are_paired_and_corrected_over_all_pairs(board, test):
     board = Leaderboard(
@@ -249,8 +259,8 @@ def test_rankers_that_may_be_as_good_as_the_best_are_listed_with_their_intervals
     )
     assert said in str(board).splitlines()
     assert near["diff_low"] < 0 < near["diff_high"]
-    for correction in ("holm", "benjamini-hochberg", "bonferroni"):
-        settings = Settings("made", "AP", correction=correction, confidence=0.9)
+    for correction in ("holm", "benjamini_hochberg", "bonferroni"):
+        settings = Settings("made", "AP", correction=correction, confidence_level=0.9)
         other = Leaderboard(
             board.specs, board.descriptions, board.fold_infos, board.cells, settings
         )
@@ -263,7 +273,7 @@ def test_rankers_that_may_be_as_good_as_the_best_are_listed_with_their_intervals
     [
         ("t", "holm", "paired t test, Holm-corrected over all pairs of rankers"),
         ("wilcoxon", None, "paired Wilcoxon test, Holm-corrected over all pairs of rankers"),
-        ("t", "benjamini-hochberg", "Benjamini-Hochberg-corrected (false discovery rate) over"),
+        ("t", "benjamini_hochberg", "Benjamini-Hochberg-corrected (false discovery rate) over"),
     ],
 )
 def test_the_text_names_the_test(board, test, correction, said):

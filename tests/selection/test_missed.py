@@ -26,10 +26,10 @@ def data():
     y = np.array([0.0, 1.0, 0.0, 0.0, 0.0])
     doc_ids = np.array(["d1", "d2", "d3", "d1", "d2"])
     missed = RankingData(
-        np.empty((4, 0)), np.array([2.0, 0.0, 1.0, 1.0]), np.array(list("aabb")),
-        np.array(["d8", "d9", "d8", "d9"]),
+        np.empty((4, 0)), np.array([2.0, 0.0, 1.0, 1.0]), qid=np.array(list("aabb")),
+        doc_ids=np.array(["d8", "d9", "d8", "d9"]),
     )  # fmt: skip
-    return RankingData(X, y, np.array(list("aaabb")), doc_ids, missed=missed)
+    return RankingData(X, y, qid=np.array(list("aaabb")), doc_ids=doc_ids, missed=missed)
 
 
 def first_and_second(data, **options):
@@ -76,7 +76,7 @@ def test_all_systems_miss_them(data):
         "run": run,
         "model": FrozenEstimator(Column(0).fit(data.X, data.y, qid=data.qid)),
     }
-    board = evaluate_systems(systems, data, measures=["AP"])
+    board = evaluate_systems(data, systems, measures=["AP"])
     values = board.per_query("AP")
     assert all(of.tolist() == [0.25, 0.0] for of in values.values())
     assert board.recall == 0.25

@@ -102,7 +102,7 @@ def test_only_what_changed_is_run_again(tmp_path, monkeypatch):
     assert n_fits() == 2
     assert n_fits() == 0
     assert n_fits(measures=["nDCG@5", "AP"], select_by="AP") == 0  # another order, the same work
-    assert n_fits(test="wilcoxon", confidence=0.9, n_jobs=2) == 0
+    assert n_fits(test="wilcoxon", confidence_level=0.9, n_jobs=2) == 0
     assert n_fits(number=1) == 2
     assert n_fits(measures=["AP"]) == 2
     assert n_fits(preset="letor3") == 2
@@ -112,7 +112,7 @@ def test_only_what_changed_is_run_again(tmp_path, monkeypatch):
     changed = table.take(np.arange(len(table)))
     changed.X[0, 0] += 1e-9
     assert n_fits(changed) == 2
-    monkeypatch.setattr(provenance, "__version__", "0.0.0")
+    monkeypatch.setattr(provenance, "RELEASE", "0.0.0")
     with pytest.warns(UserWarning, match=r"2 finished cells of .* run again: r \(rankwise .*0\.0"):
         assert n_fits() == 2
     assert n_fits() == 0

@@ -36,7 +36,7 @@ def frame_of(rows):
 
 @pytest.mark.parametrize("options", [
     {}, {"stratum": "group"}, {"cluster": "pair"}, {"missing": "pairs"}, {"test": "wilcoxon"},
-    {"test": "randomisation"}, {"run": "seed"}, {"baseline": "a"}, {"greater_is_better": False},
+    {"test": "randomization"}, {"run": "seed"}, {"baseline": "a"}, {"greater_is_better": False},
 ])  # fmt: skip
 def test_rows_of_a_long_table_may_stand_in_any_order(rng, options):
     rows = long_table(rng, n_runs=3 if "run" in options else 1)
@@ -75,7 +75,7 @@ def test_systems_may_stand_in_any_order(rng):
 
 
 @pytest.mark.parametrize("interval", ["t", "bca"])
-@pytest.mark.parametrize("method", ["t", "randomisation"])
+@pytest.mark.parametrize("method", ["t", "randomization"])
 def test_queries_may_stand_in_any_order(rng, method, interval):
     values = {name: np.round(rng.normal(0.02 * i, 1, 50), 1) for i, name in enumerate("abc")}
     values["b"][3] = np.nan
@@ -97,7 +97,7 @@ def test_queries_of_data_may_stand_in_any_order(rng):
     order = rng.permutation(len(data))
     for measure in ("P@3", "nDCG@10"):
         boards = [
-            evaluate_systems({n: rows.X[:, j] for j, n in enumerate("abc")}, rows, measures=measure)
+            evaluate_systems(rows, {n: rows.X[:, j] for j, n in enumerate("abc")}, measures=measure)
             for rows in (data, data.take(order))
         ]
         one, two = ([row["p_corrected"] for row in board.rows()] for board in boards)

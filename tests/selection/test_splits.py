@@ -7,7 +7,6 @@ import pytest
 import sklearn
 from hypothesis import given
 from hypothesis import strategies as st
-from rankwise.exceptions import OneQueryWarning
 from scipy import sparse
 from sklearn.ensemble import StackingRegressor
 from sklearn.linear_model import Ridge
@@ -25,6 +24,7 @@ from sklearn.model_selection import learning_curve as sklearn_learning_curve
 
 from rankwise import RidgeRanker
 from rankwise.datasets.data import Fold, FoldedData, RankingData
+from rankwise.exceptions import OneQueryWarning
 from rankwise.metrics import make_scorer
 from rankwise.selection.splits import QueryKFold, convert_to_folds, letor_folds, query_folds
 from tests.selection.helpers import graded_data
@@ -33,7 +33,7 @@ from tests.selection.helpers import graded_data
 def make_data(qid, name="made"):
     qid = np.asarray(qid)
     X = np.arange(2 * len(qid), dtype=np.float64).reshape(-1, 2)
-    return RankingData(X, np.arange(len(qid), dtype=float), qid, name=name)
+    return RankingData(X, np.arange(len(qid), dtype=float), qid=qid, name=name)
 
 
 @given(
@@ -161,11 +161,11 @@ def test_letor_rotation_is_that_of_letor():
         assert fold.train.groups.ids.tolist() == parts[a] + parts[b] + parts[c]
         assert fold.vali.groups.ids.tolist() == parts[vali]
         assert fold.test.groups.ids.tolist() == parts[test]
-    with pytest.raises(ValueError, match="k must be >= 3"):
+    with pytest.raises(ValueError, match="n_splits must be >= 3"):
         letor_folds(data, 2)
 
 
-@pytest.mark.parametrize("cv", [None, 4, 3, GroupKFold(4), QueryKFold(4)])
+@pytest.mark.parametrize("cv", ["auto", 4, 3, GroupKFold(4), QueryKFold(4)])
 def test_fold_i_tests_and_fold_i_plus_1_validates(cv, rng):
     qid = rng.permutation(np.repeat([f"q{i}" for i in range(13)], 4))
     folds = list(query_folds(make_data(qid), cv))
@@ -176,7 +176,7 @@ def test_fold_i_tests_and_fold_i_plus_1_validates(cv, rng):
         assert fold.train.n_samples + fold.vali.n_samples + fold.test.n_samples == len(qid)
         assert (np.diff(fold.train.X[:, 0]) > 0).all()  # the rows keep their order
     assert sorted(q for test in tests for q in test) == sorted(set(qid))
-    assert len(folds) == {None: 5}.get(cv, getattr(cv, "n_splits", cv))
+    assert len(folds) == {"auto": 5}.get(cv, getattr(cv, "n_splits", cv))
 
 
 def test_folds_of_little_data():
@@ -201,7 +201,7 @@ def test_a_splitter_that_cuts_queries_is_refused():
 def test_sparse_rows_and_weights_travel_with_the_folds():
     qid = np.repeat(np.arange(6), 2)
     data = RankingData(
-        sparse.csr_array(np.arange(24.0).reshape(12, 2)), np.arange(12.0), qid,
+        sparse.csr_array(np.arange(24.0).reshape(12, 2)), np.arange(12.0), qid=qid,
         sample_weight=np.arange(12.0) + 1,
     )  # fmt: skip
     for fold in query_folds(data, 3):
@@ -213,7 +213,7 @@ def test_sparse_rows_and_weights_travel_with_the_folds():
 
 
 @pytest.mark.parametrize("data", [np.zeros((4, 2)), [1, 2], None], ids=["array", "list", "None"])
-@pytest.mark.parametrize("cv", [None, 3])
+@pytest.mark.parametrize("cv", ["auto", 3])
 def test_what_holds_no_rows_is_refused_by_kind(data, cv):
     with pytest.raises(TypeError, match="data must be a frame, a RankingData, a Fold"):
         convert_to_folds(data, cv)
@@ -250,7 +250,7 @@ def test_whatever_holds_folds_is_taken():
     ],
 )
 def test_what_is_no_data_is_told_how_to_become_data(make, fix):
-    table = RankingData(np.zeros((4, 1)), np.arange(4.0), np.array([1, 1, 2, 2]))
+    table = RankingData(np.zeros((4, 1)), np.arange(4.0), qid=np.array([1, 1, 2, 2]))
     with pytest.raises(TypeError, match=fix):
         convert_to_folds(make(table))
 
@@ -287,3 +287,6 @@ def test_wrong_splits_are_refused(rng):
         query_folds(data, [(np.zeros(0, dtype=int), np.arange(data.n_samples))])
     with pytest.raises(ValueError, match="Expected `cv` as an integer"):
         query_folds(data, 2.5)
+    for cv in (None, "five"):
+        with pytest.raises(ValueError, match=f'cv must be "auto", a number .* got {cv!r}'):
+            query_folds(data, cv)

@@ -45,13 +45,13 @@ def found(board, system, measure):
 def test_rows_of_scores_columns_models_and_runs(data):
     model = LinearRegression().fit(data.X, data.y)
     board = evaluate_systems(
+        data,
         {
             "array": column(data, 0),
             "column": "column:x1",
             "model": model,
             "run": Run.from_data(data, column(data, 1)),
         },
-        data,
         measures=["AP", "nDCG@3"],
         baseline="array",
     )
@@ -86,19 +86,19 @@ def test_runs_are_measured_as_trec_eval_does(data):
     part = Run(whole.qid[kept], whole.doc_ids[kept], whole.scores[kept])
     measure = "AP(ties=stable)"
     for judgments in (qrels, data):
-        board = evaluate_systems({"u": unjudged, "p": part}, judgments, measures=[measure])
-        told = judge(unjudged, qrels)
+        board = evaluate_systems(judgments, {"u": unjudged, "p": part}, measures=[measure])
+        told = judge(qrels, unjudged)
         expected = evaluate(told.y, told.scores, told.qid, measure, retrieved=told.retrieved)
         assert found(board, "u", measure) == by_query(expected, measure)
         mine = found(board, "p", measure)
-        told = judge(part, qrels)
+        told = judge(qrels, part)
         expected = evaluate(told.y, told.scores, told.qid, measure, retrieved=told.retrieved)
         assert {q: mine[q] for q in others} == by_query(expected, measure)
         assert mine[first] == 0 or np.isnan(mine[first])
         assert f"1 of {len(others) + 1} queries have no answer" in str(board)
-    alone = evaluate_systems({"p": part}, qrels, measures=[measure])
+    alone = evaluate_systems(qrels, {"p": part}, measures=[measure])
     assert list(alone.qids) == others
-    every = evaluate_systems({"p": part}, qrels, measures=[measure], all_queries=True)
+    every = evaluate_systems(qrels, {"p": part}, measures=[measure], all_queries=True)
     assert len(every.qids) == len(others) + 1
 
 
@@ -128,7 +128,7 @@ def test_runs_beside_pytrec_eval():
     del runs["close"]["q0"]  # counts as not answered beside the other run
     qrels = Qrels(*_triples(grades))
     systems = {name: Run(*_triples(run)) for name, run in runs.items()}
-    board = evaluate_systems(systems, qrels, measures=list(PEERS), preset="trec_eval")
+    board = evaluate_systems(qrels, systems, measures=list(PEERS), preset="trec_eval")
     assert any(max(of.values()) < 1 for of in grades.values())
     for name, run in runs.items():
         peer = pytrec_eval.RelevanceEvaluator(grades, {*PEERS.values()}).evaluate(run)
@@ -145,8 +145,8 @@ def _triples(of) -> list[Any]:
 
 def test_ties_of_runs_are_broken_by_document(data):
     run = Run(*(part[::-1] for part in (*_ids(data), np.zeros(data.n_samples))))
-    board = evaluate_systems({"run": run}, data, measures="AP", preset="trec_eval")
-    told = judge(run, Qrels.from_data(data))
+    board = evaluate_systems(data, {"run": run}, measures="AP", preset="trec_eval")
+    told = judge(Qrels.from_data(data), run)
     words = {"doc_ids": told.doc_ids, "preset": "trec_eval"}
     expected = evaluate(told.y, told.scores, told.qid, "AP", **words)
     assert list(found(board, "run", "AP").values()) == expected.per_query["AP"].tolist()
@@ -160,7 +160,7 @@ def test_a_frame_and_its_score_columns(data):
     frame = pd.DataFrame({"x0": data.X[:, 0], "x1": data.X[:, 1], "production": data.X[:, 1] / 3})
     frame = frame.assign(label=data.y, qid=data.qid)
     model = RidgeRanker().fit(frame[["x1", "x0"]], data.y, qid=data.qid)
-    board = evaluate_systems({"now": "column:production", "new": model}, frame, measures="AP")
+    board = evaluate_systems(frame, {"now": "column:production", "new": model}, measures="AP")
     assert board.per_query()["now"].tolist() == pytest.approx(
         evaluate(data.y, data.X[:, 1], data.qid, "AP").per_query["AP"].tolist(), nan_ok=True
     )
@@ -171,7 +171,7 @@ def test_a_frame_and_its_score_columns(data):
 
 
 def test_a_board_of_systems_speaks_of_no_fits(data, tmp_path):
-    board = evaluate_systems({"a": column(data, 0), "b": "column:x1"}, data, baseline="b")
+    board = evaluate_systems(data, {"a": column(data, 0), "b": "column:x1"}, baseline="b")
     text = str(board)
     assert "Against the baseline b, nDCG@10:" in text
     for word in ("fold", "validation", "fit s", "MB"):
@@ -191,32 +191,32 @@ def test_a_board_of_systems_speaks_of_no_fits(data, tmp_path):
         ({"a": "column:y9"}, {}, "a: column:y9 must name a feature or a score column"),
         ({"a": "column:x0"}, {"baseline": "b"}, "baseline must name one of the systems"),
         ({"a": "column:x0"}, {"measures": []}, "measures must name at least one measure"),
-        ({"a": "column:x0"}, {"confidence": 2}, "confidence must lie between"),
+        ({"a": "column:x0"}, {"confidence_level": 2}, "confidence_level must lie between"),
     ],
 )
 def test_what_cannot_be_measured(data, systems, words, told):
     with pytest.raises(ValueError, match=re.escape(told)):
-        evaluate_systems(systems, data, **words)
+        evaluate_systems(data, systems, **words)
 
 
 @pytest.mark.parametrize("systems", [[{"q": {"d": 1.0}}], "a.run", None])
 def test_systems_without_names_are_refused(systems):
     with pytest.raises(TypeError, match=r"systems must map names to systems, got (list|str|NoneT)"):
-        evaluate_systems(systems, {"q": {"d": 1}})
+        evaluate_systems({"q": {"d": 1}}, systems)
 
 
 def test_runs_without_a_common_query_or_document(data):
     run = Run.from_data(data, column(data, 0))
     other = Run(np.char.add(run.qid, "x"), run.doc_ids, run.scores)
     with pytest.raises(ValueError, match="b and the judgments have no query in common"):
-        evaluate_systems({"a": run, "b": other}, data)
+        evaluate_systems(data, {"a": run, "b": other})
     other = Run(run.qid, np.char.add(run.doc_ids, "x"), run.scores)
     with pytest.raises(ValueError, match="have queries in common, but no document with a grade"):
-        evaluate_systems({"a": run, "b": other}, data)
+        evaluate_systems(data, {"a": run, "b": other})
     with pytest.raises(ValueError, match="the data have none"):
-        evaluate_systems({"a": run}, replace(data, doc_ids=None))
+        evaluate_systems(replace(data, doc_ids=None), {"a": run})
     with pytest.raises(TypeError, match="qrels have no rows to score, but b needs them"):
-        evaluate_systems({"a": run, "b": column(data, 0)}, Qrels.from_data(data))
+        evaluate_systems(Qrels.from_data(data), {"a": run, "b": column(data, 0)})
 
 
 def test_score_columns_follow_their_rows(data):
@@ -224,7 +224,7 @@ def test_score_columns_follow_their_rows(data):
     rows = np.arange(data.n_samples)[::-2]
     assert scored.take(rows).score_columns["now"].tolist() == rows.tolist()
     with pytest.raises(ValueError, match=r"score_columns\['now'\] must have n_samples"):
-        RankingData(data.X, data.y, data.qid, score_columns={"now": np.zeros(3)})
+        RankingData(data.X, data.y, qid=data.qid, score_columns={"now": np.zeros(3)})
 
 
 def test_intervals_of_bounded_measures_stay_in_bounds(data):
@@ -232,7 +232,7 @@ def test_intervals_of_bounded_measures_stay_in_bounds(data):
     noise = np.random.default_rng(1).random(few.n_samples)
     systems = {"a": few.y, "b": -few.y, "c": noise}
     measures = ["nDCG@10", "AP", "Tau", "Misranking", "DCG"]
-    board = evaluate_systems(systems, few, measures=measures, correction="holm")
+    board = evaluate_systems(few, systems, measures=measures, correction="holm")
     cut = 0
     for row in board.rows():
         for spec, (low, high) in {
@@ -278,7 +278,7 @@ def test_intervals_of_bounded_measures_stay_in_bounds(data):
 def test_queries_that_do_not_count_are_counted(runs, all_queries, notes):
     qrels = {"q1": {"d": 1}, "q2": {"d": 1}}
     systems = {name: {query: {"d": 1.0} for query in asked} for name, asked in runs.items()}
-    board = evaluate_systems(systems, qrels, measures=["AP"], all_queries=all_queries)
+    board = evaluate_systems(qrels, systems, measures=["AP"], all_queries=all_queries)
     assert {row["ranker"]: row["notes"] for row in board.rows()} == notes
 
 
@@ -296,7 +296,7 @@ def test_systems_are_read_from_files(data, tmp_path):
     assert list(systems) == ["now", "best", "x0", "price", "new=scores"]
     given = {"now": Run.from_data(data, column(data, 0)), "best": model, "x0": column(data, 0),
              "price": column(data, 1), "new=scores": column(data, 1)}  # fmt: skip
-    means = [[row["mean"] for row in evaluate_systems(s, data).rows()] for s in (systems, given)]
+    means = [[row["mean"] for row in evaluate_systems(data, s).rows()] for s in (systems, given)]
     assert means[0] == means[1]
     assert [*read_systems(tmp_path / "now.run.gz")] == ["now"]
 

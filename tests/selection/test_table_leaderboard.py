@@ -268,7 +268,7 @@ def test_all_pairs_are_tested_once(monkeypatch):
         ("t", lambda rng: np.exp(2.0 * rng.standard_normal(40)), True),
         ("t", lambda rng: rng.random(40), False),
         ("wilcoxon", lambda rng: np.where(rng.random(40) < 0.1, 0.9, -0.1), True),
-        ("randomisation", lambda rng: rng.random(40), False),
+        ("randomization", lambda rng: rng.random(40), False),
     ],
 )
 def test_boards_of_skewed_values_say_so(test, draw, said):
@@ -297,8 +297,8 @@ OPTIONS = {
     "groups": [{}, {"stratum": "group"}, {"cluster": "group"}],
     "runs": [1, 3],
     "test": [{"test": "t"}, {"test": "wilcoxon"}, {"test": "t", "correction": "holm"},
-             {"test": "randomisation", "correction": "bonferroni"}],
-    "confidence": [0.5, 0.95],
+             {"test": "randomization", "correction": "bonferroni"}],
+    "confidence_level": [0.5, 0.95],
     "values": ["ties", "hard", "chance"],
 }  # fmt: skip
 
@@ -326,7 +326,7 @@ def test_a_position_lies_in_its_interval_of_ranks(seed):
     frame = pd.DataFrame(rows)
     try:
         board = leaderboard(
-            frame, missing=drawn["missing"], confidence=drawn["confidence"],
+            frame, missing=drawn["missing"], confidence_level=drawn["confidence_level"],
             run="seed" if runs > 1 else None, unit="unit", **drawn["groups"], **drawn["test"],
         )  # fmt: skip
     except ValueError as error:
@@ -427,7 +427,7 @@ def test_boards_of_measures_have_rank_intervals_too(rng):
     qrels = {f"q{i}": {"d1": 1, "d2": 0, "d3": 0} for i in range(12)}
     good = {query: {"d1": 3.0, "d2": 2.0, "d3": 1.0} for query in qrels}
     bad = {query: {"d1": 1.0, "d2": 2.0, "d3": 3.0} for query in qrels}
-    board = evaluate_systems({"good": good, "bad": bad}, qrels)
+    board = evaluate_systems(qrels, {"good": good, "bad": bad})
     assert [(r["rank_low"], r["rank_high"]) for r in board.rows()] == [(1, 1), (2, 2)]
     assert [row["letters"] for row in board.rows()] == ["a", "b"]
     assert board.to_dict()["rows"][1]["rank_low"] == 2

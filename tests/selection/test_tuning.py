@@ -177,9 +177,9 @@ def test_an_ordinal_estimator_is_ranked_by_its_rank_score(rng):
 
 def test_what_every_draw_chose_is_a_number_where_they_agree(rng):
     fold = one_fold(rng)
-    tuned = tune(ELMRank(20, lam="val", C=[2.0, 4.0], n_draws=3), fold.train, fold.vali, NDCG)
-    assert set(tuned.chosen) == {"lam", "C"}
-    for name, values in (("lam", tuned.estimator.lam_), ("C", tuned.estimator.C_)):
+    tuned = tune(ELMRank(20, lam="val", alpha=[0.5, 0.25], n_draws=3), fold.train, fold.vali, NDCG)
+    assert set(tuned.chosen) == {"lam", "alpha"}
+    for name, values in (("lam", tuned.estimator.lam_), ("alpha", tuned.estimator.alpha_)):
         agree = len(set(values)) == 1
         assert tuned.chosen[name] == (values[0] if agree else values.tolist())
     assert tune(ELMRank(20, lam=0.5, n_draws=3), fold.train, None, NDCG).chosen == {}

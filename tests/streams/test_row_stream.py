@@ -206,7 +206,9 @@ def test_a_missing_number_is_named(frame, folder):
 
 
 def test_rows_mapped_from_the_cache_stay_on_the_disk(frame, tmp_path):
-    data = RankingData(frame[NAMES].to_numpy(), frame["label"].to_numpy(float), np.arange(500) // 9)
+    data = RankingData(
+        frame[NAMES].to_numpy(), frame["label"].to_numpy(float), qid=np.arange(500) // 9
+    )
     write_letor(data, tmp_path / "rows.txt")
     read_letor(tmp_path / "rows.txt")
     mapped = read_letor(tmp_path / "rows.txt")
@@ -220,7 +222,7 @@ def test_rows_mapped_from_the_cache_stay_on_the_disk(frame, tmp_path):
 def test_unsorted_rows_in_memory_are_taken_by_query(frame, rng):
     order = rng.permutation(500)
     X, y, qid = (frame[name].to_numpy()[order] for name in (NAMES, "label", "qid"))
-    rows = stream(RankingData(X, y.astype(float), qid), chunk_rows=77)
+    rows = stream(RankingData(X, y.astype(float), qid=qid), chunk_rows=77)
     assert (np.diff(np.unique(joined(rows)[2], return_inverse=True)[1]) != 0).sum() == 38
     for alpha in (0.5, [0.1, 1.0]):
         whole = RidgeRanker(alpha).fit(X, y, qid=qid)
@@ -230,7 +232,7 @@ def test_unsorted_rows_in_memory_are_taken_by_query(frame, rng):
 def test_iterables_and_what_they_may_give(frame):
     X, y, qid = frame[NAMES].to_numpy(), frame["label"].to_numpy(), frame["qid"].to_numpy()
     whole = RidgeRanker().fit(X, y, qid=qid)
-    data = RankingData(X, y.astype(float), qid)
+    data = RankingData(X, y.astype(float), qid=qid)
     for chunks in (
         [(X, y, qid)],
         [(X[:9], y[:9], qid[:9]), (X[9:], y[9:], qid[9:])],

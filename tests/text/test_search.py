@@ -18,12 +18,12 @@ from tests.text.corpus import QUERIES, as_lists, random_corpus
 PLAIN = Analyzer(stop_words=None, stemmer=None)
 DOCUMENTS = random_corpus(0)
 PARAMETERS = {
-    "bm25-okapi": {"epsilon": 0.4},
+    "bm25_okapi": {"epsilon": 0.4},
     "dirichlet": {"mu": 30.0},
-    "jelinek-mercer": {"lam": 0.3},
+    "jelinek_mercer": {"lam": 0.3},
     "pl2": {"c": 3.0},
 }
-for name in ("bm25", "bm25-lucene", "bm25-robertson", "bm25-atire", "bm25f"):
+for name in ("bm25", "bm25_lucene", "bm25_robertson", "bm25_atire", "bm25f"):
     PARAMETERS[name] = {"k1": 0.9, "b": 0.4}
 
 
@@ -55,17 +55,17 @@ def term_weight(model, s, term, tf, dl):
         if model == "bm25f":
             scaled = tf / (1 - b + b * dl / s.mean)
             return math.log(1 + ratio) * scaled / (scaled + k1)
-        if model == "bm25-robertson":
+        if model == "bm25_robertson":
             return math.log(max(1, ratio)) * saturated
-        if model == "bm25-atire":
+        if model == "bm25_atire":
             return math.log(n / df) * saturated * (k1 + 1)
-        if model == "bm25-okapi":
+        if model == "bm25_okapi":
             idf = math.log(ratio) if ratio >= 1 else p["epsilon"] * s.mean_idf
             return idf * saturated * (k1 + 1)
         return math.log(1 + ratio) * saturated
     if model == "dirichlet":
         return math.log((tf + p["mu"] * cf / s.total) / (p["mu"] * cf / s.total))
-    if model == "jelinek-mercer":
+    if model == "jelinek_mercer":
         share = cf / s.total
         return math.log(((1 - p["lam"]) * tf / dl + p["lam"] * share) / (p["lam"] * share))
     if model == "pl2":
@@ -90,7 +90,7 @@ def expected(model, text):
         if not held:
             continue
         weights = {t: term_weight(model, s, t, tf, len(terms)) for t, tf in held.items()}
-        if model == "tf-idf":
+        if model == "tf_idf":
             of_query = {t: (1 + math.log(c)) * math.log(s.n / s.df[t]) for t, c in counts.items()}
             of_document = [term_weight(model, s, t, terms.count(t), 0) for t in set(terms)]
             norm = math.hypot(*of_query.values()) * math.hypot(*of_document)
@@ -151,7 +151,7 @@ def test_pl2_equals_terrier():
 def test_bm25_equals_rank_bm25(index):
     rank_bm25 = pytest.importorskip("rank_bm25")
     oracle = rank_bm25.BM25Okapi([text.split() for text in DOCUMENTS.values()], k1=1.2, b=0.6)
-    found = as_lists(index.search(QUERIES, model="bm25-okapi", k1=1.2, b=0.6))
+    found = as_lists(index.search(QUERIES, model="bm25_okapi", k1=1.2, b=0.6))
     for query in ("a", "b", "c"):
         scores = dict(zip(DOCUMENTS, oracle.get_scores(QUERIES[query].split()), strict=True))
         for document, score in scores.items():

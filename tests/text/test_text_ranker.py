@@ -42,7 +42,7 @@ def part(queries, qrels, names):
 
 
 def ap(run, qrels):
-    rows = judge(run, qrels)
+    rows = judge(qrels, run)
     options = {"preset": "trec_eval", "doc_ids": rows.doc_ids, "retrieved": rows.retrieved}
     return evaluate(rows.y, rows.scores, rows.qid, "AP", **options)["AP"]
 
@@ -103,7 +103,7 @@ def test_a_comparison_counts_missed_documents(corpus):
     board = compare(
         {"bm25": "column:retrieval_score", "ridge": RidgeRanker()}, table, cv=3, measures=["AP"]
     )
-    rows = judge(index.search(queries, 7), qrels)
+    rows = judge(qrels, index.search(queries, 7))
     options = {"preset": "trec_eval", "doc_ids": rows.doc_ids, "retrieved": rows.retrieved}
     found = evaluate(rows.y, rows.scores, rows.qid, "AP", **options)
     expected = dict(zip(found.qids.tolist(), found.per_query["AP"], strict=True))
@@ -195,7 +195,7 @@ def test_missed_documents_count_in_a_comparison(corpus):
         "two": few.cross_rank(queries, qrels),
         "all": many.cross_rank(queries, qrels),
     }
-    board = evaluate_systems(systems, qrels, measures=["AP", "R@150"], all_queries=True)
+    board = evaluate_systems(qrels, systems, measures=["AP", "R@150"], all_queries=True)
     rows = {
         row["ranker"]: {name: of["mean"] for name, of in row["measures"].items()}
         for row in board.rows()

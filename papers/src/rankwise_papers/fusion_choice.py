@@ -19,9 +19,9 @@ from rankwise.fusion import LearnedFusion, NonNegativeRanker, RunPool, fusion_ta
 from rankwise.typing import Float64Array, Int64Array
 
 SCALES: dict[str, dict[str, Any]] = {
-    "1 / (10 + rank)": {"features": ["reciprocal_rank"], "k": 10.0},
-    "1 / (60 + rank)": {"features": ["reciprocal_rank"], "k": 60.0},
-    "min-max": {"features": ["min-max"]},
+    "1 / (10 + rank)": {"features": ["reciprocal_rank"], "rank_constant": 10.0},
+    "1 / (60 + rank)": {"features": ["reciprocal_rank"], "rank_constant": 60.0},
+    "min_max": {"features": ["min_max"]},
     "z": {"features": ["z"]},
 }
 WEIGHTS = ("document", "pair")

@@ -15,7 +15,7 @@ def measure_run(
 
     Queries that a run lacks count as 0 with ``all_queries``, and are left out without.
     """
-    rows = judge(run, qrels, all_queries=all_queries)
+    rows = judge(qrels, run, all_queries=all_queries)
     specs = list(measures.values())
     result = evaluate(rows, specs, preset="trec_eval")
     return {name: result.per_query[spec].tolist() for name, spec in measures.items()}

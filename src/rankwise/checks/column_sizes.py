@@ -98,9 +98,7 @@ CENTRED_PRODUCTS = ColumnLimit("spread", 1e3, PRODUCTS.harm)
 DISTANCES = ColumnLimit("spread", 1e3, "distances of rows hardly depend on other columns")
 # Squares this far apart leave a closed form few significant digits of the smaller one.
 SQUARES = ColumnLimit("spread", 1e6, "rounding loses the other columns")
-SATURATED_NETWORK = replace(
-    SATURATED_NODES, harm="hidden nodes saturate", fix="Set standardize=True"
-)
+SATURATED_NETWORK = replace(SATURATED_NODES, harm="hidden nodes saturate", fix="Set scaling=True")
 _BY_ACTIVATION = {"relu": SQUARES, "linear": SQUARES, "hardlimit": PRODUCTS}
 _BY_KERNEL = {
     "rbf": DISTANCES,

@@ -11,10 +11,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from numbers import Real
 from typing import Any
 
+import narwhals as nw
 import numpy as np
 from scipy import sparse
 from sklearn.base import clone
-from sklearn.utils import _safe_indexing
 
 from rankwise.runtime.finite import RangeError
 from rankwise.runtime.frames import Table, convert_to_values
@@ -91,6 +91,15 @@ def _convert_to_table(X: Any) -> Any:
     return X if isinstance(X, list) or hasattr(X, "columns") else np.asarray(X)
 
 
+def _take(X: Any, rows: Int64Array) -> Any:
+    """Rows of a list, an array or a frame, as the same type."""
+    if isinstance(X, list):
+        return [X[row] for row in rows]
+    return (
+        nw.from_native(X, eager_only=True)[rows].to_native() if hasattr(X, "columns") else X[rows]
+    )
+
+
 def _spread(rows: Int64Array, most: int) -> Int64Array:
     """At most that many of the rows, evenly spaced."""
     return rows[np.linspace(0, len(rows) - 1, min(most, len(rows))).astype(np.int64)]
@@ -100,7 +109,7 @@ def _scores(estimator: Any, X: Any, rows: Int64Array) -> Float64Array:
     """Scores of some rows; NaN, which differ, if they leave the range of float64."""
     score = getattr(estimator, "rank_score", estimator.predict)
     try:
-        return np.asarray(score(_safe_indexing(X, rows)), dtype=np.float64)
+        return np.asarray(score(_take(X, rows)), dtype=np.float64)
     except RangeError:
         return np.full(len(rows), np.nan)
 
@@ -112,7 +121,7 @@ def _differ(scores: Float64Array) -> bool:
 
 
 def _cause(estimator: Any, given: Mapping[str, Any], rows: Int64Array) -> str:
-    if not _varies(_safe_indexing(given["X"], _spread(rows, MOST_ROWS))):
+    if not _varies(_take(given["X"], _spread(rows, MOST_ROWS))):
         return "no column of X varies. Add features, or check how X was read."
     if len(rows) <= MOST_ROWS and (cause := _cause_in_weights(estimator, given, rows)):
         return cause

@@ -1,6 +1,4 @@
-"""Constraints of parameters: scikit-learn's, and the intervals that most estimators need.
-
-scikit-learn calls the module of its constraints private, so other modules import them from here.
+"""Constraints of parameters, and the intervals that most estimators need.
 
 The parameter ``max_bytes``: how much memory the kernel values or terms of a fit may take.
 """
@@ -9,7 +7,7 @@ from __future__ import annotations
 
 from numbers import Integral, Real
 
-from sklearn.utils._param_validation import HasMethods, Hidden, Interval, Options, StrOptions
+from rankwise.runtime.constraints import HasMethods, Hidden, Interval, Options, StrOptions
 
 __all__ = [
     "FRACTION", "NOT_NEGATIVE", "N_JOBS", "POSITIVE", "HasMethods", "Hidden", "Interval",

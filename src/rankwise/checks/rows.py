@@ -14,6 +14,7 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import replace
 from functools import cache
 from typing import Any, Literal, overload
 
@@ -111,6 +112,31 @@ def check_fit(
         previous=None if reset else getattr(estimator, "fit_fingerprint_", None),
     )
     return FitData(rows, target, groups, weight, kept, None if labels is None else labels.classes)
+
+
+MOST_COPIES = 2**31
+
+
+def repeat_rows(data: FitData, owner: str) -> FitData:
+    """Checked rows with as many copies of each as its weight says, which must be whole."""
+    weight = data.sample_weight
+    if weight is None:
+        return data
+    if (weight % 1).any():
+        raise ValueError(
+            f"sample_weight must hold whole numbers for {owner}, got "
+            f"{weight[np.argmax(weight % 1 > 0)]:g}: a row of weight w takes w ranks. Round the "
+            "weights, or use LambdaMART."
+        )
+    if weight.sum() > MOST_COPIES:
+        raise ValueError(
+            f"sample_weight must sum to at most {MOST_COPIES:,} for {owner}, got "
+            f"{weight.sum():,.0f}: a row of weight w counts as w rows. Use smaller weights."
+        )
+    rows = np.repeat(np.arange(len(weight)), weight.astype(np.int64))
+    return replace(
+        data, X=data.X[rows], y=data.y[rows], groups=data.groups.take(rows), sample_weight=None
+    )
 
 
 def check_validation(

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rankwise.runtime.arrow import pa
 from rankwise.runtime.frames import convert_to_array, is_missing
 from rankwise.typing import Float64Array
 
@@ -246,8 +247,6 @@ def join_coded(
 
 def category_frame(X: NDArray[Any], names: Sequence[str], categories: Categories) -> Any:
     """Arrow table of rows, with the text of the categories in place of codes."""
-    import pyarrow as pa
-
     columns = []
     for j in range(len(names)):
         values = np.ascontiguousarray(X[:, j])

@@ -28,6 +28,7 @@ from typing import Any, NoReturn
 import typer
 from typer.core import TyperCommand, TyperGroup
 
+from rankwise._packages import explain_missing
 from rankwise.runtime.messages import (
     LISTS,
     ArgumentError,
@@ -37,6 +38,7 @@ from rankwise.runtime.messages import (
     settings_written,
 )
 from rankwise.runtime.progress import TrialStart, listen_to_trials, watch_compilation
+from rankwise.runtime.renames import find_new_name, find_new_word
 
 # Piped tables take their natural width.
 _PIPE_WIDTH = 1000
@@ -343,6 +345,8 @@ class OneLineGroup(TyperGroup):
             except Exception as error:
                 if debug:
                     raise
+                if isinstance(error, ImportError):
+                    error = explain_missing(error, "this command")
                 code, line = _code_and_line(error)
                 say(line)
             except KeyboardInterrupt:
@@ -435,12 +439,22 @@ def _format_option(name: str, value: Any) -> str:
     return f"{option} {','.join(value) if name in LISTS else repr(value)}"
 
 
+def _renamed_option(error: Any) -> str:
+    """The message for an option under its old name; empty for other errors."""
+    if getattr(error, "ctx", None) is None or not hasattr(error, "possibilities"):
+        return ""
+    options = [option for p in error.ctx.command.params for option in p.opts]
+    known = {option.lstrip("-").replace("-", "_"): option for option in options}
+    new = find_new_name(error.option_name.lstrip("-").replace("-", "_"), known)
+    return f"{error.option_name} is now {known[new]}." if new else ""
+
+
 def _code_and_line(error: Exception) -> tuple[int, str]:
     format_message = getattr(error, "format_message", None)
     if format_message is not None:  # an error of typer, in any module of any version
         message = one_line(format_message()).replace(_OF_PYDANTIC, ": ", 1)
-        message = message or type(error).__name__
-        return getattr(error, "exit_code", FAILED), f"error: {message}"
+        message = _renamed_option(error) or f"{message} {find_new_word(message)}".rstrip()
+        return getattr(error, "exit_code", FAILED), f"error: {message or type(error).__name__}"
     if isinstance(error, UsageError):
         return USAGE, f"error: {error}"
     if isinstance(error, typer.Abort):

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from rankwise.cli._console import JobError, UsageError, waiting
 from rankwise.cli._options import NO_COLUMNS, ColumnOptions
@@ -42,8 +42,8 @@ def load_folds(
     *,
     splits: bool = True,
     layout: LetorLayout = ANY_LAYOUT,
-) -> tuple[RankingData | Fold | FoldedData, int | None]:
-    """Load data for a comparison, and the number of folds to split it into (None: as loaded).
+) -> tuple[RankingData | Fold | FoldedData, int | Literal["auto"]]:
+    """Load data for a comparison, and the number of folds to split it into ("auto": the default).
 
     ``data`` names a data set, a folder with Fold1, Fold2, …, or files. With ``vali`` and ``test``,
     its files are the training part of a single fold. ``folds`` is a number, or "letor" for LETOR's
@@ -53,15 +53,15 @@ def load_folds(
     n_folds = _fold_number(folds)
     with waiting("Reading"):
         if test is not None:
-            if folds is not None:
+            if folds not in (None, "auto"):
                 raise UsageError("--test-data defines a single fold. Drop --cv.")
-            return _one_fold(data, vali, test, columns, layout), None
+            return _one_fold(data, vali, test, columns, layout), "auto"
         if vali is not None:
             raise UsageError(
                 "--vali-data needs --test-data. Add it, or drop --vali-data to split DATA."
             )
         if folds == "letor":
-            return _letor_folds(data, columns, layout), None
+            return _letor_folds(data, columns, layout), "auto"
         loaded = _load_wide(data, columns, layout)
     if _is_table(loaded) and not (loaded.n_features or loaded.score_columns):
         from rankwise.datasets.judged_source import refuse_results
@@ -75,7 +75,7 @@ def load_folds(
             f"--cv {n_folds} splits one table, but {data[0]} defines its own folds. Drop "
             f"--cv, or name the table: {data[0].partition(':')[0]}:all."
         )
-    return loaded, n_folds
+    return loaded, n_folds or "auto"
 
 
 def load_training(
@@ -244,10 +244,12 @@ def _check_enough(table: RankingData, n_folds: int, what: str, data: Sequence[st
 
 
 def _fold_number(folds: str | None) -> int | None:
-    if folds is None or folds == "letor":
+    if folds is None or folds in ("auto", "letor"):
         return None
     if not folds.isdigit() or int(folds) < 2:
-        raise UsageError(f"--cv must be a whole number of at least 2, or 'letor', got {folds!r}.")
+        raise UsageError(
+            f"--cv must be a whole number of at least 2, 'auto' or 'letor', got {folds!r}."
+        )
     return int(folds)
 
 

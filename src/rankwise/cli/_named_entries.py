@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from rankwise._registry import RANKING, REGISTRY
-from rankwise.cli._console import UsageError
+from rankwise._registry import RANKING, REGISTRY, parse_ranker
+from rankwise.cli._console import UsageError, usage
 from rankwise.cli._data import LetorLayout, first_index_of_model
 from rankwise.cli._options import make_ranker, ranker_entry, split_list
 
@@ -30,10 +30,10 @@ def read_candidates(
     """Parse the rankers to compare, by name, and the name of the baseline.
 
     ``text`` has entries separated by commas: a key of the registry, also with parameters as in
-    "auto(time_budget=20)", "column:NAME", a file (a saved model or a TREC run), or NAME=ENTRY.
-    "all" stands for all rankers without optional dependencies, None for ``DEFAULT``. ``baseline``
-    is the name or path of one of these entries, or a further entry. ``random_state`` seeds rankers
-    with parameters.
+    "lambdamart(n_estimators=50)", "column:NAME", a file (a saved model or a TREC run), or
+    NAME=ENTRY. "all" stands for all rankers without optional dependencies, None for ``DEFAULT``.
+    ``baseline`` is the name or path of one of these entries, or a further entry.
+    ``random_state`` is the seed of the comparison.
     """
 
     def read(word: str) -> tuple[str, Any]:
@@ -163,18 +163,15 @@ def _candidate(word: str, random_state: int) -> tuple[str, Any]:
         if not (isinstance(found, Run | str) or hasattr(found, "predict")):
             raise UsageError(f"{entry!r} holds scores, which have no folds. Name a TREC run.")
         return name, found
-    key, parenthesis, rest = entry.partition("(")
-    if parenthesis and (rest.endswith(")") or key.strip() in RANKING):
-        settings = split_list(rest.removesuffix(")"))
-        if not (rest.endswith(")") and all("=" in text for text in settings)):
-            raise UsageError(
-                f"{entry!r} must be RANKER(NAME=VALUE,…), such as auto(time_budget=20)."
-            )
-        return name or entry, make_ranker(key.strip(), settings, random_state)
-    if any(letter in entry for letter in "./\\"):
+    is_call = "(" in entry and (entry.endswith(")") or entry.partition("(")[0] in RANKING)
+    if not is_call and any(letter in entry for letter in "./\\"):
         raise UsageError(f"{entry!r} is not a file. Name a saved model, a TREC run or a ranker.")
-    ranker_entry(entry)
-    return name or entry, entry
+    with usage():
+        key, params = parse_ranker(entry, "--rankers")
+    if params is None:
+        ranker_entry(key)
+        return name or entry, entry
+    return name or entry, make_ranker(entry, None, random_state, "--rankers")[0]
 
 
 def _read_entry(word: str) -> tuple[str, Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,7 +11,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rankwise._registry import RANKING, REGISTRY, Entry
+from rankwise._registry import (
+    RANKING,
+    REGISTRY,
+    Entry,
+    build_ranker,
+    parse_ranker,
+    parse_value,
+    split_list,
+)
 from rankwise.cli._console import UsageError, usage
 from rankwise.runtime.messages import ArgumentError, did_you_mean
 
@@ -91,14 +98,19 @@ Preset = Annotated[
 ]
 Ranker = Annotated[
     str,
-    typer.Option(help="Ranker (see 'rankwise list rankers').", autocompletion=complete_ranker),
+    typer.Option(
+        help="Ranker of 'rankwise list rankers': KEY, its tuned recipe, or KEY(NAME=VALUE,…), its "
+        "class with these parameters.",
+        autocompletion=complete_ranker,
+    ),
 ]
 Set = Annotated[
     list[str] | None,
     typer.Option(
         "--set",
         metavar="NAME=VALUE",
-        help="Parameter of the ranker; repeatable. 'rankwise list --ranker RANKER' lists them.",
+        help="Parameter of the ranker, which then has its class's defaults instead of its tuned "
+        "recipe; repeatable. 'rankwise list --ranker RANKER' lists them.",
     ),
 ]
 SelectBy = Annotated[
@@ -123,9 +135,10 @@ TuningMetric = Annotated[
 Cv = Annotated[
     str | None,
     typer.Option(
-        metavar="N|letor",
-        help="N: split one table into N folds of queries. letor: rotate five parts of the table, "
-        "or the given files, as LETOR does. Data sets with folds of their own need no --cv.",
+        metavar="N|auto|letor",
+        help="N: split one table into N folds of queries; auto: into 5. letor: rotate five parts "
+        "of the table, or the given files, as LETOR does. Data sets with folds of their own need "
+        "no --cv.",
     ),
 ]
 RandomState = Annotated[int, typer.Option(help="Seed for folds, rankers and permutation tests.")]
@@ -192,22 +205,6 @@ def add_options(
     return decorate
 
 
-def split_list(text: str) -> list[str]:
-    """Split a list at the commas outside parentheses, brackets and quotes."""
-    entries, depth, quote = [""], 0, ""
-    for letter in text:
-        if quote:
-            quote = "" if letter == quote else quote
-        elif letter in "'\"":
-            quote = letter
-        depth += (letter in "([") - (letter in ")]") if not quote else 0
-        if letter == "," and depth == 0 and not quote:
-            entries.append("")
-        else:
-            entries[-1] += letter
-    return [entry.strip() for entry in entries if entry.strip()]
-
-
 def read_measures(text: str, preset: str | None) -> dict[str, Measure]:
     """Parse measures; the keys are the strings as given."""
     from rankwise.metrics import parse
@@ -239,17 +236,14 @@ def read_unjudged(text: str | None) -> float | str | None:
 
 
 def ranker_entry(key: str) -> Entry:
-    """Registry entry of a ranker."""
+    """Registry entry of a ranker, from its key or from KEY(NAME=VALUE,…)."""
+    key = key.partition("(")[0].strip()
     entry = REGISTRY.get(key)
     if entry is not None and entry.kind in ("multi-label", "cost-sensitive"):
         raise UsageError(
             f"{key!r} predicts labels and is not a ranker. Use {entry.path.rpartition(':')[2]} of "
             "rankwise.labels from Python, or choose a ranker of 'rankwise list rankers'."
         )
-    name, parenthesis, rest = key.partition("(")
-    if parenthesis and name in RANKING:  # as in compare
-        given = " ".join(f"--set {text}" for text in split_list(rest.removesuffix(")")))
-        raise UsageError(f"{key!r} is not a ranker. Pass its parameters by --set: {name} {given}.")
     if key not in RANKING:
         hint = did_you_mean(key, RANKING, f"Rankers: {', '.join(RANKING)}.")
         raise UsageError(f"{key!r} is not a ranker. {hint}")
@@ -263,33 +257,22 @@ def compares_rows(rankers: Sequence[str], measures: Mapping[str, Measure]) -> bo
     )
 
 
-def make_ranker(key: str, settings: Sequence[str] | None, seed: int) -> Any:
-    """Create an estimator with the registry's parameters, the seed and the values of --set."""
-    entry = ranker_entry(key)
-    estimator: Any = entry.load()(**entry.params)
-    known = estimator.get_params()
-    if "random_state" in known:
-        estimator.set_params(random_state=seed)
+def make_ranker(
+    word: str, settings: Sequence[str] | None, seed: int, option: str = "--ranker"
+) -> tuple[Any, dict[str, list[Any]]]:
+    """Estimator and grid of a key, or of a key with parameters, which --set can give, too."""
+    params: dict[str, Any] = {}
     for text in settings or ():
         name, equals, value = text.partition("=")
-        name = name.strip()
         if not equals:
             raise UsageError(f"--set must be NAME=VALUE, got {text!r}.")
-        if name not in known:
-            hint = did_you_mean(name, known, f"Parameters: {', '.join(known)}.")
-            raise UsageError(f"{key} has no parameter {name!r}. {hint}")
-        estimator.set_params(**{name: parameter(value.strip())})
-    return estimator
-
-
-def parameter(text: str) -> Any:
-    """Parse a Python literal or "inf"; other text is returned unchanged."""
-    if text.lower() in ("inf", "+inf"):
-        return float("inf")
-    try:
-        return ast.literal_eval(text)
-    except (ValueError, SyntaxError):
-        return text
+        params[name.strip()] = parse_value(value.strip())
+    ranker_entry(word)
+    with usage():
+        parse_ranker(word, option)
+        if not settings:
+            return build_ranker(word, option, seed=seed)
+        return build_ranker(word, "--set", params=params)
 
 
 @dataclass(frozen=True)

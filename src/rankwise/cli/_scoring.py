@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
 from rankwise.checks.exact_values import RowError
 from rankwise.cli._console import UsageError, waiting
@@ -38,6 +37,7 @@ from rankwise.datasets.table_columns import Columns
 from rankwise.export import ParityCertificate, verify
 from rankwise.groups import Chunk, join_ids
 from rankwise.prediction import call_with, reads_queries, scores_of
+from rankwise.runtime.arrow import pa, pa_csv, pa_parquet
 from rankwise.runtime.frames import frame_for, text_array
 from rankwise.streams.row_stream import CHUNK_ROWS, UnjudgedLetor, table_stream
 from rankwise.trees.column_table import warn_of_unknown
@@ -143,8 +143,6 @@ def join_chunk_rows(chunks: Sequence[Chunk]) -> Any:
     """X of all chunks, as one matrix or frame."""
     parts: Any = [chunk.X for chunk in chunks]
     if hasattr(parts[0], "column_names"):
-        import pyarrow as pa
-
         return pa.concat_tables(parts).unify_dictionaries()
     return join_rows(parts)
 
@@ -266,13 +264,9 @@ def _write_columns(tables: Iterable[pa.Table], form: ScoreFormat, stream: Any) -
 
 def _writer(schema: pa.Schema, form: ScoreFormat, stream: Any) -> Any:
     if form is ScoreFormat.parquet:
-        from pyarrow.parquet import ParquetWriter
-
-        return ParquetWriter(stream, schema)
-    from pyarrow import csv
-
+        return pa_parquet.ParquetWriter(stream, schema)
     delimiter = "\t" if form is ScoreFormat.tsv else ","
-    return csv.CSVWriter(stream, schema, write_options=csv.WriteOptions(delimiter=delimiter))
+    return pa_csv.CSVWriter(stream, schema, write_options=pa_csv.WriteOptions(delimiter=delimiter))
 
 
 def _id_column(table: pa.Table) -> str:

@@ -44,15 +44,16 @@ class TestOfPair(StrEnum):
 
     t = "t"
     wilcoxon = "wilcoxon"
-    randomisation = "randomisation"
+    randomization = "randomization"
 
 
 class Correction(StrEnum):
     """Corrections of p-values over all pairs of rankers."""
 
-    max_t = "max-t"
+    auto = "auto"
+    max_t = "max_t"
     holm = "holm"
-    benjamini_hochberg = "benjamini-hochberg"
+    benjamini_hochberg = "benjamini_hochberg"
     bonferroni = "bonferroni"
 
 
@@ -234,12 +235,12 @@ def board(
         TestOfPair, typer.Option(help="Test of the values of two systems.")
     ] = TestOfPair.t,
     correction: Annotated[
-        Correction | None,
+        Correction,
         typer.Option(
-            help="Correction of p-values over all pairs of systems (default: max-t with the t "
-            "test, else holm)."
+            help="Correction of p-values over all pairs of systems; auto: max_t with the t test, "
+            "else holm."
         ),
-    ] = None,
+    ] = Correction.auto,
     random_state: RandomState = 0,
     report: Report = None,
     table: Table = None,
@@ -263,7 +264,7 @@ def board(
         greater_is_better=not lower_is_better,
         baseline=baseline,
         test=test.value,
-        correction=None if correction is None else correction.value,
+        correction=correction.value,
         random_state=random_state,
         **layout.words,
     )

@@ -176,15 +176,15 @@ def summary(
     log: Any,
     context: typer.Context,
     report: Report = None,
-    level: Level = 0.95,
+    confidence_level: Level = 0.95,
     json: Json = False,
 ) -> None:
     """Show click rates by place, problems of the log, and what it can identify."""
     if report is not None:
         check_target(report, "--report")
     with waiting("Reading"):
-        found = log.summary(level=level)
-        _write_report(log, report, context, level=level)
+        found = log.summary(confidence_level=confidence_level)
+        _write_report(log, report, context, confidence_level=confidence_level)
     if json:
         facts = asdict(found) | {"identifies_examination": found.identifies_examination}
         print_json(facts | _name_report(report))
@@ -245,7 +245,7 @@ def judge(
         str, typer.Option(help="With --to elasticsearch: name of the index.")
     ] = "documents",
     report: Report = None,
-    level: Level = 0.95,
+    confidence_level: Level = 0.95,
     json: Json = False,
 ) -> None:
     """Judge every pair of query and document by its clicks.
@@ -256,7 +256,7 @@ def judge(
     if report is not None:
         check_target(report, "--report")
     chosen = to or SUFFIXES.get(out.suffix, "csv")
-    options: Any = {"grades": grades, "level": level}
+    options: Any = {"grades": grades, "confidence_level": confidence_level}
     if propensities is not None:
         options["propensities"] = read_numbers("propensities", propensities)
     if shrinkage is not None:
@@ -267,7 +267,7 @@ def judge(
         judged = judgements(log, method, **options)  # type: ignore[arg-type]
         make_folder(out)
         judged.write(out, chosen, index=index)  # type: ignore[arg-type]
-        _write_report(log, report, context, judged=judged, level=level)
+        _write_report(log, report, context, judged=judged, confidence_level=confidence_level)
     facts = {"out": str(out), "format": chosen, "method": method, "pairs": len(judged)}
     facts |= {"mu": judged.mu, "kappa": judged.kappa, "notes": judged.notes}
     facts |= _name_report(report)
@@ -354,7 +354,7 @@ def test(
         ),
     ] = None,
     unit: Annotated[str, typer.Option(help="What counts once: list, query or user.")] = "list",
-    level: Level = 0.95,
+    confidence_level: Level = 0.95,
     random_state: RandomState = 0,
     json: Json = False,
 ) -> None:
@@ -371,7 +371,9 @@ def test(
         if credit is not None:
             log = join_credit(log, credit)
         chosen: Any = {"systems": pair, "unit": unit}
-        found = interleaving_test(log, **chosen, level=level, random_state=random_state)
+        found = interleaving_test(
+            log, **chosen, confidence_level=confidence_level, random_state=random_state
+        )
     if json:
         print_json(asdict(found))
     else:
@@ -384,24 +386,26 @@ def off_policy(
     log: Any,
     run: Annotated[Path, typer.Argument(metavar="RUN", help="TREC run of the other system.")],
     metric: Annotated[str, typer.Option(help="CTR or DCG@k.")] = "CTR",
-    estimator: Annotated[
-        str, typer.Option(help="Estimator: ips, snips, item-position or dr (PBM as baseline).")
+    method: Annotated[
+        str, typer.Option(help="Estimator: ips, snips, item_position or dr (PBM as baseline).")
     ] = "snips",
-    level: Level = 0.95,
+    confidence_level: Level = 0.95,
     json: Json = False,
 ) -> None:
     """Estimate the clicks that another ranking would get.
 
     LOG needs the probabilities of the logging system: --list-propensity for ips and snips,
-    --propensity for item-position and dr.
+    --propensity for item_position and dr.
     """
     check_file(run)
     from rankwise.clicks import ClickModel
     from rankwise.clicks import off_policy as estimate
 
     with waiting("Estimating"):
-        baseline = ClickModel("pbm").fit(log) if estimator == "dr" else None
-        found = estimate(log, run, metric, estimator, baseline=baseline, level=level)  # type: ignore[arg-type]
+        baseline = ClickModel("pbm").fit(log) if method == "dr" else None
+        found = estimate(
+            log, run, metric, method, baseline=baseline, confidence_level=confidence_level
+        )  # type: ignore[arg-type]
     if json:
         print_json(asdict(found))
     else:

@@ -56,7 +56,6 @@ from rankwise.cli._options import (
     compares_rows,
     complete_rankers,
     make_ranker,
-    parameter,
     read_measures,
     read_unjudged,
     reads_tables,
@@ -77,8 +76,9 @@ def compare(
         typer.Option(
             metavar="A,B,…",
             help="Comma-separated rankers: names of 'rankwise list rankers', also with parameters "
-            "as in 'auto(time_budget=20)', which then are not tuned; saved models, TREC runs, "
-            f"column:NAME, any of these as NAME=ENTRY, or 'all' (default: {', '.join(DEFAULT)}).",
+            "as in 'lambdamart(n_estimators=50)', which then are not tuned; saved models, TREC "
+            "runs, column:NAME, any of these as NAME=ENTRY, or 'all' (default: "
+            f"{', '.join(DEFAULT)}).",
             autocompletion=complete_rankers,
         ),
     ] = None,
@@ -89,7 +89,7 @@ def compare(
             help="Ranker that all others are tested against: one of the above, or another.",
         ),
     ] = None,
-    cv: Cv = None,
+    cv: Cv = "auto",
     vali_data: ValiData = None,
     test_data: TestData = None,
     measures: Measures = "nDCG@10,AP",
@@ -99,12 +99,12 @@ def compare(
         TestOfPair, typer.Option(help="Test of the per-query values of two rankers.")
     ] = TestOfPair.t,
     correction: Annotated[
-        Correction | None,
+        Correction,
         typer.Option(
-            help="Correction of p-values over all pairs of rankers (default: max-t with the t "
-            "test, else holm)."
+            help="Correction of p-values over all pairs of rankers; auto: max_t with the t test, "
+            "else holm."
         ),
-    ] = None,
+    ] = Correction.auto,
     store: Store = None,
     n_jobs: Jobs = 1,
     time_limit: TimeLimit = None,
@@ -130,18 +130,20 @@ def compare(
 
     Parameters are chosen on validation parts only. The last line is the path of the report.
     """
-    from rankwise._registry import REGISTRY
+    from rankwise._registry import REGISTRY, parse_value
     from rankwise.cli._data import load_folds, refuse_one_query
     from rankwise.datasets.judged_source import ignore_columns
 
     if correction is Correction.max_t and test is not TestOfPair.t:
         raise UsageError(
-            "--correction max-t needs t statistics. Use --test t, or --correction holm."
+            "--correction max_t needs t statistics. Use --test t, or --correction holm."
         )
     candidates, against = read_candidates(rankers, baseline, random_state)
     wanted = read_measures(measures, preset)
     sizes = (
-        None if learning_curve is None else [parameter(size) for size in split_list(learning_curve)]
+        None
+        if learning_curve is None
+        else [parse_value(size) for size in split_list(learning_curve)]
     )
     if select_by is not None:
         read_measures(select_by, preset)
@@ -167,7 +169,7 @@ def compare(
         "preset": preset,
         "select_by": select_by,
         "test": test.value,
-        "correction": None if correction is None else correction.value,
+        "correction": correction.value,
         "store": store,
         "n_jobs": n_jobs,
         "time_limit": time_limit,
@@ -309,7 +311,7 @@ def cv(
     data: Data,
     ranker: Ranker,
     set_: Set = None,
-    cv: Cv = None,
+    cv: Cv = "auto",
     measures: Measures = "nDCG@10,AP",
     preset: Preset = None,
     select_by: SelectBy = None,
@@ -321,8 +323,9 @@ def cv(
 ) -> None:
     """Cross-validate one ranker over folds of queries.
 
-    Without --set, the ranker is tuned as in 'rankwise compare'. With --set, it keeps the given
-    parameters; only open values (C=val, early stopping) are chosen on validation parts.
+    A bare --ranker KEY is its tuned recipe, as in 'rankwise compare'. KEY(NAME=VALUE,…) or --set is
+    the class with its defaults and these parameters; only open values (C=val, early stopping) are
+    chosen on validation parts.
     """
     from rankwise.cli._data import load_folds, refuse_one_query
     from rankwise.datasets.judged_source import ignore_columns
@@ -331,7 +334,7 @@ def cv(
     wanted = read_measures(measures, preset)
     if select_by is not None:
         read_measures(select_by, preset)
-    estimator = make_ranker(ranker, set_, random_state)
+    estimator, _ = make_ranker(ranker, set_, random_state)
     columns = replace(columns, categories=takes_categories(estimator))
     loaded, n_folds = load_folds(data, cv, columns=columns)
     loaded = ignore_columns(loaded, columns.words, data)
@@ -375,7 +378,7 @@ def _print(board: Leaderboard, ranker: str) -> None:
         mean.append(number(found["mean"]) + interval)
     lines.append(["mean", str(len(board.qids)), *mean, number(row["fit_seconds"], ".3f"), ""])
     columns = ["fold", "queries", *board.measures, "fit s", "chosen"]
-    level = f"{100 * board.settings.confidence:g} %"
+    level = f"{100 * board.settings.confidence_level:g} %"
     print_table(
         columns,
         lines,

@@ -7,6 +7,7 @@ import warnings
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
+from zipfile import is_zipfile
 
 import typer
 
@@ -66,7 +67,7 @@ def evaluate(
         typer.Argument(
             metavar="DATA",
             help=f"{DATA_HELP} For TREC runs: qrels (TREC, BEIR, or a table), or judged data with "
-            "document ids.",
+            "document ids. A TREC run and qrels may change places.",
             autocompletion=complete_data,
         ),
     ],
@@ -156,6 +157,7 @@ def evaluate(
 
     wanted = read_measures(measures, preset)
     columns = replace(columns, unjudged=read_unjudged(unjudged))
+    scores, data = _put_run_first(scores, data)
     words = [scores, *split_list(systems or "")]
     found, against = read_systems_and_baseline(words, baseline)
     others = [name for name, system in found.items() if not isinstance(system, Run)]
@@ -205,8 +207,8 @@ def evaluate(
         files = [Path(path) for path in data]
         if not columns.options and all(path.is_file() for path in files):
             refuse_both_ways(
-                scores,
                 files,
+                scores,
                 "Give SCORES as NAME=FILE, such as bm25=run.tsv, if it is the run; or name the "
                 "column of the grades 'relevance'.",
             )
@@ -217,8 +219,8 @@ def evaluate(
     parts: list[Part] = [(data, judged, False)] if others else []
     with name_bad_values(parts, columns):
         board = evaluate_systems(
-            found,
             judged,
+            found,
             baseline=against,
             measures=list(wanted),
             preset=preset,
@@ -253,8 +255,8 @@ def _show_next(
     from rankwise.selection import difference_bounds, next_judgements
 
     words: dict[str, Any] = {"pairs": pairs, "preset": preset}
-    bounds = difference_bounds(systems, qrels, measure, **words)
-    chosen = next_judgements(systems, qrels, measure, n=n, **words)
+    bounds = difference_bounds(qrels, systems, measure, **words)
+    chosen = next_judgements(qrels, systems, measure, k=n, **words)
     if json:
         facts = [asdict(found) | {"is_settled": found.is_settled} for found in bounds]
         print_json({"differences": facts, "next": [choice._asdict() for choice in chosen]})
@@ -283,7 +285,7 @@ def _show_judged(
     from rankwise.selection import bias_by_length, evaluate_with_judge
 
     files: list[Any] = expand_patterns(machine)
-    found = evaluate_with_judge(systems, human, files, list(wanted), preset=preset)
+    found = evaluate_with_judge(human, files, systems, list(wanted), preset=preset)
     of_length = None
     if documents:
         of_length = bias_by_length(human, files, _count_words(expand_patterns(documents)))
@@ -357,6 +359,21 @@ def _show_one(board: Leaderboard, wanted: dict[str, Any], per_query: bool, json:
     print_table(columns, lines, right=columns[1:-1])
     for note in notes:
         echo(f"note: {note}")
+
+
+def _put_run_first(scores: str, data: list[str]) -> tuple[str, list[str]]:
+    """SCORES and DATA of a TREC run and qrels, of six and four columns, given in any order."""
+    from rankwise.datasets.readers.file_formats import FormatName, file_format
+
+    def kind(path: str) -> FormatName | None:
+        return file_format(path).kind if Path(path).is_file() else None
+
+    if not is_zipfile(scores) and kind(scores) is FormatName.qrels:
+        runs = [path for path in data if kind(path) is FormatName.run]
+        qrels = [path for path in data if kind(path) is FormatName.qrels]
+        if len(runs) == 1 and len(qrels) == len(data) - 1:
+            return runs[0], [scores, *qrels]
+    return scores, data
 
 
 def _refuse_runs(data: list[str]) -> None:

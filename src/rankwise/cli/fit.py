@@ -77,6 +77,7 @@ def fit_text(
     queries: Path | None,
     judgements: Path | None,
     estimator: Any,
+    space: dict[str, list[Any]],
     measure: Any,
     random_state: int,
     out: Path,
@@ -111,7 +112,9 @@ def fit_text(
         qrels = read_judgements(judgements)
         table = ranker.table(queries, qrels)
         rows = replace(table, feature_names=None)  # TextRanker predicts arrays
-        tuned = tune(estimator, rows, None, measure, random_state=random_state)
+        tuned = tune(
+            estimator, rows, None, measure, space=space, random_state=random_state, refit=True
+        )
         ranker.estimator_, ranker.feature_names_ = tuned.estimator, table.feature_names
         recall = ranker.recall(queries, qrels)
         ranker.save(out)
@@ -166,10 +169,12 @@ def fit(
 ) -> None:
     """Fit a ranker and save it.
 
-    Open parameters (C=val, early stopping) are chosen on validation data: --vali-data, or the
-    validation part of the fold that DATA names. Without validation data, C=val uses
-    cross-validation, and early stopping a quarter of the training queries. The ranker "auto"
-    tries several rankers for a minute (--set time_budget=SECONDS) and blends them.
+    --ranker KEY is the tuned recipe of the ranker, as in 'rankwise compare'; KEY(NAME=VALUE,…) or
+    --set is its class with these parameters. Open parameters (C=val, early stopping, grids) are
+    chosen on validation data: --vali-data, or the validation part of the fold that DATA names.
+    Without validation data, C=val uses cross-validation; early stopping and grids use a quarter of
+    the training queries, and the choice is then fitted on all. The ranker "auto" tries a number of
+    rankers that depends on the size of the data, for about a minute, and blends them.
 
     With --text, DATA is a folder written by 'rankwise index', and --out is a folder for
     'rankwise search', which retrieves documents and reranks them.
@@ -179,23 +184,39 @@ def fit(
     if text is not None or qrels is not None:
         if vali_data is not None or columns != NO_COLUMNS:
             raise UsageError("--text takes neither --vali-data nor options of columns. Drop them.")
-        estimator = make_ranker(ranker, set_, random_state)
+        estimator, space = make_ranker(ranker, set_, random_state)
         by = select_by or getattr(estimator, "measure", None) or GRADED
         measure = read_measures(by, preset)[by]
         fit_text(
-            data, text, qrels, estimator, measure, random_state, out, n_candidates, unjudged, json
+            data,
+            text,
+            qrels,
+            estimator,
+            space,
+            measure,
+            random_state,
+            out,
+            n_candidates,
+            unjudged,
+            json,
         )
         return
     if n_candidates is not None or unjudged is not None:
         raise UsageError("--n-candidates and --unjudged require --text. Drop them, or add --text.")
     from rankwise.cli._data import load_training, refuse_one_query
-    from rankwise.datasets import summarise_rows
+    from rankwise.datasets import summarize_rows
     from rankwise.datasets.judged_source import first_index_of
     from rankwise.persistence import save
     from rankwise.selection import tune
-    from rankwise.selection.cells.candidates import model_rows, takes_categories
+    from rankwise.selection.cells.candidates import (
+        describe_settings,
+        model_rows,
+        takes_categories,
+    )
 
-    estimator = make_ranker(ranker, set_, random_state)
+    estimator, space = make_ranker(ranker, set_, random_state)
+    is_recipe = not set_ and "(" not in ranker
+    ran = describe_settings(estimator, space, is_recipe=is_recipe)
     by = select_by or getattr(estimator, "measure", None)
     measures = {} if by is None else read_measures(by, preset)
     check_target(out, "--out")
@@ -212,16 +233,19 @@ def fit(
     if vali_data is not None and validation is not None:
         parts.append(([vali_data], validation, True))
     with trial_progress(f"Fitting {ranker}"), name_bad_values(parts, columns):
-        tuned = tune(estimator, train, validation, measure, random_state=random_state)
+        tuned = tune(
+            estimator, train, validation, measure,
+            space=space, random_state=random_state, refit=True,
+        )  # fmt: skip
     seconds = time.perf_counter() - start
-    by_measure = "measure" in estimator.get_params()
+    by_measure = bool(space) or "measure" in estimator.get_params()
     make_folder(out)
     with waiting("Summarising the rows"):
         X, names = model_rows(tuned.estimator, train)
-        rows = summarise_rows(
+        rows = summarize_rows(
             X,
             train.qid,
-            model=tuned.estimator,
+            estimator=tuned.estimator,
             feature_names=names,
             random_state=random_state,
         )
@@ -229,6 +253,7 @@ def fit(
     save(tuned.estimator, out, rows=rows)
     facts = {
         "ranker": ranker,
+        "ran": ran,
         "model": str(out),
         "data": train.name,
         "rows": train.n_samples,
@@ -252,7 +277,9 @@ def fit(
         f"{ranker} on {train.name or 'data'}: {train.n_samples} rows, {train.n_queries} queries, "
         f"{train.n_features} features, {seconds:.2f} s"
     )
-    where = "cross-validation" if validation is None else f"{validation.n_samples} validation rows"
+    echo(f"ran: {ran}")
+    where = "a quarter of the training queries" if space else "cross-validation"
+    where = where if validation is None else f"{validation.n_samples} validation rows"
     criterion = by if by_measure else "its own criterion"
     for name, value in tuned.chosen.items():
         shown = f"{value:g}" if isinstance(value, Real) else str(value)

@@ -33,6 +33,7 @@ from rankwise.cli._options import (
     ValiData,
     reads_tables,
 )
+from rankwise.runtime.arrow import pa, pa_csv, pa_parquet
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -84,7 +85,7 @@ def lint(
     columns = replace(columns, categories=True)  # as the rankers that take most columns
     loaded, n_folds = load_folds(data, cv, vali_data, test_data, columns, splits=False)
     loaded = ignore_columns(loaded, columns.words, data)
-    if n_folds is not None:
+    if n_folds != "auto":
         loaded = convert_to_folds(loaded, n_folds)
     with waiting("Checking"):
         report = check(loaded)
@@ -110,7 +111,7 @@ def _lint_against(path: Path, data: list[str], columns: ColumnOptions, json: boo
     if summary is None:
         raise JobError(
             f"{path} has no summary of its training rows. Fit it with 'rankwise fit', or save it "
-            "with save(model, path, rows=summarise_rows(X, qid, model=model))."
+            "with save(model, path, rows=summarize_rows(X, qid, model=model))."
         )
     model = load(path)
     with waiting("Comparing"):
@@ -120,7 +121,7 @@ def _lint_against(path: Path, data: list[str], columns: ColumnOptions, json: boo
         X = join_chunk_rows(chunks)
         has_queries = all(chunk.qid is not None for chunk in chunks)
         qid = join_ids([chunk.qid for chunk in chunks]) if has_queries else None
-        report = find_drift(summary, X, qid, model=model)
+        report = find_drift(summary, X, qid, estimator=model)
     if json:
         print_json(report.to_dict())
     else:
@@ -220,7 +221,6 @@ def convert(
 
 def _write_table(data: RankingData, out: Path, kind: Kind) -> None:
     import numpy as np
-    import pyarrow as pa
 
     from rankwise.runtime.files import open_to_write
 
@@ -247,12 +247,10 @@ def _write_table(data: RankingData, out: Path, kind: Kind) -> None:
     columns |= {name: np.ascontiguousarray(X[:, i]) for i, name in enumerate(names)}
     table = pa.table({name: pa.array(values) for name, values in columns.items()})
     if kind is Kind.parquet:
-        from pyarrow import parquet
-
         with open_to_write(out) as stream:
-            parquet.write_table(table, stream)
+            pa_parquet.write_table(table, stream)
         return
-    from pyarrow import csv
-
     with open_to_write(out) as stream:
-        csv.write_csv(table, stream, csv.WriteOptions(delimiter="\t" if kind is Kind.tsv else ","))
+        pa_csv.write_csv(
+            table, stream, pa_csv.WriteOptions(delimiter="\t" if kind is Kind.tsv else ",")
+        )

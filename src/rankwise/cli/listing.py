@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from rankwise.cli._console import UsageError, echo, print_json, print_table, terminal_width
-from rankwise.cli._options import Json, complete_ranker, make_ranker
+from rankwise.cli._options import Json, complete_ranker, make_ranker, ranker_entry
 
 INDENT = "    "
 
@@ -39,7 +39,9 @@ def list_(
 ) -> None:
     """List rankers, measures, presets, data sets, and estimators for labels and costs.
 
-    With --ranker, list the parameters of one ranker, with the values that commands give them.
+    The recipe of a ranker is what a bare KEY runs: an estimator, and the grid of its other
+    parameters. With --ranker, list the parameters of one ranker: the defaults of its class, which
+    KEY(NAME=VALUE,…) and --set start from, and other values of its recipe.
     """
     if ranker is not None:
         if what is not None:
@@ -65,20 +67,25 @@ def list_(
 
 def _list_parameters(ranker: str, json: bool) -> None:
     """Print the parameters of a ranker."""
-    estimator = make_ranker(ranker, None, 0)
+    entry = ranker_entry(ranker)
+    estimator, _ = make_ranker(f"{ranker}()", None, 0)
     described = _described_parameters(type(estimator))
+    recipe = entry.params | entry.space
     rows = [
-        {"name": name, "value": value, "values": kind, "meaning": meaning}
+        {"name": name, "value": value, "recipe": recipe.get(name, value), "values": kind,
+         "meaning": meaning}
         for name, value in estimator.get_params(deep=False).items()
         for kind, meaning in [described.get(name, ("", ""))]
-    ]
+    ]  # fmt: skip
     if json:
-        print_json({"parameters": rows})
+        print_json({"recipe": entry.recipe, "parameters": rows})
         return
-    echo(f"parameters of {ranker} (for --set NAME=VALUE)\n")
+    echo(f"{ranker} is {entry.recipe}\n")
+    echo(f"parameters of {ranker}() (for --set NAME=VALUE)\n")
     width = terminal_width() or 100
     for row in rows:
-        echo(f"{row['name']}={row['value']}: {row['values']}")
+        tuned = "" if row["recipe"] == row["value"] else f" (recipe: {row['recipe']})"
+        echo(f"{row['name']}={row['value']}{tuned}: {row['values']}")
         if row["meaning"]:
             echo(
                 textwrap.fill(
@@ -113,6 +120,7 @@ def _estimators(*kinds: str) -> list[dict[str, Any]]:
             "summary": entry.summary,
             "tags": sorted(entry.tags),
             "needs": f"rankwise[{entry.extra}]" if entry.extra else "",
+            "recipe": entry.recipe,
         }
         for key, entry in REGISTRY.items()
         if entry.kind in kinds

@@ -357,7 +357,8 @@ def _fit(key: str) -> None:
 
     words = ["time_budget=5"] if key == "auto" else None
     fold = load_dataset("lambdarank", fold=1)
-    tuned = tune(make_ranker(key, words, 0), fold.train, fold.vali, parse("nDCG@10"))
+    estimator, space = make_ranker(key, words, 0, "entries")
+    tuned = tune(estimator, fold.train, fold.vali, parse("nDCG@10"), space=space)
     rows_of_test: Any = fold.test.X
     for n in _SIZES:
         rows = np.resize(rows_of_test, (n, fold.test.n_features))

@@ -52,9 +52,9 @@ def predict(
             "jsonl: query, document and score. Default: by the suffix of --out."
         ),
     ] = None,
-    top: Annotated[
+    k: Annotated[
         int | None,
-        typer.Option(metavar="K", min=1, help="Write the best K rows of each query, with ranks."),
+        typer.Option("-k", min=1, help="Write the best k rows of each query, with ranks."),
     ] = None,
     classes: Annotated[
         bool,
@@ -75,7 +75,7 @@ def predict(
     from rankwise.prediction import innermost
     from rankwise.trees.column_table import UNKNOWN_CATEGORIES
 
-    form = _format(format, out, top, classes)
+    form = _format(format, out, k, classes)
     check_model_file(model)
     if out is not None:
         check_target(out, "--out")
@@ -114,12 +114,12 @@ def predict(
         chunks = chunks_to_score(data, columns, estimator, first_index_of_model(model))
         tables: Any = counted(predict_rows(estimator, chunks, classes))
         as_trec = form is ScoreFormat.trec
-        if top is not None or as_trec:
+        if k is not None or as_trec:
 
             def where(row: int) -> str:
                 return place_of_row(data, columns.words, row) or f"row {row}"
 
-            tables = [best_of_each_query(join_tables(tables), top, as_trec, where)]
+            tables = [best_of_each_query(join_tables(tables), k, as_trec, where)]
         if json and out is None:
             tables = [join_tables(iter(tables))]
         elif out is None:
@@ -140,7 +140,7 @@ def predict(
         "format": "classes" if classes and form is ScoreFormat.scores else form.value,
         "out": None if out is None else str(out),
     }
-    if out is None and top is None:
+    if out is None and k is None:
         facts["classes" if classes else "scores"] = tables[0][
             "class" if classes else "score"
         ].to_pylist()
@@ -150,18 +150,18 @@ def predict(
 
 
 def _format(
-    asked: ScoreFormat | None, out: Path | None, top: int | None, classes: bool
+    asked: ScoreFormat | None, out: Path | None, k: int | None, classes: bool
 ) -> ScoreFormat:
     """Choose the output format, and check it against the other options."""
     form = asked or format_of(out)
-    if top is not None and out is None and asked is None:
+    if k is not None and out is None and asked is None:
         form = ScoreFormat.csv
     if classes and form is ScoreFormat.trec:
         raise UsageError("a TREC run holds scores, but --classes writes none. Drop one of them.")
-    if classes and top is not None:
-        raise UsageError("--top needs scores, but --classes writes none. Drop one of them.")
-    if top is not None and form is ScoreFormat.scores:
-        raise UsageError("--top needs a format with ids. Add --format csv, jsonl, parquet or trec.")
+    if classes and k is not None:
+        raise UsageError("-k needs scores, but --classes writes none. Drop one of them.")
+    if k is not None and form is ScoreFormat.scores:
+        raise UsageError("-k needs a format with ids. Add --format csv, jsonl, parquet or trec.")
     if form is ScoreFormat.parquet and out is None:
         raise UsageError("Parquet cannot be written to stdout. Add --out FILE.parquet.")
     return form

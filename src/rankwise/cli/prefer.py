@@ -23,7 +23,7 @@ from rankwise.cli._console import (
 from rankwise.cli._options import MISSING_FOLDERS, Json, split_list
 from rankwise.runtime.messages import check_choice, check_share
 
-TIES = ("davidson", "rao-kupper", "half")
+TIES = ("davidson", "rao_kupper", "half")
 UNLISTED = ("absent", "last")
 COVARIANCES = ("sandwich", "information")
 
@@ -102,7 +102,9 @@ def prefer(
         str | None,
         typer.Option(metavar="ITEM", help="Item of strength 0 (default: strengths of mean 0)."),
     ] = None,
-    level: Annotated[float, typer.Option(help="Joint level of the rank intervals.")] = 0.95,
+    confidence_level: Annotated[
+        float, typer.Option(help="Joint level of the rank intervals.")
+    ] = 0.95,
     sep: Annotated[
         str | None,
         typer.Option(metavar="CHARACTER", help="Column separator of text (default: by suffix)."),
@@ -133,7 +135,7 @@ def prefer(
     check_choice("ties", ties, TIES)
     check_choice("unlisted", unlisted, UNLISTED)
     check_choice("covariance", covariance, COVARIANCES)
-    check_share("level", level)
+    check_share("confidence_level", confidence_level)
     common: dict[str, Any] = {"alpha": alpha, "covariance": covariance, "reference": reference}
     by: dict[str, Any] = {
         "clusters": split_list(clusters) if clusters else (),
@@ -156,14 +158,19 @@ def prefer(
             games = read_comparisons(file, **by)
             options = common | {"ties": ties, "order_effect": order_effect}
             model = PairwisePreferences(**options).fit(games)
-        board = model.leaderboard(level, random_state=random_state)
+        board = model.leaderboard(confidence_level, random_state=random_state)
     if out is not None:
         _write(out, board)
     if json:
-        facts = {"items": _rows(board), "effects": _effects(model), "n": len(games), "level": level}
+        facts = {
+            "items": _rows(board),
+            "effects": _effects(model),
+            "n": len(games),
+            "confidence_level": confidence_level,
+        }
         print_json(facts | {"log_likelihood": model.log_likelihood_})
     else:
-        _print(model, board, len(games), level)
+        _print(model, board, len(games), confidence_level)
 
 
 def _refuse(what: str, given: dict[str, Any]) -> None:
@@ -195,7 +202,7 @@ def _effects(model: Any) -> list[dict[str, Any]]:
     ]
 
 
-def _print(model: Any, board: dict[str, Any], n: int, level: float) -> None:
+def _print(model: Any, board: dict[str, Any], n: int, confidence_level: float) -> None:
     rows = [
         [
             str(row["rank"]),
@@ -207,7 +214,7 @@ def _print(model: Any, board: dict[str, Any], n: int, level: float) -> None:
         ]
         for row in _rows(board)
     ]
-    columns = ["rank", f"{level:.0%} interval", "item", "strength", "s.e.", "n"]
+    columns = ["rank", f"{confidence_level:.0%} interval", "item", "strength", "s.e.", "n"]
     print_table(columns, rows, right=["rank", "strength", "s.e.", "n"])
     if effects := _effects(model):
         cells = [

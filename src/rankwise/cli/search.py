@@ -130,8 +130,8 @@ def search(
     model: Annotated[
         str | None,
         typer.Option(
-            help="Retrieval model: bm25, bm25-robertson, bm25-atire, bm25-okapi, bm25f, dirichlet, "
-            "jelinek-mercer, pl2, dph or tf-idf (default: the ranker in the folder, else bm25)."
+            help="Retrieval model: bm25, bm25_robertson, bm25_atire, bm25_okapi, bm25f, dirichlet, "
+            "jelinek_mercer, pl2, dph or tf_idf (default: the ranker in the folder, else bm25)."
         ),
     ] = None,
     settings: Annotated[

@@ -437,7 +437,7 @@ class Propensities:
     examination, low, high : ndarray of shape (n_places,), float64
         Estimate and interval; all 1 at the place ``unit``. NaN: not determined.
     method : str
-    level : float
+    confidence_level : float
     notes : list of str
     unit : int
         The topmost place with clicks. If another is examined significantly more often, then the
@@ -449,12 +449,12 @@ class Propensities:
     low: Float64Array
     high: Float64Array
     method: str
-    level: float
+    confidence_level: float
     notes: list[str] = field(default_factory=list)
     unit: int = 1
 
     def __str__(self) -> str:
-        lines = [f"place  examination  {self.level:.0%} interval"]
+        lines = [f"place  examination  {self.confidence_level:.0%} interval"]
         for place, g, low, high in zip(
             self.place, self.examination, self.low, self.high, strict=True
         ):
@@ -467,7 +467,7 @@ def propensities(
     method: Literal["random", "harvest", "em"] = "harvest",
     *,
     arm: str | None = None,
-    level: float = 0.95,
+    confidence_level: float = 0.95,
 ) -> Propensities:
     """Estimate how often users look at each place, relative to the top one.
 
@@ -485,7 +485,7 @@ def propensities(
           EM. The maximum is that of "harvest", with the prior of the model for every place.
     arm : str, optional
         Arm of the log to use, such as its randomised branch.
-    level : float in (0, 1)
+    confidence_level : float in (0, 1)
         Level of the intervals.
 
     Returns
@@ -520,7 +520,7 @@ def propensities(
     >>> propensities(log).examination.round(2).tolist()
     [1.0, 0.5]
     """
-    check_level(level)
+    check_level(confidence_level)
     check_choice("method", method, METHODS)
     if arm is not None:
         log = log.take_arm(arm)
@@ -542,7 +542,7 @@ def propensities(
     if method == "em":
         model = ClickModel("pbm").fit(log)
         g, se = model.examination_[known], model.examination_se_[known]
-        spread, unit = ndtri((1 + level) / 2) * se / g, int(np.argmin(se))
+        spread, unit = ndtri((1 + confidence_level) / 2) * se / g, int(np.argmin(se))
         notes += [note for note in model.notes_ if "no clicks at" not in note]
     else:
         n_queries = log.query.n_present
@@ -557,7 +557,7 @@ def propensities(
             return np.maximum(t * each[0], z * each[1])
 
         unit = choose_unit(eta, width(0, UNIT_ERROR / (2 * len(known))), np.arange(len(known)))
-        g, spread = np.exp(eta - eta[unit]), width(unit, (1 - level) / 2)
+        g, spread = np.exp(eta - eta[unit]), width(unit, (1 - confidence_level) / 2)
         if known[unit] != shown[0]:
             notes.append(note_unit(f"place {known[unit] + 1}", f"place {shown[0] + 1}"))
     spread = np.minimum(spread, WIDEST)
@@ -566,7 +566,7 @@ def propensities(
     at = np.isin(shown, known)
     examination[at], low[at], high[at] = g, g * np.exp(-spread), g * np.exp(spread)
     unit = int(known[unit]) + 1
-    return Propensities(shown + 1, examination, low, high, method, level, notes, unit)
+    return Propensities(shown + 1, examination, low, high, method, confidence_level, notes, unit)
 
 
 def examination_of(log: ClickLog, given: Any) -> Float64Array:

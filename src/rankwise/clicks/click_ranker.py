@@ -13,6 +13,7 @@ from rankwise.clicks.log import ClickLog, count_cells
 from rankwise.datasets.data import RankingData
 from rankwise.prediction import fit_with, rank, scores
 from rankwise.rankers.boosting.lambdamart import LambdaMART
+from rankwise.runtime.finite import names_its_class
 from rankwise.runtime.messages import check_choice
 from rankwise.typing import ArrayLike, Float64Array, FrameLike, Int64Array
 
@@ -24,7 +25,7 @@ class ClickRanker(BaseEstimator):
 
     Parameters
     ----------
-    ranker : ranker, optional
+    estimator : ranker, optional
         Unfitted ranker of rankwise; it is cloned. None: ``LambdaMART()``.
     method : {"ctr", "coec", "harvest", "ips", "pbm", "ubm", "sdbn", "dbn", "position"}
         Judgements to learn from, see :func:`judgements`. Its default there, "ctr", also orders
@@ -44,7 +45,7 @@ class ClickRanker(BaseEstimator):
     ----------
     judgements_ : Judgements
         Click rates if ``method="position"``.
-    ranker_ : fitted ranker
+    estimator_ : fitted ranker
     n_rows_ : int
         Rows that were judged, and learnt from; of ``method="position"``, the rows of impressions.
 
@@ -71,16 +72,19 @@ class ClickRanker(BaseEstimator):
     >>> from rankwise.clicks import ClickRanker, simulate_clicks
     >>> X = np.random.default_rng(0).normal(size=(60, 2))
     >>> y = np.clip(np.round(X[:, 0] + 1), 0, 2)
-    >>> data = RankingData(X, y, np.arange(60) // 10, np.array([f"d{i}" for i in range(60)]))
+    >>> data = RankingData(
+    ...     X, y, qid=np.arange(60) // 10, doc_ids=np.array([f"d{i}" for i in range(60)])
+    ... )
     >>> log = simulate_clicks(data, X[:, 1], n_sessions=3000, temperature=2.0)
     >>> ranker = ClickRanker(RidgeRanker(), method="ips").fit(data, log)
     >>> bool(np.corrcoef(ranker.predict(X), y)[0, 1] > 0.8)
     True
     """
 
+    @names_its_class
     def __init__(
         self,
-        ranker: Any = None,
+        estimator: Any = None,
         *,
         method: Method | Literal["position"] = "coec",
         propensities: Any = None,
@@ -97,7 +101,7 @@ class ClickRanker(BaseEstimator):
                 "weights must be 'trust' or 'impressions' for method='position', whose rows stand "
                 "for many impressions, got None."
             )
-        self.ranker = ranker
+        self.estimator = estimator
         self.method: Method | Literal["position"] = method
         self.propensities = propensities
         self.weights: Literal["trust", "impressions"] | None = weights
@@ -128,11 +132,11 @@ class ClickRanker(BaseEstimator):
         if not isinstance(data, RankingData):
             raise TypeError(
                 f"data must be a RankingData with query and document ids, got "
-                f"{type(data).__name__}. Pass RankingData(X, y, qid, doc_ids); y may be zeros."
+                f"{type(data).__name__}. Pass RankingData(X, y, qid=…, doc_ids=…); y may be zeros."
             )
         rows, offered = self._rows(data, log)
         self.n_rows_ = len(rows)
-        ranker: Any = LambdaMART() if self.ranker is None else clone(self.ranker)
+        ranker: Any = LambdaMART() if self.estimator is None else clone(self.estimator)
         taken = fit_with(ranker, rows.X, rows.y, {"qid": rows.qid, **offered}, None)
         for name in offered:
             if name not in taken:
@@ -140,7 +144,7 @@ class ClickRanker(BaseEstimator):
                 raise ValueError(
                     f"{type(ranker).__name__} takes no {name}. {fix}, or another ranker."
                 )
-        self.ranker_ = ranker
+        self.estimator_ = ranker
         return self
 
     def _rows(self, data: RankingData, log: ClickLog) -> tuple[RankingData, dict[str, Any]]:
@@ -159,15 +163,15 @@ class ClickRanker(BaseEstimator):
     def predict(self, X: FrameLike, qid: ArrayLike | None = None) -> Float64Array:
         """Score of every row; higher ranks higher."""
         self._check_fitted()
-        return scores(self.ranker_, X, qid)
+        return scores(self.estimator_, X, qid)
 
     def rank(self, X: FrameLike, qid: ArrayLike | None = None) -> Any:
         """Rank of every row in its query, from 1."""
         self._check_fitted()
-        return rank(self.ranker_, X, qid)
+        return rank(self.estimator_, X, qid)
 
     def _check_fitted(self) -> None:
-        if not hasattr(self, "ranker_"):
+        if not hasattr(self, "estimator_"):
             raise ValueError("fit the ranker first: ClickRanker(…).fit(data, log).")
 
 

@@ -22,13 +22,14 @@ from scipy.special import gammainc, gammaincc, stdtrit
 from rankwise.clicks.interleaving import read_lists
 from rankwise.clicks.log import ClickLog
 from rankwise.metrics.statistics.stratified import check_level
+from rankwise.runtime.finite import names_its_class
 from rankwise.runtime.messages import check_choice, join_lines, setting
 from rankwise.typing import Float64Array, Int64Array
 
 if TYPE_CHECKING:
     from rankwise.clicks.click_model import ClickModel
 
-ESTIMATORS = ("ips", "snips", "dr", "item-position")
+METHODS = ("ips", "snips", "dr", "item_position")
 FEW_CLICKS = 20
 # With more of the sum of squared weights on one list, 95 % intervals held the truth in .62 to .92.
 HEAVY_LIST = 0.05
@@ -52,13 +53,13 @@ class OffPolicyEstimate:
         Mean per list, and its interval (t, by users).
     effective_size : float
         Number of lists of the other ranking that carry as much information,
-        ``(sum w)^2 / sum w^2``; for "item-position", the smallest among the places.
+        ``(sum w)^2 / sum w^2``; for "item_position", the smallest among the places.
     largest_weight : float
     n_lists : int
     logged_value : float
         Value of the ranking that made the log.
-    metric, estimator : str
-    level : float
+    metric, method : str
+    confidence_level : float
     notes : list of str
     """
 
@@ -70,28 +71,29 @@ class OffPolicyEstimate:
     n_lists: int
     logged_value: float
     metric: str
-    estimator: str
-    level: float
+    method: str
+    confidence_level: float
     notes: list[str] = field(default_factory=list)
 
     def __str__(self) -> str:
         lines = [
-            f"{self.metric} by {self.estimator}: {self.value:.5f}, {self.level:.0%} interval "
-            f"{self.low:.5f} to {self.high:.5f} (logged: {self.logged_value:.5f})",
+            f"{self.metric} by {self.method}: {self.value:.5f}, {self.confidence_level:.0%} "
+            f"interval {self.low:.5f} to {self.high:.5f} (logged: {self.logged_value:.5f})",
             f"{self.n_lists} lists, effective size {self.effective_size:.0f}, largest weight "
             f"{self.largest_weight:.1f}",
         ]
         return join_lines(lines + [f"note: {note}" for note in self.notes])
 
 
+@names_its_class
 def off_policy(
     log: ClickLog,
     target: Any,
     metric: str = "CTR",
-    estimator: Literal["ips", "snips", "dr", "item-position"] = "snips",
+    method: Literal["ips", "snips", "dr", "item_position"] = "snips",
     *,
     baseline: ClickModel | tuple[Any, Any] | None = None,
-    level: float = 0.95,
+    confidence_level: float = 0.95,
     min_effective_size: float = 50.0,
 ) -> OffPolicyEstimate:
     """Estimate a measure of clicks for a ranking that did not make the log.
@@ -99,7 +101,7 @@ def off_policy(
     Parameters
     ----------
     log : ClickLog
-        With the probabilities of the logging system. "item-position" and "dr" need ``propensity``:
+        With the probabilities of the logging system. "item_position" and "dr" need ``propensity``:
         that of this document at this place, whatever is shown above it. "ips" and "snips" need
         ``list_propensity``: that of the whole list, the same in all its rows; or that of each row
         given the rows above it, which are multiplied. It is taken for that of the list if it is the
@@ -111,20 +113,20 @@ def off_policy(
     metric : str
         Gain of a click, summed over a list: "CTR": 1 / length of the list; "DCG@k":
         1 / log2(1 + place) down to place k.
-    estimator : {"ips", "snips", "dr", "item-position"}
+    method : {"ips", "snips", "dr", "item_position"}
         w is the ratio of the probabilities of target and log at a place, W that of a list (down to
         k, if both have probabilities of rows given those above), R the value of the list:
 
         - "ips": mean of W R; unbiased, wide (Swaminathan & Joachims 2015);
         - "snips": ``sum W R / sum W``; a small bias, narrower (Swaminathan & Joachims 2015);
-        - "item-position": mean of ``sum_i w_i gain_i click_i``; right if clicks depend on document
+        - "item_position": mean of ``sum_i w_i gain_i click_i``; right if clicks depend on document
           and place alone, and far narrower on long lists (Li et al. 2018);
         - "dr": mean of ``sum_i gain_i (t_i + w_i (click_i - b_i))`` with the expected clicks b_i of
           the row and t_i of the target at its place, by ``baseline`` (Dudík et al. 2011).
     baseline : ClickModel or (array-like, array-like), optional
         For "dr": a model fitted on other rows (``target`` must then be a run), or the arrays b and
         t by row of the table.
-    level : float in (0, 1)
+    confidence_level : float in (0, 1)
     min_effective_size : float
         Below this effective size, no value is given.
 
@@ -162,24 +164,24 @@ def off_policy(
     >>> found.value, found.logged_value, found.effective_size
     (0.5, 0.25, 200.0)
     """
-    check_level(level)
-    check_choice("estimator", estimator, ESTIMATORS)
+    check_level(confidence_level)
+    check_choice("method", method, METHODS)
     if isinstance(target, list | tuple):
         is_array = len(target) > 0 and isinstance(target[0], int | float | np.number)
     else:
         is_array = np.ndim(target) == 1 and hasattr(target, "dtype")
     lists = None if is_array else read_lists(target)
     chance = _by_row(log, target, "target") if lists is None else _chance_of(log, lists)
-    by_item = estimator in ("item-position", "dr")
+    by_item = method in ("item_position", "dr")
     gain = _gains(log, metric)
     starts = log.lists.indptr[:-1]
     counts = np.add.reduceat(log.counts, starts) / np.diff(log.lists.indptr)
     reward = np.add.reduceat(gain * log.click, starts)
-    name, propensity = _propensity(log, estimator, by_item)
+    name, propensity = _propensity(log, method, by_item)
     if by_item:
         weight = ratio = chance / propensity
         term = np.add.reduceat(ratio * gain * log.click, starts)
-        if estimator == "dr":
+        if method == "dr":
             term = _doubly_robust(log, lists, baseline, ratio, gain, starts)
         places = (log.place == place for place in np.unique(log.place[gain > 0]))
         size = min(_size(ratio[at], log.counts[at]) for at in places)
@@ -191,7 +193,7 @@ def off_policy(
         raise ValueError(
             f"the log holds too little of what the target shows: its effective size is {size:.1f}, "
             f"below min_effective_size={min_effective_size:g}. Log more random traffic, or use "
-            f"{setting('estimator', 'item-position')}."
+            f"{setting('method', 'item_position')}."
         )
     if by_item:
         # Below the end of the target's list, it shows nothing.
@@ -202,20 +204,20 @@ def off_policy(
             _check_mean(weight[rows], log.counts[rows], log.clusters[rows], what, name, len(places))
     else:
         _check_mean(weight, counts, log.clusters[starts], "weights of lists", name)
-    scale = float(np.average(weight, weights=counts)) if estimator == "snips" else 1.0
+    scale = float(np.average(weight, weights=counts)) if method == "snips" else 1.0
     value = float(np.average(term, weights=counts)) / scale
-    influence = (term - value * (weight if estimator == "snips" else 1.0)) / scale
+    influence = (term - value * (weight if method == "snips" else 1.0)) / scale
     se, freedom = _clustered_error(log, influence, counts, starts)
-    width = float(stdtrit(freedom, (1 + level) / 2)) * se
+    width = float(stdtrit(freedom, (1 + confidence_level) / 2)) * se
     return OffPolicyEstimate(
         value, value - width, value + width, size,
         float((weight[gain > 0] if by_item else weight).max()), len(starts),
-        float(np.average(reward, weights=counts)), metric, estimator, level,
+        float(np.average(reward, weights=counts)), metric, method, confidence_level,
         _notes(log, weight, gain, by_item),
     )  # fmt: skip
 
 
-def _propensity(log: ClickLog, estimator: str, by_item: bool) -> tuple[str, Float64Array]:
+def _propensity(log: ClickLog, method: str, by_item: bool) -> tuple[str, Float64Array]:
     """Probabilities of the logging system that an estimator needs, and their name."""
     names = ["propensity", "list_propensity"] if by_item else ["list_propensity", "propensity"]
     for name in names if log.n_lists == len(log) else names[:1]:
@@ -224,10 +226,10 @@ def _propensity(log: ClickLog, estimator: str, by_item: bool) -> tuple[str, Floa
             return name, column
     column, advice = setting(names[0]), ""
     if not by_item:
-        item_position = setting("estimator", "item-position")
+        item_position = setting("method", "item_position")
         advice = f" With that of each document at its place alone, use {item_position}."
     raise ValueError(
-        f"estimator {estimator!r} needs the probability {MEANING[names[0]]}: pass the log "
+        f"method {method!r} needs the probability {MEANING[names[0]]}: pass the log "
         f"{column}.{advice}"
     )
 
@@ -341,7 +343,7 @@ def _doubly_robust(
         logged, wanted = (_by_row(log, column, "baseline") for column in baseline)
     elif baseline is None or lists is None:
         raise ValueError(
-            "estimator 'dr' needs baseline: a ClickModel and result lists as target, or the "
+            "method 'dr' needs baseline: a ClickModel and result lists as target, or the "
             "expected clicks of rows and target as two arrays."
         )
     else:

@@ -315,7 +315,7 @@ class InterleavingTest:
     sequential_low, sequential_high : float
         Interval of ``delta`` that holds at all times at once, however often one looks and whenever
         one stops (asymptotic confidence sequence, Waudby-Smith et al. 2024).
-    level : float
+    confidence_level : float
     variance : float
         Of the difference of one list, with the dependence within users.
     effective_users : float
@@ -337,7 +337,7 @@ class InterleavingTest:
     n_users: int
     sequential_low: float
     sequential_high: float
-    level: float
+    confidence_level: float
     variance: float
     effective_users: float
     notes: list[str]
@@ -354,14 +354,14 @@ class InterleavingTest:
             raise ValueError(
                 f"delta must not be 0 and power must be in (0, 1), got {delta} and {power}."
             )
-        z = ndtri((1 + self.level) / 2) + ndtri(power)
+        z = ndtri((1 + self.confidence_level) / 2) + ndtri(power)
         return math.ceil(z**2 * self.variance / delta**2)
 
     def __str__(self) -> str:
         a, b = self.systems
         lines = [
-            f"{a} minus {b}: {self.delta:+.4f} credited clicks a list, {self.level:.0%} interval "
-            f"{self.low:+.4f} to {self.high:+.4f}, p = {self.p_value:.4f}",
+            f"{a} minus {b}: {self.delta:+.4f} credited clicks a list, {self.confidence_level:.0%} "
+            f"interval {self.low:+.4f} to {self.high:+.4f}, p = {self.p_value:.4f}",
             f"at any time: {self.sequential_low:+.4f} to {self.sequential_high:+.4f}",
             f"{self.n_lists} lists of {self.n_users} users: {a} wins {self.wins}, {b} wins "
             f"{self.losses}, {self.ties} ties",
@@ -374,7 +374,7 @@ def interleaving_test(
     *,
     systems: tuple[str, str] | None = None,
     unit: Literal["list", "query", "user"] = "list",
-    level: float = 0.95,
+    confidence_level: float = 0.95,
     horizon: int = 1000,
     n_resamples: int = 9999,
     random_state: int | np.random.Generator | None = 0,
@@ -391,7 +391,7 @@ def interleaving_test(
     unit : {"list", "query", "user"}
         What counts once in ``delta``: every list, or every query or user whatever their number of
         lists.
-    level : float in (0, 1)
+    confidence_level : float in (0, 1)
     horizon : int >= 1
         Number of users at which the sequential interval is narrowest. It must not be changed on the
         way: a horizon chosen at every look spends the level anew.
@@ -430,7 +430,7 @@ def interleaving_test(
     >>> round(test.delta, 9), test.wins, test.losses, test.p_value < 0.01
     (0.5, 30, 10, True)
     """
-    check_level(level)
+    check_level(confidence_level)
     check_whole("horizon", horizon, 1)
     check_choice("unit", unit, UNITS)
     log._require_sessions("interleaving_test")
@@ -458,10 +458,10 @@ def interleaving_test(
     # so that his residual alone says too little.
     left_out = (sums - weight * delta) / np.maximum(1.0 - weight, 1e-300)
     se = math.sqrt(float((left_out**2).sum()) * (n_users - 1) / n_users)
-    t = float(stdtrit(max(effective - 1.0, 1.0), (1 + level) / 2))
+    t = float(stdtrit(max(effective - 1.0, 1.0), (1 + confidence_level) / 2))
     # The sequence is one of many users; as t widens the normal for few, it is widened, too.
-    wide = time_uniform_half_width(effective, level, horizon) * math.sqrt(effective)
-    wide = max(wide * t / float(ndtri((1 + level) / 2)), t)
+    wide = time_uniform_half_width(effective, confidence_level, horizon) * math.sqrt(effective)
+    wide = max(wide * t / float(ndtri((1 + confidence_level) / 2)), t)
     seed: Any = np.random.default_rng(random_state).integers(2**63)  # both see the same flips
     flips = {"n_resamples": n_resamples, "random_state": seed}
     p_mid, p_exact = (
@@ -476,7 +476,7 @@ def interleaving_test(
     return InterleavingTest(
         names, delta, delta - t * se, delta + t * se, p_mid, p_exact,
         int((difference > 0).sum()), int((difference < 0).sum()), int((difference == 0).sum()),
-        n_lists, n_users, delta - wide * se, delta + wide * se, level, se**2 * n_lists,
+        n_lists, n_users, delta - wide * se, delta + wide * se, confidence_level, se**2 * n_lists,
         effective, notes,
     )  # fmt: skip
 

@@ -87,7 +87,7 @@ class Judgements:
     impressions, clicks : ndarray of shape (n_pairs,), float64
         What was seen of each pair.
     method : str
-    level : float
+    confidence_level : float
     mu, kappa : float
         Mean and strength of the prior, see :func:`judgements`.
     notes : list of str
@@ -103,7 +103,7 @@ class Judgements:
     impressions: Float64Array
     clicks: Float64Array
     method: str
-    level: float = 0.95
+    confidence_level: float = 0.95
     mu: float = 0.0
     kappa: float = 0.0
     notes: list[str] = field(default_factory=list)
@@ -232,7 +232,7 @@ def judgements(
     grades: int | None = None,
     thresholds: Sequence[float] | None = None,
     certainty: float = 0.5,
-    level: float = 0.95,
+    confidence_level: float = 0.95,
 ) -> Judgements:
     """Judge every pair of query and document that the log shows.
 
@@ -279,7 +279,7 @@ def judgements(
     certainty : float in (0, 1)
         Above 0.5, the rate must also exceed a threshold with this probability, so that pairs with
         few impressions get lower grades; below 0.5, that is enough.
-    level : float in (0, 1)
+    confidence_level : float in (0, 1)
         Level of the intervals.
 
     Returns
@@ -308,7 +308,7 @@ def judgements(
     >>> judged.grade.round(3).tolist(), judged.weight.round(3).tolist()
     ([0.64, 0.21], [0.667, 0.5])
     """
-    check_level(level)
+    check_level(confidence_level)
     if shrinkage is None:
         shrinkage = 0.0 if method == "ctr" else "fit"
     _check_parameters(method, shrinkage, grades, thresholds, certainty)
@@ -336,7 +336,7 @@ def judgements(
     grade = posterior.mean
     if grades is not None:
         grade = cut_grades(posterior, clicks > 0, grades, thresholds, certainty)
-    tail = (1 - level) / 2
+    tail = (1 - confidence_level) / 2
     # No prior rules out a rate of 0 where nobody clicked. A pair that was always clicked has its
     # rate at the end of its interval.
     low = np.where(clicks > 0, np.minimum(posterior.quantile(tail), posterior.mean), 0.0)
@@ -347,7 +347,7 @@ def judgements(
         log.document.names[log.pairs.document[seen]],
         *(np.asarray(column, dtype=np.float64)[seen] for column in (*columns, n, clicks)),
         method=method,
-        level=level,
+        confidence_level=confidence_level,
         mu=posterior.mu,
         kappa=posterior.trust,
         notes=notes,

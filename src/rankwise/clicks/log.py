@@ -22,8 +22,6 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute
 from numpy.typing import NDArray
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
@@ -33,11 +31,10 @@ from rankwise.checks.exact_values import RowError, id_texts, warn_of_missing_wor
 from rankwise.kernels.click_models import count_repeats, encode_keys, order_by_pair, sum_cells
 from rankwise.metrics.statistics.intervals import wilson_interval
 from rankwise.metrics.statistics.stratified import check_level
+from rankwise.runtime.arrow import pa, pc
 from rankwise.runtime.frames import convert_to_values, first_merged, text_array
 from rankwise.runtime.messages import join_lines
 from rankwise.typing import ArrayLike, Float64Array, Int64Array
-
-pc: Any = pyarrow.compute  # its functions are created on import, unseen by type checkers
 
 Codes = NDArray[np.int32]
 
@@ -370,15 +367,17 @@ class ClickLog:
             raise ValueError(f"the log has no arm {arm!r}; it has {', '.join(names) or 'no arms'}.")
         return self.take(np.flatnonzero(self.arm.codes == names.index(arm)))
 
-    def summary(self, *, level: float = 0.95) -> LogSummary:
+    def summary(self, *, confidence_level: float = 0.95) -> LogSummary:
         """Describe the log: click rates by place, its problems, and what it can identify."""
-        check_level(level)
+        check_level(confidence_level)
         place = np.flatnonzero(np.bincount(self.place))
         code = np.searchsorted(place, self.place)
         n = np.bincount(code, self.counts)
         clicks = np.bincount(code, self.counts * self.click)
         rate = np.divide(clicks, n, out=np.zeros(len(n)), where=n > 0)
-        low, high = wilson_interval(rate, _units(self, code, rate, level), level)
+        low, high = wilson_interval(
+            rate, _units(self, code, rate, confidence_level), confidence_level
+        )
         cells = count_cells(self)
         by_pair = np.bincount(cells.pair)
         arms = {}
@@ -402,7 +401,7 @@ class ClickLog:
             find_components(cells, self.n_places),
             arms,
             dict(self.problems),
-            level,
+            confidence_level,
         )
 
 
@@ -797,7 +796,7 @@ class LogSummary:
     components: list[Int64Array]
     arms: dict[str, int]
     problems: dict[str, int]
-    level: float
+    confidence_level: float
 
     @property
     def identifies_examination(self) -> bool:
@@ -831,7 +830,7 @@ class LogSummary:
         lines = [
             f"{self.impressions:g} impressions, {self.clicks:g} clicks, {lists}, {self.queries} "
             f"queries, {self.documents} documents, {self.pairs} pairs",
-            f"place  impressions  click rate  {self.level:.0%} interval",
+            f"place  impressions  click rate  {self.confidence_level:.0%} interval",
         ]
         columns = (self.place, self.place_impressions, self.rate, self.low, self.high)
         for place, n, rate, low, high in list(zip(*columns, strict=True))[:MOST_PLACES_SHOWN]:
@@ -845,7 +844,9 @@ class LogSummary:
         return join_lines(lines)
 
 
-def _units(log: ClickLog, code: Int64Array, rate: Float64Array, level: float) -> Float64Array:
+def _units(
+    log: ClickLog, code: Int64Array, rate: Float64Array, confidence_level: float
+) -> Float64Array:
     """Number of independent trials at each place, with the variance that clusters have.
 
     A user who is shown a place many times repeats the same habit: such rows count for less. The
@@ -862,7 +863,7 @@ def _units(log: ClickLog, code: Int64Array, rate: Float64Array, level: float) ->
     total = np.bincount(inverse, w * (log.click - rate[code])) / np.maximum(1.0 - share, 1e-9)
     variance = np.bincount(place, total**2, n_places) * (1.0 - 1.0 / n_clusters)
     equal = 1.0 / np.maximum(np.bincount(place, share**2, n_places), LEAST_TRIALS)
-    tail = (1 + level) / 2
+    tail = (1 + confidence_level) / 2
     variance *= (stdtrit(np.maximum(equal - 1.0, 1.0), tail) / ndtri(tail)) ** 2
     clustered = np.divide(
         plain**2 * rate * (1 - rate), variance, out=np.full(n_places, np.inf), where=variance > 0

@@ -20,8 +20,6 @@ from typing import Any, Literal
 
 import narwhals as nw
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute
 
 from rankwise.checks.exact_values import RowError
 from rankwise.clicks.log import ClickLog, is_text
@@ -29,11 +27,10 @@ from rankwise.datasets.readers.delimited import DelimitedFile, name_file_in_erro
 from rankwise.datasets.readers.tables import delimiter_of, is_stored, open_stored
 from rankwise.datasets.readers.textfiles import MAX_DECOMPRESSED_BYTES, PathLike, read_text
 from rankwise.datasets.table_columns import ALL_DOCUMENT_NAMES, ALL_QUERY_NAMES
+from rankwise.runtime.arrow import pa, pc
 from rankwise.runtime.frames import collect_frame, decimals_of
 from rankwise.runtime.messages import check_choice, setting
 from rankwise.typing import Float64Array
-
-pc: Any = pyarrow.compute
 
 ROLES = (
     "query", "doc", "place", "click", "session", "user", "weight", "time", "propensity",

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from rankwise.clicks.log import ClickLog
 from rankwise.datasets.data import RankingData
 from rankwise.prediction import scores as predict_scores
+from rankwise.runtime.finite import names_its_class
 from rankwise.runtime.messages import check_choice
 from rankwise.typing import ArrayLike, Float64Array, Int64Array
 
@@ -32,9 +33,10 @@ def attractiveness_of(y: ArrayLike, noise: float = 0.1) -> Float64Array:
     return noise + (1.0 - noise) * gain / max(gain.max(initial=0.0), 1.0)
 
 
+@names_its_class
 def simulate_clicks(
     data: RankingData,
-    ranker: Any,
+    estimator: Any,
     user: UserName | Mapping[str, Any] = "pbm",
     *,
     n_sessions: int = 10_000,
@@ -51,7 +53,7 @@ def simulate_clicks(
     data : RankingData
         Judged rows; grades give the click probability of examined documents, a = ``noise +
         (1 - noise) (2^y - 1) / (2^max(y) - 1)``. Rows without document ids are named by number.
-    ranker : fitted ranker, or array-like of shape (n_samples,)
+    estimator : fitted ranker, or array-like of shape (n_samples,)
         System that logs: its scores order each list.
     user : {"pbm", "trust", "dbn"} or mapping
         Probability of a click on a document of attractiveness a at place k:
@@ -97,7 +99,7 @@ def simulate_clicks(
     >>> import numpy as np
     >>> from rankwise import RankingData
     >>> from rankwise.clicks import simulate_clicks
-    >>> data = RankingData(np.eye(4), np.array([0.0, 2, 1, 0]), np.array([1, 1, 2, 2]))
+    >>> data = RankingData(np.eye(4), np.array([0.0, 2, 1, 0]), qid=np.array([1, 1, 2, 2]))
     >>> simulate_clicks(data, [1.0, 0.0, 1.0, 0.0], n_sessions=100)
     ClickLog(200 impressions, 60 clicks, 100 lists, 2 queries, 4 pairs)
     """
@@ -110,13 +112,15 @@ def simulate_clicks(
     if n_users is not None and n_users < 1:
         raise ValueError(f"n_users must be >= 1, got {n_users}.")
     rng = np.random.default_rng(random_state)
-    scores = predict_scores(ranker, data.X, data.qid) if hasattr(ranker, "predict") else ranker
+    scores = (
+        predict_scores(estimator, data.X, data.qid) if hasattr(estimator, "predict") else estimator
+    )
     scores = np.asarray(scores, dtype=np.float64)
     if scores.shape != (len(data),):
-        raise ValueError(f"ranker must give {len(data)} scores, got shape {scores.shape}.")
+        raise ValueError(f"estimator must give {len(data)} scores, got shape {scores.shape}.")
     if not np.isfinite(scores).all():
         row = int(np.argmin(np.isfinite(scores)))
-        raise ValueError(f"scores of the ranker must be finite, got {scores[row]} at row {row}.")
+        raise ValueError(f"scores of the estimator must be finite, got {scores[row]} at row {row}.")
     row, session, place = _draw_lists(data, scores, n_sessions, n_places, temperature, rng)
     a = attractiveness_of(data.y, noise)[row]
     draws = rng.random((2, len(row)))

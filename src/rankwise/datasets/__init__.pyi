@@ -49,6 +49,6 @@ from .readers.trec import Run as Run
 from .readers.trec import write_qrels as write_qrels
 from .readers.trec import write_run as write_run
 from .row_summary import RowSummary as RowSummary
-from .row_summary import summarise_rows as summarise_rows
+from .row_summary import summarize_rows as summarize_rows
 from .table_columns import IgnoredColumnsWarning as IgnoredColumnsWarning
 from .table_columns import MissingWordsWarning as MissingWordsWarning

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal
 
@@ -13,6 +13,7 @@ from numpy.typing import DTypeLike
 from rankwise.checks.exact_values import check_unjudged
 from rankwise.checks.text_categories import check_codes, join_coded
 from rankwise.groups import QueryGroups
+from rankwise.runtime.finite import names_its_class
 from rankwise.runtime.frames import convert_to_array, convert_to_values
 from rankwise.runtime.messages import did_you_mean, setting
 from rankwise.typing import Float64Array, Matrix, is_sparse, join_rows
@@ -21,6 +22,7 @@ from rankwise.typing import Float64Array, Matrix, is_sparse, join_rows
 MOST_NAMES = 5
 
 
+@names_its_class
 @dataclass(frozen=True, eq=False)
 class RankingData:
     """Rows with labels and queries.
@@ -64,6 +66,7 @@ class RankingData:
 
     X: Matrix
     y: Float64Array
+    _: KW_ONLY
     qid: np.ndarray[Any, Any]
     doc_ids: np.ndarray[Any, Any] | None = None
     feature_names: list[str] | None = None
@@ -246,12 +249,12 @@ class RankingData:
         data = cls(
             rows.X,
             rows.y,
-            qid,
-            rows.doc_ids,
-            feature_names,
-            None,
-            rows.sample_weight,
-            name,
+            qid=qid,
+            doc_ids=rows.doc_ids,
+            feature_names=feature_names,
+            comments=None,
+            sample_weight=rows.sample_weight,
+            name=name,
             score_columns=rows.score_columns or None,
             categories=rows.categories or None,
             left_out=dict(left_out or {}),
@@ -274,7 +277,7 @@ class RankingData:
 
         Examples
         --------
-        >>> data = RankingData(np.zeros((3, 1)), np.array([2.0, -1.0, 0.0]), np.zeros(3))
+        >>> data = RankingData(np.zeros((3, 1)), np.array([2.0, -1.0, 0.0]), qid=np.zeros(3))
         >>> data.mark_unjudged(-1).y
         array([ 2., nan,  0.])
         """
@@ -329,20 +332,20 @@ class RankingData:
         return RankingData(
             self.X[rows],
             self.y[rows],
-            self.qid[rows],
-            pick(self.doc_ids),
-            self.feature_names,
-            pick(self.comments),
-            pick(self.sample_weight),
-            self.name,
-            self.first_feature,
-            None
+            qid=self.qid[rows],
+            doc_ids=pick(self.doc_ids),
+            feature_names=self.feature_names,
+            comments=pick(self.comments),
+            sample_weight=pick(self.sample_weight),
+            name=self.name,
+            first_feature=self.first_feature,
+            score_columns=None
             if self.score_columns is None
             else {name: column[rows] for name, column in self.score_columns.items()},
-            self._take_missed(self.qid[rows]),
-            pick(self.judged),
-            self.categories,
-            self.left_out,
+            missed=self._take_missed(self.qid[rows]),
+            judged=pick(self.judged),
+            categories=self.categories,
+            left_out=self.left_out,
         )
 
     def without_features(self, names: Sequence[str]) -> RankingData:
@@ -361,7 +364,7 @@ class RankingData:
 
         Examples
         --------
-        >>> data = RankingData(np.array([[1.0, 5.0], [2.0, 6.0]]), np.zeros(2), np.zeros(2))
+        >>> data = RankingData(np.array([[1.0, 5.0], [2.0, 6.0]]), np.zeros(2), qid=np.zeros(2))
         >>> rest = data.without_features(["1"])
         >>> rest.feature_names, rest.left_out, rest.score_columns["1"].tolist()
         (['2'], {'1': 'ignored'}, [1.0, 2.0])

@@ -12,8 +12,6 @@ from os.path import isfile
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-
 from rankwise.datasets.catalog.entries import known_datasets
 from rankwise.datasets.catalog.loaders import load_dataset
 from rankwise.datasets.data import Fold, FoldedData, RankingData, leave_out
@@ -38,6 +36,7 @@ from rankwise.datasets.readers.textfiles import (
     open_text,
 )
 from rankwise.datasets.table_columns import ALL_DOCUMENT_NAMES, ALL_QUERY_NAMES, GRADE_NAMES
+from rankwise.runtime.arrow import pa
 from rankwise.runtime.files import COMPRESSIONS
 from rankwise.runtime.messages import SourceError, did_you_mean, setting
 

@@ -12,18 +12,16 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute
 from numpy.typing import ArrayLike, NDArray
 
 from rankwise.checks.exact_values import RowError, id_text, id_texts
 from rankwise.datasets.data import RankingData
+from rankwise.runtime.arrow import pa, pc
 from rankwise.runtime.files import open_to_write
 from rankwise.runtime.frames import fits_one_width, text_array
 from rankwise.typing import is_sparse
 
 # Its functions are created on import, so type checkers do not see them.
-pc: Any = pyarrow.compute
 
 VALUES_PER_BLOCK = 1 << 20
 # ASCII white space ends a document id, as in trec_eval; a NUL character is refused by readers.
@@ -124,7 +122,7 @@ def _convert_to_data(data: Any, y: ArrayLike | None, qid: ArrayLike | None) -> R
         return data
     if y is None or qid is None:
         raise TypeError("rows as an array need y and qid. Pass both, or a RankingData.")
-    return RankingData(data, np.asarray(y), np.asarray(qid))
+    return RankingData(data, np.asarray(y), qid=np.asarray(qid))
 
 
 def _numbers(values: Any) -> pa.Array:

@@ -60,7 +60,7 @@ def lint(data: RankingData | Fold | FoldedData) -> LintReport:
     --------
     >>> from rankwise.datasets import RankingData
     >>> X, y = np.array([[1.0, 0.0], [2.0, 0.0]]), np.array([0.0, 1.0])
-    >>> for finding in lint(RankingData(X, y, np.array([7, 7]))).rows:
+    >>> for finding in lint(RankingData(X, y, qid=np.array([7, 7]))).rows:
     ...     print(finding.level, finding.what, finding.examples)
     warning constant features ('column 1',)
     """

@@ -136,8 +136,8 @@ def ratings_task(
     rows = RankingData(
         np.column_stack([column.astype(np.float32) for column in named.values()]),
         y,
-        ratings.user_ids[ranked[0]],
-        ratings.item_ids[ranked[1]].astype(str),
+        qid=ratings.user_ids[ranked[0]],
+        doc_ids=ratings.item_ids[ranked[1]].astype(str),
         feature_names=list(named),
         name=f"{ratings.name} task" if ratings.name else "ratings task",
     )

@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 
 from rankwise.groups import QueryGroups
+from rankwise.runtime.finite import names_its_class
 from rankwise.runtime.frames import convert_to_values, is_missing, kind_of, numbers_of, wrap_frame
 from rankwise.typing import ArrayLike, Float64Array, Int64Array, is_sparse
 
@@ -64,7 +65,7 @@ class ColumnSummary:
 
 @dataclass(frozen=True, repr=False)
 class RowSummary:
-    """Summary of rows, see :func:`summarise_rows`.
+    """Summary of rows, see :func:`summarize_rows`.
 
     Attributes
     ----------
@@ -129,11 +130,12 @@ class RowSummary:
             raise ValueError(f"state must be a result of RowSummary.to_dict: {error}.") from None
 
 
-def summarise_rows(
+@names_its_class
+def summarize_rows(
     X: Any,
     qid: ArrayLike | None = None,
     *,
-    model: Any = None,
+    estimator: Any = None,
     feature_names: Sequence[str] | None = None,
     random_state: int = 0,
 ) -> RowSummary:
@@ -145,7 +147,7 @@ def summarise_rows(
         Training rows of the model.
     qid : array-like of shape (n_samples,), optional
         Query of each row; None: every row is drawn for itself.
-    model : estimator, optional
+    estimator : estimator, optional
         Fitted ranker, whose scores are summarised too.
     feature_names : sequence of str, optional
         Names of the columns of an array; None: "0", "1", …
@@ -164,11 +166,11 @@ def summarise_rows(
     --------
     >>> import numpy as np
     >>> X = np.random.default_rng(0).random((500, 2))
-    >>> summary = summarise_rows(X, qid=np.arange(500) // 10)
+    >>> summary = summarize_rows(X, qid=np.arange(500) // 10)
     >>> summary.n_queries, [round(share, 2) for share in summary.columns["0"].shares[:3]]
     (50, [0.1, 0.1, 0.1])
     """
-    columns, scores, groups = sample_columns(X, qid, model, random_state, feature_names)
+    columns, scores, groups = sample_columns(X, qid, estimator, random_state, feature_names)
     query_of_row = groups.codes()
     sizes = np.diff(groups.indptr)
     return RowSummary(

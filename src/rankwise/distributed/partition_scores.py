@@ -16,6 +16,7 @@ from rankwise.metrics.evaluation import evaluate as evaluate_rows
 from rankwise.metrics.measure import Measure
 from rankwise.metrics.spec import list_specs, parse
 from rankwise.rankers.streamed import predict_chunk
+from rankwise.runtime.finite import names_its_class
 from rankwise.streams.checked_stream import match_chunk
 
 try:
@@ -29,12 +30,13 @@ except ImportError as error:
     ) from error
 
 
-def predict(ranker: Any, X: Any) -> Any:
+@names_its_class
+def predict(estimator: Any, X: Any) -> Any:
     """Scores of a Dask collection, computed lazily.
 
     Parameters
     ----------
-    ranker : fitted estimator
+    estimator : fitted estimator
         With ``predict``.
     X : dask DataFrame, dask array, or list
         Rows with the columns of ``fit``. A list holds partitions as for
@@ -64,7 +66,7 @@ def predict(ranker: Any, X: Any) -> Any:
     True
     """
     if isinstance(X, list | tuple):
-        model = delayed(ranker, pure=False, traverse=False)
+        model = delayed(estimator, pure=False, traverse=False)
         return [
             delayed(_scores, pure=False)(part, model, number)
             for number, part in enumerate(partitions_of(X, {}))
@@ -72,23 +74,24 @@ def predict(ranker: Any, X: Any) -> Any:
     if hasattr(X, "to_delayed") and hasattr(X, "columns"):
         # Dask itself refuses a partition in another order, if only by an error without a place.
         options = {"meta": (None, "f8"), "enforce_metadata": False}
-        return X.map_partitions(_frame_scores, ranker, list(X.columns), **options)
+        return X.map_partitions(_frame_scores, estimator, list(X.columns), **options)
     if hasattr(X, "to_delayed") and hasattr(X, "chunks"):
         X = X.rechunk({1: -1})
-        return X.map_blocks(_array_scores, ranker, dtype=np.float64, drop_axis=1)
+        return X.map_blocks(_array_scores, estimator, dtype=np.float64, drop_axis=1)
     raise TypeError(
         "X must be a dask DataFrame, a dask array or a list of delayed partitions, got "
         f"{type(X).__name__}. Rows in memory go into ranker.predict."
     )
 
 
+@names_its_class
 def evaluate(
-    ranker: Any,
+    estimator: Any,
     X: Any,
     y: Any = None,
     *,
     qid: Any = None,
-    measures: str | Measure | Sequence[str | Measure] = ("nDCG@10",),
+    measures: str | Measure | Sequence[str | Measure] = ("nDCG@10", "AP"),
     preset: str | None = None,
     client: Any = None,
 ) -> EvaluationResult:
@@ -96,7 +99,7 @@ def evaluate(
 
     Parameters
     ----------
-    ranker : fitted estimator
+    estimator : fitted estimator
         With ``predict``.
     X, y, qid : as for :func:`rankwise.distributed.fit`
     measures, preset
@@ -137,7 +140,7 @@ def evaluate(
     parsed = {spec if isinstance(spec, str) else str(spec): parse(spec, preset) for spec in given}
     partitions = partitions_of(X, {"y": y, "qid": qid})
     tasks = Tasks(current_client(client))
-    model = tasks.shared(ranker)
+    model = tasks.shared(estimator)
     parts = [
         tasks.on_partition(_score_partition, partition, model, number)
         for number, partition in enumerate(partitions)

@@ -41,6 +41,7 @@ from rankwise.metrics.default import GRADES, TARGETS
 from rankwise.metrics.measure import Measure
 from rankwise.rankers.streamed import check_stream, deal_folds
 from rankwise.row_order import LeastRows
+from rankwise.runtime.finite import names_its_class
 from rankwise.runtime.threads import single_threaded_blas, thread_imap
 from rankwise.solvers.least_squares import gram, path_selection
 from rankwise.solvers.least_squares.design import Design, KernelDesign
@@ -73,7 +74,7 @@ class Plan:
 
     Attributes
     ----------
-    ranker : estimator with a closed form
+    estimator : estimator with a closed form
         Ranker, fitted once the plan is finished.
     stage : {"landmarks", "queries", "sums", "measures", "finished"}
         Purpose of the next round over the partitions.
@@ -83,7 +84,7 @@ class Plan:
     A plan holds node weights or landmarks, folds and solutions. Landmarks are the only rows in it.
     """
 
-    ranker: Any
+    estimator: Any
     stage: str
     drawn: Design | None
     problem: Problem
@@ -133,12 +134,13 @@ class Plan:
         return dict(zip(self.ids.tolist(), self.fold_of.tolist(), strict=True))
 
 
-def plan(ranker: Any, first_rows: Any) -> Plan:
+@names_its_class
+def plan(estimator: Any, first_rows: Any) -> Plan:
     """Make the plan: draw and decide everything that is fixed before rows are summed.
 
     Parameters
     ----------
-    ranker : estimator with a closed form
+    estimator : estimator with a closed form
         Ranker whose penalty is a number, a list or "cv". A copy is fitted.
     first_rows : chunk, iterable of chunks or RowStream
         Some rows, ideally the first partition. They determine the number, names, type and location
@@ -154,33 +156,35 @@ def plan(ranker: Any, first_rows: Any) -> Plan:
         If the ranker has no closed form with additive statistics, or cannot choose its penalty in a
         stream.
     """
-    name = type(ranker).__name__
+    name = type(estimator).__name__
     equation: Equation | None = None
-    if hasattr(ranker, "_equation"):
-        ranker = clone(ranker)
-        ranker._validate_params()
-        equation = ranker._equation()
+    if hasattr(estimator, "_equation"):
+        estimator = clone(estimator)
+        estimator._validate_params()
+        equation = estimator._equation()
     if equation is None or not isinstance(equation.loss, SquaredLoss):
         raise TypeError(
-            f"ranker must have a closed form whose statistics add, got {name}. Use a linear "
+            f"estimator must have a closed form whose statistics add, got {name}. Use a linear "
             "ranker, PairwiseELM, or RankRLS with a linear kernel or landmarks."
         )
     if equation.needs_rows:
-        raise TypeError(f"ranker must be solved from sums of its rows, got {name}. Fit it locally.")
-    search = equation.search(ranker)
-    check_stream(ranker, equation, search, stream([]))
+        raise TypeError(
+            f"estimator must be solved from sums of its rows, got {name}. Fit it locally."
+        )
+    search = equation.search(estimator)
+    check_stream(estimator, equation, search, stream([]))
     features: Any = equation.features
     draws = features.sample_draws()
-    if draws and (is_searched(ranker.gamma) and ranker.gamma != "auto"):
+    if draws and (is_searched(estimator.gamma) and estimator.gamma != "auto"):
         raise ValueError(
-            f'gamma must be a number, "auto" or None on partitions, got {ranker.gamma!r}. Choose '
-            "it on a sample in memory."
+            f'gamma must be a number, "auto" or None on partitions, got {estimator.gamma!r}. '
+            "Choose it on a sample in memory."
         )
     limit = features.column_limit
-    checked = CheckedStream(ranker, convert_to_stream(first_rows), column_limit=limit)
+    checked = CheckedStream(estimator, convert_to_stream(first_rows), column_limit=limit)
     data = checked.head(gram.CHUNK_ROWS)
     design = None if draws else _design(equation, data)
-    del ranker.fit_fingerprint_
+    del estimator.fit_fingerprint_
     problem = replace(
         equation.loss.on(data),
         X=data.X[:0],
@@ -188,9 +192,9 @@ def plan(ranker: Any, first_rows: Any) -> Plan:
         groups=QueryGroups.from_sizes(np.zeros(0, dtype=np.int64)),
         sample_weight=None,
     )
-    n_folds = int(ranker.cv or DEFAULT_FOLDS) if search.way == "cv" else 1
+    n_folds = int(estimator.cv or DEFAULT_FOLDS) if search.way == "cv" else 1
     job = Plan(
-        ranker, LANDMARKS, design, problem, search, n_folds, draws=draws, columns=checked.columns
+        estimator, LANDMARKS, design, problem, search, n_folds, draws=draws, columns=checked.columns
     )
     return job if draws else replace(job, stage=_first_stage(job))
 
@@ -207,7 +211,7 @@ def solve(job: Plan, statistics: Statistics) -> Plan:
     Returns
     -------
     Plan
-        The plan with the fitted ``ranker`` if ``finished``, otherwise the plan of another round.
+        The plan with the fitted ``estimator`` if ``finished``, otherwise the plan of another round.
 
     Raises
     ------
@@ -248,7 +252,7 @@ def _draw(job: Plan, statistics: Statistics) -> Plan:
         raise ValueError("X must have rows of positive weight, got none in any partition.")
     X = join_rows([draw.rows() for draw in statistics.draws])
     rows = FitData(X, np.zeros(X.shape[0]), QueryGroups.single(X.shape[0]), None)
-    design = _design(job.ranker._equation(), rows)
+    design = _design(job.estimator._equation(), rows)
     return replace(job, stage=_first_stage(job), drawn=design, draws=())
 
 
@@ -266,7 +270,7 @@ def _solve_sums(job: Plan, statistics: Statistics) -> Plan:
         for folds in statistics.closed()
         for draw in zip(*map(job.design.draws, folds), strict=True)
     ]
-    job, penalties = replace(job, ranker=_describe_ranker(job, statistics)), job.search.penalties
+    job, penalties = replace(job, estimator=_describe_ranker(job, statistics)), job.search.penalties
     if job.search.way == "fixed":
         grams = [total(folds) for folds in draws]
         path = fit_from_grams(grams, job.design, penalties, job.problem.intercept)
@@ -284,14 +288,14 @@ def _choose(job: Plan, statistics: Statistics) -> Plan:
 
 def _finish_job(job: Plan, scores: Float64Array | None) -> Plan:
     assert job.path is not None
-    ranker = copy.deepcopy(job.ranker)
+    ranker = copy.deepcopy(job.estimator)
     publish(ranker, ranker._equation(), job.search, job.search.choose([({}, job.path, scores)]))
-    return replace(job, ranker=ranker, stage=FINISHED)
+    return replace(job, estimator=ranker, stage=FINISHED)
 
 
 def _describe_ranker(job: Plan, statistics: Statistics) -> Any:
     """Copy of the ranker with the default measure for the labels and the rows' fingerprint."""
-    ranker = copy.deepcopy(job.ranker)
+    ranker = copy.deepcopy(job.estimator)
     ranker._set_score_name(GRADES if statistics.graded else TARGETS)
     digest = hashlib.sha256()
     for number in sorted(statistics.fingerprints):
@@ -350,7 +354,7 @@ def partition_statistics(
     >>> parts = [(X[lo : lo + 20], y[lo : lo + 20], qid[lo : lo + 20]) for lo in (0, 20, 40)]
     >>> job = plan(PairwiseELM(10, C=1.0, random_state=0), parts[0])
     >>> sums = [partition_statistics(job, number, rows) for number, rows in enumerate(parts)]
-    >>> ranker = solve(job, reduce(merge, sums)).ranker
+    >>> ranker = solve(job, reduce(merge, sums)).estimator
     >>> whole = PairwiseELM(10, C=1.0, random_state=0).fit(X, y, qid=qid)
     >>> bool(np.allclose(ranker.predict(X), whole.predict(X)))
     True
@@ -360,7 +364,7 @@ def partition_statistics(
 
 
 def _statistics(job: Plan, number: int, rows: RowStream, n_threads: int | None) -> Statistics:
-    ranker = copy.deepcopy(job.ranker)
+    ranker = copy.deepcopy(job.estimator)
     stream = CheckedStream(ranker, rows, like=job.problem.X, columns=job.columns)
     known = Statistics(job.stage, job.problem, job.measure, [], (Range(number, number),))
     if job.stage == QUERIES:

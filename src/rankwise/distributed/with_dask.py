@@ -19,6 +19,7 @@ from rankwise.distributed.steps import (
 )
 from rankwise.rankers.adapters.boosted_ranker import BoostedRanker
 from rankwise.rankers.boosting.lambdamart import LambdaMART
+from rankwise.runtime.finite import names_its_class
 
 try:
     from dask.base import compute
@@ -35,8 +36,9 @@ except ImportError as error:
 _MERGED = 4
 
 
+@names_its_class
 def fit(
-    ranker: Any,
+    estimator: Any,
     X: Any,
     y: Any = None,
     *,
@@ -51,7 +53,7 @@ def fit(
 
     Parameters
     ----------
-    ranker : closed-form ranker, LightGBMRanker, XGBoostRanker or LambdaMART
+    estimator : closed-form ranker, LightGBMRanker, XGBoostRanker or LambdaMART
         LinearRegressionRanker, RidgeRanker, PointwiseELM and PairwiseELM with random nodes, and
         RankRLS, LSRRank, MPRank and LSSVRanker with a linear kernel or
         ``approximation="nystroem"``. Their penalty is a number, a list or "cv". The ranker is not
@@ -123,23 +125,23 @@ def fit(
     """
     partitions = partitions_of(X, {"y": y, "qid": qid, "sample_weight": sample_weight})
     validation = (X_val, y_val, qid_val)
-    if isinstance(ranker, BoostedRanker):
+    if isinstance(estimator, BoostedRanker):
         from rankwise.distributed.boosters import fit_booster
 
-        return fit_booster(ranker, partitions, validation, client)
-    if isinstance(ranker, LambdaMART):
+        return fit_booster(estimator, partitions, validation, client)
+    if isinstance(estimator, LambdaMART):
         from rankwise.distributed.boosters import fit_lambdamart
 
-        return fit_lambdamart(ranker, partitions, validation, client)
+        return fit_lambdamart(estimator, partitions, validation, client)
     if X_val is not None:
         raise TypeError(
-            f"X_val is for boosters on a cluster, got it for {type(ranker).__name__}. Choose the "
-            'penalty by folds of queries: "cv", or a list.'
+            f"X_val is for boosters on a cluster, got it for {type(estimator).__name__}. Choose "
+            'the penalty by folds of queries: "cv", or a list.'
         )
-    job = _first_plan(ranker, partitions, client)
+    job = _first_plan(estimator, partitions, client)
     while not job.finished:
         job = solve(job, _round(job, partitions, client))
-    return job.ranker
+    return job.estimator
 
 
 def _first_plan(ranker: Any, partitions: Sequence[Any], client: Any) -> Plan:

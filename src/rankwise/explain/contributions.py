@@ -35,14 +35,16 @@ from rankwise.explain.table_rows import (
 )
 from rankwise.groups import QueryGroups
 from rankwise.prediction import scores_of
+from rankwise.runtime.finite import names_its_class
 from rankwise.runtime.messages import join_lines
 from rankwise.typing import ArrayLike, Float64Array
 
 SHOWN = 10  # contributions or rows in a text
 
 
+@names_its_class
 def explain_pair(
-    ranker: Any,
+    estimator: Any,
     xa: Any,
     xb: Any,
     *,
@@ -54,7 +56,7 @@ def explain_pair(
 
     Parameters
     ----------
-    ranker : fitted estimator
+    estimator : fitted estimator
         A ranker, an ordinal estimator, or any regressor; also a pipeline.
     xa, xb : array-like of shape (n_features,), or table of one row
         The two rows; rows of frames (``frame[i : i + 1]``, in pandas also ``frame.iloc[i]``) if
@@ -92,20 +94,20 @@ def explain_pair(
     Trees: O(nodes), or O(nodes D) path-dependent for D features on the longest path.
     Additive models: d + 1 mixed rows; sampled contributions: ``2 n_orders (d + 1)``.
     """
-    check_scores(ranker)
+    check_scores(estimator)
     a, b = convert_to_table(xa), convert_to_table(xb)
-    _check_one_row("xa", a, getattr(ranker, "n_features_in_", a.shape[1]))
+    _check_one_row("xa", a, getattr(estimator, "n_features_in_", a.shape[1]))
     _check_one_row("xb", b, a.shape[1])
-    with convert_to_arrays(ranker, a, b) as tables:
+    with convert_to_arrays(estimator, a, b) as tables:
         row_a, row_b = (*row_values(a, tables[0]), *row_values(b, tables[1]))
         both = join(*tables)
-        scores, error = scores_of(ranker, both), None
-        trees = tree_games(ranker)
-        check_game(feature_perturbation, trees is not None or is_additive(ranker))
+        scores, error = scores_of(estimator, both), None
+        trees = tree_games(estimator)
+        check_game(feature_perturbation, trees is not None or is_additive(estimator))
         if trees is None:
             random = check_random_state(random_state)
             rows = row_values(both)
-            values, error = contributions(ranker, both, rows, 0, 1, n_orders, random)
+            values, error = contributions(estimator, both, rows, 0, 1, n_orders, random)
         else:
             games, encode = trees
             encoded = encode(both)
@@ -115,7 +117,7 @@ def explain_pair(
             else:
                 bounds = np.array([[0, 1, 0, 1]])
                 values = games.interventional(encoded[:1], encoded[1:], bounds)[0]
-    names = names_of(ranker, a)
+    names = names_of(estimator, a)
     return PairExplanation(names, values, float(scores[0]), float(scores[1]), row_a, row_b, error)
 
 
@@ -180,8 +182,9 @@ def _check_one_row(name: str, table: Any, n_features: int) -> None:
         )
 
 
+@names_its_class
 def explain_ranking(
-    ranker: Any,
+    estimator: Any,
     X: Any,
     qid: ArrayLike | None = None,
     *,
@@ -194,7 +197,7 @@ def explain_ranking(
 
     Parameters
     ----------
-    ranker : fitted estimator
+    estimator : fitted estimator
         A ranker, an ordinal estimator, or any regressor; also a pipeline.
     X : array-like, CSR or frame of shape (n_samples, n_features)
         Rows to explain.
@@ -229,18 +232,18 @@ def explain_ranking(
     per row, plus the pairs of distinct sets of passing features per leaf. For additive models,
     values are exact, from d n_samples mixed rows. Other models need ``n_samples n_others`` pairs.
     """
-    check_scores(ranker)
+    check_scores(estimator)
     table = convert_to_table(X)
     groups = QueryGroups.from_qid(qid, table.shape[0])
-    names = names_of(ranker, table)
-    with convert_to_arrays(ranker, table) as (table,):
-        scores, exact = scores_of(ranker, table), True
-        trees, additive = tree_games(ranker), is_additive(ranker)
+    names = names_of(estimator, table)
+    with convert_to_arrays(estimator, table) as (table,):
+        scores, exact = scores_of(estimator, table), True
+        trees, additive = tree_games(estimator), is_additive(estimator)
         check_game(feature_perturbation, additive or trees is not None)
         if trees is not None:
             values = _explain_by_trees(*trees, table, groups, feature_perturbation)
         elif additive:
-            values = less_query_means(additive_parts(ranker, table), groups)
+            values = less_query_means(additive_parts(estimator, table), groups)
         else:
             random, rows = check_random_state(random_state), row_values(table)
             values = np.zeros(table.shape)
@@ -251,7 +254,7 @@ def explain_ranking(
                     if len(members) > n_others:
                         others, exact = random.choice(members, n_others, replace=False), False
                     values[row], is_exact = _mean_contributions(
-                        ranker, table, rows, row, others.tolist(), n_orders, random
+                        estimator, table, rows, row, others.tolist(), n_orders, random
                     )
                     exact = exact and is_exact
     return RankingExplanation(names, values, scores, groups, exact)
@@ -279,8 +282,9 @@ def less_query_means(values: Float64Array, groups: QueryGroups) -> Float64Array:
     return values - (means / np.maximum(sizes, 1)[:, None])[codes]
 
 
+@names_its_class
 def explain_scores(
-    ranker: Any,
+    estimator: Any,
     X: Any,
     background: Any = None,
     *,
@@ -292,7 +296,7 @@ def explain_scores(
 
     Parameters
     ----------
-    ranker : fitted estimator
+    estimator : fitted estimator
         A ranker, an ordinal estimator, or any regressor; also a pipeline.
     X : array-like, CSR or frame of shape (n_samples, n_features)
         Rows to explain.
@@ -359,23 +363,23 @@ def explain_scores(
     >>> explain_scores(tree, X[2:3], background=X).values
     array([[0.3, 0.5]])
     """
-    check_scores(ranker)
+    check_scores(estimator)
     if feature_perturbation == "auto":
         is_path_dependent = background is None
         feature_perturbation = "tree_path_dependent" if is_path_dependent else "interventional"
-    trees = tree_games(ranker)
+    trees = tree_games(estimator)
     if feature_perturbation == "tree_path_dependent" and trees is None:
         raise ValueError(
-            f"background must be given for {type(ranker).__name__}, which is not made of trees. "
+            f"background must be given for {type(estimator).__name__}, which is not made of trees. "
             "Pass background=X_train[:100], or other rows to compare with."
         )
     check_game(feature_perturbation, trees is not None)
     table = convert_to_table(X)
-    names = names_of(ranker, table)
+    names = names_of(estimator, table)
     if trees is not None and feature_perturbation == "tree_path_dependent":
         games, encode = trees
-        with convert_to_arrays(ranker, table) as (table,):
-            scores, values = scores_of(ranker, table), games.path_dependent(encode(table))
+        with convert_to_arrays(estimator, table) as (table,):
+            scores, values = scores_of(estimator, table), games.path_dependent(encode(table))
         return ScoreExplanation(names, values, scores, games.expected_score(), True)
     if background is None:
         raise ValueError(
@@ -385,23 +389,23 @@ def explain_scores(
     others = convert_to_table(background)
     if others.shape[0] == 0:
         raise ValueError("background must have at least one row, got 0. Pass rows to compare with.")
-    with convert_to_arrays(ranker, table, others) as (table, others):
+    with convert_to_arrays(estimator, table, others) as (table, others):
         n, m = table.shape[0], others.shape[0]
-        scores, exact = scores_of(ranker, table), True
-        expected = float(scores_of(ranker, others).mean())
+        scores, exact = scores_of(estimator, table), True
+        expected = float(scores_of(estimator, others).mean())
         if trees is not None:
             games, encode = trees
             bounds = np.array([[0, n, 0, m]])
             values = games.interventional(encode(table), encode(others), bounds)
-        elif is_additive(ranker):
-            parts = additive_parts(ranker, join(table, others))
+        elif is_additive(estimator):
+            parts = additive_parts(estimator, join(table, others))
             values = parts[:n] - parts[n:].mean(axis=0)
         else:
             random, joined = check_random_state(random_state), join(table, others)
             values, rows = np.zeros(table.shape), row_values(joined)
             for row in range(n):
                 values[row], is_exact = _mean_contributions(
-                    ranker, joined, rows, row, range(n, n + m), n_orders, random
+                    estimator, joined, rows, row, range(n, n + m), n_orders, random
                 )
                 exact = exact and is_exact
     return ScoreExplanation(names, values, scores, expected, exact)

@@ -14,6 +14,7 @@ from rankwise.explain.games import check_scores
 from rankwise.explain.table_rows import convert_to_table, names_of, score_mixed
 from rankwise.groups import QueryGroups
 from rankwise.prediction import reads_queries
+from rankwise.runtime.finite import names_its_class
 from rankwise.runtime.messages import check_whole, join_lines
 from rankwise.typing import ArrayLike, Float64Array, Int64Array
 
@@ -61,8 +62,9 @@ class FeatureEffect:
         return join_lines(lines)
 
 
+@names_its_class
 def feature_effect(
-    ranker: Any,
+    estimator: Any,
     X: Any,
     qid: ArrayLike | None,
     feature: int | str,
@@ -75,7 +77,7 @@ def feature_effect(
 
     Parameters
     ----------
-    ranker : fitted estimator
+    estimator : fitted estimator
         A ranker, an ordinal estimator, or any regressor; also a pipeline.
     X : array-like, CSR or frame of shape (n_samples, n_features)
         Rows of documents.
@@ -135,15 +137,15 @@ def feature_effect(
      2      0.625  0.625 to 0.625
      3      0.875  0.875 to 0.875
     """
-    check_scores(ranker)
-    if reads_queries(ranker):
+    check_scores(estimator)
+    if reads_queries(estimator):
         raise ValueError(
-            f"ranker must score each row by itself, got {type(ranker).__name__}, whose scores "
+            f"ranker must score each row by itself, got {type(estimator).__name__}, whose scores "
             "depend on the other rows of the query. Explain the model behind its query scaling."
         )
     check_whole("n_points", n_points, 2)
     table = convert_to_table(X)
-    names = names_of(ranker, table)
+    names = names_of(estimator, table)
     column = _column_number(feature, names)
     groups = QueryGroups.from_qid(qid, table.shape[0])
     drawn = _draw_queries(groups, max_queries, random_state)
@@ -152,12 +154,12 @@ def feature_effect(
     ends = np.cumsum([len(rows) for rows in members])[:-1]
     rows = np.concatenate(members)
     unchanged = np.repeat(rows[:, None], len(names), axis=1)
-    base = np.split(score_mixed(ranker, table, unchanged), ends)
+    base = np.split(score_mixed(estimator, table, unchanged), ends)
     values = np.empty((len(drawn), len(grid)))
     for point, source in enumerate(sources.tolist()):
         changed = unchanged.copy()
         changed[:, column] = source
-        moved = np.split(score_mixed(ranker, table, changed), ends)
+        moved = np.split(score_mixed(estimator, table, changed), ends)
         values[:, point] = [_share_outranked(*pair) for pair in zip(base, moved, strict=True)]
     return FeatureEffect(names[column], grid, values, np.asarray(groups.ids)[drawn])
 

@@ -21,6 +21,7 @@ from rankwise.explain.table_rows import convert_to_table, mix_rows, names_of
 from rankwise.groups import QueryGroups
 from rankwise.metrics import parse
 from rankwise.prediction import grades_of, innermost, predictions
+from rankwise.runtime.finite import names_its_class
 from rankwise.runtime.frames import Table
 from rankwise.runtime.messages import check_choice, check_whole, join_lines
 from rankwise.typing import ArrayLike, Float64Array, FrameLike, Int64Array
@@ -63,12 +64,13 @@ class FeatureImportances:
         return self.text()
 
 
-def feature_importances(model: Any) -> FeatureImportances:
+@names_its_class
+def feature_importances(estimator: Any) -> FeatureImportances:
     """Importances of the features of a fitted model or of an explanation, with their names.
 
     Parameters
     ----------
-    model : fitted estimator, RankingExplanation or ScoreExplanation
+    estimator : fitted estimator, RankingExplanation or ScoreExplanation
         Source of the importances. For an estimator: ``feature_importances_``, or absolute weights
         in ``coef_`` (one per feature), which depend on the scale of the columns. For a pipeline or
         a search: those of the last step, with the names from the previous steps. For an
@@ -102,11 +104,11 @@ def feature_importances(model: Any) -> FeatureImportances:
     >>> feature_importances(explain_scores(tree, X)).ranked()
     [('age', 0.5), ('price', 0.0)]
     """
-    if isinstance(model, RankingExplanation | ScoreExplanation):
-        names = [str(name) for name in model.names]
-        return FeatureImportances(names, model.importances(), "mean size of contributions")
-    check_is_fitted(model)
-    last = innermost(model)
+    if isinstance(estimator, RankingExplanation | ScoreExplanation):
+        names = [str(name) for name in estimator.names]
+        return FeatureImportances(names, estimator.importances(), "mean size of contributions")
+    check_is_fitted(estimator)
+    last = innermost(estimator)
     values, source = getattr(last, "feature_importances_", None), "feature_importances_"
     if values is None:
         values, source = np.abs(getattr(last, "coef_", np.nan)), "size of coef_"
@@ -116,7 +118,7 @@ def feature_importances(model: Any) -> FeatureImportances:
                 f"{type(last).__name__}. Pass an explanation, as of explain_scores(model, X, X_bg)."
             )
     values = np.asarray(values, dtype=np.float64)
-    return FeatureImportances(_names_at_the_end(model, last, len(values)), values, source)
+    return FeatureImportances(_names_at_the_end(estimator, last, len(values)), values, source)
 
 
 def _names_at_the_end(model: Any, last: Any, n_features: int) -> list[str]:
@@ -153,8 +155,9 @@ class PermutationImportances(FeatureImportances):
     repeats: Float64Array
 
 
+@names_its_class
 def permutation_importances(
-    model: Any,
+    estimator: Any,
     X: FrameLike,
     y: ArrayLike,
     qid: ArrayLike | QueryGroups | None = None,
@@ -168,7 +171,7 @@ def permutation_importances(
 
     Parameters
     ----------
-    model : fitted estimator
+    estimator : fitted estimator
         Any model that :func:`rankwise.scores` accepts, including pipelines and searches.
     X : array-like, sparse matrix or frame of shape (n_samples, n_features)
         Rows to score. To estimate importance on new queries, pass rows that were not used for
@@ -217,10 +220,10 @@ def permutation_importances(
     check_whole("n_repeats", n_repeats, 1)
     table, parsed = convert_to_table(Table.of(X).rows), parse(measure)
     n, d = table.shape
-    labels, groups = check_target(grades_of(model, y), n), QueryGroups.from_qid(qid, n)
+    labels, groups = check_target(grades_of(estimator, y), n), QueryGroups.from_qid(qid, n)
 
     def value(rows: Any) -> float:
-        return parsed.mean(labels, parsed.read(predictions(model, rows, qid)), groups)
+        return parsed.mean(labels, parsed.read(predictions(estimator, rows, qid)), groups)
 
     whole = value(table)
     if np.isnan(whole):
@@ -238,7 +241,7 @@ def permutation_importances(
             repeats[j, repeat] = sign * (whole - value(mix_rows(table, sources)))
             sources[:, j] = np.arange(n)
     losses = repeats.mean(axis=1)
-    return PermutationImportances(names_of(model, table), losses, f"loss of {measure}", repeats)
+    return PermutationImportances(names_of(estimator, table), losses, f"loss of {measure}", repeats)
 
 
 def _permute_rows(groups: QueryGroups, within: str, rng: Any) -> Int64Array:

@@ -21,6 +21,7 @@ from xml.etree import ElementTree
 import numpy as np
 from numpy.typing import NDArray
 
+from rankwise._packages import missing_package
 from rankwise.export.maps import LIGHTGBM_FORBIDDEN, NONE_FORBIDDEN, XGBOOST_FORBIDDEN
 from rankwise.rankers.adapters.read_booster import library_of
 from rankwise.trees.tree_ensemble import ScoreTree
@@ -145,10 +146,7 @@ def onnx_score(path: Path) -> tuple[str, Score]:
     ImportError is raised if it is not installed: ONNX files have no interpreter here.
     """
     if find_spec("onnxruntime") is None:
-        raise ImportError(
-            "verify needs onnxruntime to score an ONNX file, which is not installed. Run: "
-            "pip install onnxruntime"
-        )
+        raise missing_package("Scoring an ONNX file", "onnxruntime")
     import onnxruntime
 
     options = onnxruntime.SessionOptions()

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from sklearn.utils.validation import check_is_fitted
 
+from rankwise._packages import explain_missing
 from rankwise._version import __version__
 from rankwise.export.chains import chain_of, class_chain, own_model
 from rankwise.export.maps import Chain, ExportError, Trees, feature_names
@@ -19,9 +20,6 @@ if TYPE_CHECKING:
 
 INPUT = "X"
 OPSETS = {"": 17, "ai.onnx.ml": 3}
-_NEEDS = (
-    'to_onnx needs skl2onnx and onnx, which are not installed. Run: pip install "rankwise[onnx]"'
-)
 
 
 def to_onnx(estimator: Any, path: str | Path | None = None, *, label: bool = False) -> ModelProto:
@@ -91,7 +89,7 @@ def to_onnx(estimator: Any, path: str | Path | None = None, *, label: bool = Fal
     try:
         from rankwise.export.onnx_converters import convert
     except ImportError as error:
-        raise ImportError(_NEEDS) from error
+        raise explain_missing(error, "to_onnx") from error
     model = convert(estimator, last, INPUT, OPSETS, label=label, in_float64=in_float64)
     _describe(model, estimator, last, chain)
     if path is not None:

@@ -26,21 +26,23 @@ References
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from scipy import sparse
 
+from rankwise.checks.parameter_constraints import POSITIVE, Hidden, StrOptions
 from rankwise.groups import FitData
 from rankwise.kernels.row_products import absolute_block, fill_squared_block, refine_near
 from rankwise.row_order import distinct_rows
 from rankwise.runtime.messages import callers_level
 from rankwise.runtime.threads import thread_map
 from rankwise.structure.state_rules import Number, Optional, Plain, Rule, Word, require
-from rankwise.typing import Float64Array, FloatArray, Matrix, canonicalise, densify, is_sparse
+from rankwise.tuning import WAYS
+from rankwise.typing import Float64Array, FloatArray, Matrix, canonicalize, densify, is_sparse
 
 # Rows evaluated at a time: a slice of distances becomes kernel values while it is in the caches.
 SLICE_ROWS = 512
@@ -341,6 +343,16 @@ ALIASES = {"poly": "polynomial"}
 KERNEL_NAMES = (*KERNELS, *ALIASES)
 # Names that scikit-learn gives to widths.
 NAMED_WIDTHS = ("scale", "auto")
+# Values of an estimator's parameter ``gamma``: with all ways of a search, and with the usual two.
+Gamma = float | Sequence[float] | Literal["cv", "val", "scale", "auto"] | None
+GammaOfPath = Gamma | Literal["loqo", "lpo"]
+GAMMA_CONSTRAINT = [
+    POSITIVE,
+    "array-like",
+    StrOptions({*WAYS, *NAMED_WIDTHS}),
+    Hidden(StrOptions({"grid"})),  # find_searched_gamma gives its new word
+    None,
+]
 # Number of distinct rows whose pairs give the median distance.
 MEDIAN_ROWS = 1000
 
@@ -519,7 +531,7 @@ def gamma_candidates(X: Matrix, kernel: Any, gamma: Any) -> list[Any]:
     if kernel_name(kernel) not in WITH_GAMMA:
         warn_of_ignored_gamma(kernel, gamma)
         return [None]
-    if isinstance(gamma, str) and gamma == "grid":
+    if isinstance(gamma, str) and gamma in WAYS:
         return [float(value) for value in gamma_grid(X, kernel)]
     if np.ndim(gamma) == 0:
         return [gamma]
@@ -543,7 +555,9 @@ def warn_of_ignored_gamma(kernel: Any, gamma: Any) -> None:
 
 def find_searched_gamma(kernel: Any, gamma: Any) -> Any:
     """``gamma`` if it means several widths and the kernel has a gamma, else None."""
-    several = gamma == "grid" if isinstance(gamma, str) else np.ndim(gamma) > 0
+    if isinstance(gamma, str) and gamma == "grid":
+        raise ValueError('gamma="grid" is now gamma="cv", or "val" with validation rows.')
+    several = gamma in WAYS if isinstance(gamma, str) else np.ndim(gamma) > 0
     return gamma if several and kernel_name(kernel) in WITH_GAMMA else None
 
 
@@ -628,7 +642,7 @@ def _align_rows(X: Matrix, dtype: Any) -> FloatArray:
 
 def _canonical(X: Matrix) -> Any:
     """Float64 CSR copy with sorted, unique indices."""
-    return canonicalise(sparse.csr_array(X, dtype=np.float64))
+    return canonicalize(sparse.csr_array(X, dtype=np.float64))
 
 
 def _squared_norms(X: Any) -> FloatArray:

@@ -184,7 +184,7 @@ callable, default="rbf"
         :func:`rankwise.features.kernels.resolve_kernel`.
     kernel_params : dict or None, default=None
         "degree", "coef0", "delta", or keyword arguments of a callable.
-    n_landmarks : int, default=100
+    n_components : int, default=100
         Number of landmarks, >= 1. If there are fewer distinct rows, all of them are used.
     method : {"uniform", "kmeans++", "leverage"}, default="uniform"
         Sampling method for landmarks. "leverage" favours rows that other rows represent badly.
@@ -201,7 +201,7 @@ callable, default="rbf"
 
     Notes
     -----
-    O(n_landmarks^3) in fit, O(n_samples n_landmarks (n_features + n_landmarks)) in transform.
+    O(n_components^3) in fit, O(n_samples n_components (n_features + n_components)) in transform.
     float32 rows are mapped in float32. If all rows are landmarks, the inner products equal the
     kernel. Neither row order nor repeated rows affect the result.
 
@@ -215,7 +215,7 @@ callable, default="rbf"
     >>> import numpy as np
     >>> from rankwise.features import Nystroem
     >>> X = np.array([[0.0], [1.0], [3.0]])
-    >>> F = Nystroem(n_landmarks=3, random_state=0).fit_transform(X)
+    >>> F = Nystroem(n_components=3, random_state=0).fit_transform(X)
     >>> (F @ F.T).round(3)
     array([[1.   , 0.779, 0.105],
            [0.779, 1.   , 0.368],
@@ -233,7 +233,7 @@ callable, default="rbf"
         "kernel": [StrOptions(set(KERNEL_NAMES) - {"precomputed"}), callable],
         "gamma": [POSITIVE, StrOptions(set(NAMED_WIDTHS)), None],
         "kernel_params": [dict, None],
-        "n_landmarks": [minimum(1)],
+        "n_components": [minimum(1)],
         "method": [StrOptions(set(METHODS))],
         "random_state": ["random_state"],
     }
@@ -242,15 +242,16 @@ callable, default="rbf"
         self,
         kernel: str | Callable[..., Any] = "rbf",
         gamma: float | Literal["scale", "auto"] | None = None,
+        *,
         kernel_params: dict[str, Any] | None = None,
-        n_landmarks: int = 100,
+        n_components: int = 100,
         method: Literal["uniform", "kmeans++", "leverage"] = "uniform",
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
         self.kernel = kernel
         self.gamma = gamma
         self.kernel_params = kernel_params
-        self.n_landmarks = n_landmarks
+        self.n_components = n_components
         self.method = method
         self.random_state = random_state
 
@@ -260,7 +261,7 @@ callable, default="rbf"
         X = check_rows(self, X, reset=True)
         warn_of_dominant_columns(self, X, kernel_limit(self.kernel))
         kernel = resolve_kernel(self.kernel, X, self.gamma, self.kernel_params)
-        self.map_ = draw_nystroem_map(X, kernel, self.n_landmarks, self.method, self.random_state)
+        self.map_ = draw_nystroem_map(X, kernel, self.n_components, self.method, self.random_state)
         self.landmarks_ = self.map_.landmarks
         self.gamma_ = kernel.gamma
         self._n_features_out = self.map_.n_features_out

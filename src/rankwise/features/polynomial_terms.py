@@ -32,7 +32,7 @@ from rankwise.typing import (
     Int64Array,
     Matrix,
     SparseMatrix,
-    canonicalise,
+    canonicalize,
     is_sparse,
 )
 
@@ -210,6 +210,7 @@ class PolynomialTerms(FeatureTransformer):
         self,
         degree: int = 2,
         terms: Literal["powers", "random", "cross"] = "powers",
+        *,
         n_terms: int | None = None,
         random_state: int | np.random.RandomState | None = None,
         max_bytes: int = DEFAULT_MAX_BYTES,
@@ -367,7 +368,7 @@ class AffinePowers:
 
     def _multiply_csr(self, X: SparseMatrix) -> SparseMatrix:
         # Shares the arrays if they are float64.
-        rows: Any = canonicalise(sparse.csr_array(X, dtype=np.float64))
+        rows: Any = canonicalize(sparse.csr_array(X, dtype=np.float64))
         if self.degree == 1 and not self.constant:
             return rows
         sizes = np.diff(rows.indptr).astype(np.int64)

@@ -19,10 +19,11 @@ import numpy as np
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from rankwise.checks.parameter_constraints import StrOptions
+from rankwise.checks.parameter_constraints import Hidden, StrOptions
 from rankwise.checks.rows import check_rows
 from rankwise.groups import QueryGroups
 from rankwise.runtime.finite import FiniteResults, restore_on_error
+from rankwise.runtime.renames import SPELLINGS, spell
 from rankwise.structure.state_rules import (
     TRAINED_ON,
     Rule,
@@ -39,8 +40,8 @@ class QueryScaler(FiniteResults, OneToOneFeatureMixin, TransformerMixin, BaseEst
 
     Parameters
     ----------
-    method : {"minmax", "standard", "rank"}, default="minmax"
-        "minmax": to [0, 1], ``(x - min) / (max - min)``. "standard": ``(x - mean) / sd``. "rank":
+    scaling : {"min_max", "standard", "rank"}, default="min_max"
+        "min_max": to [0, 1], ``(x - min) / (max - min)``. "standard": ``(x - mean) / sd``. "rank":
         to (-1/2, 1/2), ``(below - above) / (2 m)`` with the numbers of rows below and above among
         the m rows of the query. A feature that is constant within a query becomes 0 there.
 
@@ -51,6 +52,8 @@ class QueryScaler(FiniteResults, OneToOneFeatureMixin, TransformerMixin, BaseEst
     sorted_ : ndarray of shape (n_samples, n_features_in_)
         Only for "rank", instead of ``shift_`` and ``scale_``: the rows of ``fit``, each column
         sorted.
+    sorted_weight_ : ndarray of shape (n_samples, n_features_in_)
+        Weights of ``sorted_``. Only for "rank" in ensembles that were fitted with weights.
     n_features_in_ : int
 
     Notes
@@ -75,16 +78,20 @@ class QueryScaler(FiniteResults, OneToOneFeatureMixin, TransformerMixin, BaseEst
         "shift_": Sometimes(floats("n_features_in_")),
         "scale_": Sometimes(floats("n_features_in_", low=0)),
         "sorted_": Sometimes(floats("n_rows", "n_features_in_")),
+        "sorted_weight_": Sometimes(floats("n_rows", "n_features_in_", low=0)),
     }
 
     __metadata_request__fit: ClassVar[dict[str, Any]] = {"qid": True}
     __metadata_request__transform: ClassVar[dict[str, Any]] = {"qid": True}
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "method": [StrOptions({"minmax", "standard", "rank"})],
+        "scaling": [
+            StrOptions({"min_max", "standard", "rank"}),
+            Hidden(StrOptions({*SPELLINGS})),
+        ],
     }
 
-    def __init__(self, method: Literal["minmax", "standard", "rank"] = "minmax") -> None:
-        self.method = method
+    def __init__(self, scaling: Literal["min_max", "standard", "rank"] = "min_max") -> None:
+        self.scaling = scaling
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -102,15 +109,21 @@ class QueryScaler(FiniteResults, OneToOneFeatureMixin, TransformerMixin, BaseEst
         self._validate_params()
         X = check_rows(self, X, accept_sparse=False, reset=True)
         QueryGroups.from_qid(qid, X.shape[0])
-        rows = X.astype(np.float64)
-        for state in ("shift_", "scale_", "sorted_"):
-            vars(self).pop(state, None)
-        if self.method == "rank":
-            self.sorted_ = np.sort(rows, axis=0)
-            return self
-        shift, scale = _SHIFTS[self.method](rows, np.array([0, len(rows)]))
-        self.shift_, self.scale_ = shift[0], scale[0]
+        self._learn(X.astype(np.float64), None)
         return self
+
+    def _learn(self, rows: Float64Array, weight: Float64Array | None) -> None:
+        """Set the scaling of rows without ids."""
+        for state in ("shift_", "scale_", "sorted_", "sorted_weight_"):
+            vars(self).pop(state, None)
+        if self.scaling == "rank":
+            order = np.argsort(rows, axis=0, kind="stable")
+            self.sorted_ = np.take_along_axis(rows, order, axis=0)
+            if weight is not None:
+                self.sorted_weight_ = weight[order]
+            return
+        shift, scale = _SHIFTS[spell(self.scaling)](rows, np.array([0, len(rows)]), weight)
+        self.shift_, self.scale_ = shift[0], scale[0]
 
     def fit_transform(  # type: ignore[override]  # takes no other fit parameters
         self,
@@ -140,46 +153,58 @@ class QueryScaler(FiniteResults, OneToOneFeatureMixin, TransformerMixin, BaseEst
         X = check_rows(self, X, accept_sparse=False)
         rows = X.astype(np.float64)
         if qid is None:
-            if self.method == "rank":
-                scaled = ranks_among(self.sorted_, rows)
+            if self.scaling == "rank":
+                weight = getattr(self, "sorted_weight_", None)
+                scaled = ranks_among(self.sorted_, rows, weight)
             else:
                 scaled = _divide_rows(rows - self.shift_, self.scale_)
             return scaled.astype(X.dtype, copy=False)
         groups = QueryGroups.from_qid(qid, X.shape[0])
-        rows = groups.sort(rows)
-        if self.method == "rank":
-            scaled = rank_centred(rows, groups.indptr)
-        else:
-            shift, scale = _SHIFTS[self.method](rows, groups.indptr)
-            scaled = _divide_rows(rows - shift, scale)
-        return groups.unsort(scaled).astype(X.dtype, copy=False)
+        return scale_rows(self.scaling, rows, groups).astype(X.dtype, copy=False)
 
     def _check_structure(self) -> None:
-        names = ("sorted_",) if self.method == "rank" else ("shift_", "scale_")
+        names = ("sorted_",) if self.scaling == "rank" else ("shift_", "scale_")
         require_attributes(self, *names)
-        if self.method == "rank":
+        if self.scaling == "rank":
             require(len(self.sorted_), "sorted_", "hold a row", self.sorted_.shape)
 
 
-def _minmax(rows: FloatArray, indptr: Any) -> tuple[FloatArray, FloatArray]:
+def scale_rows(
+    scaling: str, rows: Float64Array, groups: QueryGroups, weight: Float64Array | None = None
+) -> Float64Array:
+    """Rows scaled within their queries; a row of weight w counts as w equal rows."""
+    rows, weight = groups.sort(rows), None if weight is None else groups.sort(weight)
+    if scaling == "rank":
+        scaled = rank_centred(rows, groups.indptr, weight)
+    else:
+        shift, scale = _SHIFTS[spell(scaling)](rows, groups.indptr, weight)
+        scaled = _divide_rows(rows - shift, scale)
+    return groups.unsort(scaled)
+
+
+def _min_max(
+    rows: FloatArray, indptr: Any, weight: Float64Array | None
+) -> tuple[FloatArray, FloatArray]:
     """Minimum and range of each row's query."""
     low = _reduce_queries(np.minimum, rows, indptr)
     return low, _reduce_queries(np.maximum, rows, indptr) - low
 
 
-def _standard(rows: FloatArray, indptr: Any) -> tuple[FloatArray, FloatArray]:
+def _standard(
+    rows: FloatArray, indptr: Any, weight: Float64Array | None
+) -> tuple[FloatArray, FloatArray]:
     """Mean and standard deviation of each row's query."""
-    sizes = np.diff(indptr)
-    count = np.repeat(sizes, sizes)[:, None]
+    copies = np.ones((len(rows), 1)) if weight is None else weight[:, None]
+    count = _reduce_queries(np.add, copies, indptr)
     # Subtract the minimum first, so that a constant column has no spread from rounding.
     low = _reduce_queries(np.minimum, rows, indptr)
     above = rows - low
-    mean = _reduce_queries(np.add, above, indptr) / count
-    spread = np.sqrt(_reduce_queries(np.add, (above - mean) ** 2, indptr) / count)
+    mean = _reduce_queries(np.add, copies * above, indptr) / count
+    spread = np.sqrt(_reduce_queries(np.add, copies * (above - mean) ** 2, indptr) / count)
     return low + mean, spread
 
 
-_SHIFTS = {"minmax": _minmax, "standard": _standard}
+_SHIFTS = {"min_max": _min_max, "standard": _standard}
 
 
 def _reduce_queries(reduce: np.ufunc, rows: FloatArray, indptr: Any) -> FloatArray:
@@ -197,11 +222,14 @@ def _divide_rows(rows: FloatArray, spread: FloatArray) -> FloatArray:
 _EQUAL = 1e-13
 
 
-def rank_centred(rows: FloatArray, indptr: Int64Array) -> Float64Array:
+def rank_centred(
+    rows: FloatArray, indptr: Int64Array, weight: Float64Array | None = None
+) -> Float64Array:
     """Centred ranks ``(below - above) / (2 m)`` within queries of m rows.
 
     ``rows`` (n_samples, n_features) are in group order. Ranks lie in (-1/2, 1/2), with mean 0 in
     every query; all are 0 if a feature is constant within a query. O(n log n) for each feature.
+    ``weight`` is (n_samples,), or (n_samples, n_features) if each feature has its own order.
     """
     sizes = np.diff(indptr)
     query = np.repeat(np.arange(len(sizes)), sizes)
@@ -215,20 +243,27 @@ def rank_centred(rows: FloatArray, indptr: Int64Array) -> Float64Array:
         new[1:] = (np.diff(ordered) > _EQUAL * largest[1:]) | (np.diff(query) != 0)
         starts = np.flatnonzero(new)
         run = np.cumsum(new) - 1
-        below = starts[run] - first
-        above = first + size - np.append(starts[1:], len(rows))[run]
-        out[order, feature] = (below - above) / (2 * size)
+        ends = np.append(starts[1:], len(rows))[run]
+        before = np.arange(len(rows) + 1)  # number of rows, or their weight, before each
+        if weight is not None:
+            copies = weight if weight.ndim == 1 else weight[:, feature]
+            before = np.append(0.0, np.cumsum(copies[order]))
+        below = before[starts[run]] - before[first]
+        above = before[first + size] - before[ends]
+        out[order, feature] = (below - above) / (2 * (before[first + size] - before[first]))
     return out
 
 
-def ranks_among(ascending: FloatArray, rows: FloatArray) -> Float64Array:
+def ranks_among(
+    ascending: FloatArray, rows: FloatArray, weight: Float64Array | None = None
+) -> Float64Array:
     """Ranks of new rows among stored rows, which are ranked by :func:`rank_centred`.
 
     Ranks are interpolated linearly between stored values and approach -1/2 and 1/2 beyond the
     outermost ones. They are a continuous, increasing function of the value. ``ascending``
-    (n_kept, n_features) holds the stored rows, with every column sorted.
+    (n_kept, n_features) holds the stored rows, with every column sorted, and ``weight`` theirs.
     """
-    ranks = rank_centred(ascending, np.array([0, len(ascending)]))
+    ranks = rank_centred(ascending, np.array([0, len(ascending)]), weight)
     out = np.empty(rows.shape)
     for feature, column in enumerate(rows.T):
         kept, rank = ascending[:, feature], ranks[:, feature]

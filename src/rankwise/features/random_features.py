@@ -262,6 +262,7 @@ class RandomNodes(ClassNamePrefixFeaturesOutMixin, FeatureTransformer):
         self,
         n_nodes: int = 1000,
         activation: Activation = "sigmoid",
+        *,
         weight_law: WeightLaw = "uniform",
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
@@ -393,6 +394,7 @@ class RandomFourier(ClassNamePrefixFeaturesOutMixin, FeatureTransformer):
         self,
         kernel: Literal["rbf", "laplacian"] = "rbf",
         gamma: float | Literal["scale", "auto"] | None = None,
+        *,
         n_frequencies: int = 500,
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
@@ -518,6 +520,7 @@ class RandomPerceptrons(ClassNamePrefixFeaturesOutMixin, FeatureTransformer):
         self,
         kernel: Literal["perceptron", "stump"] = "perceptron",
         n_nodes: int = 1000,
+        *,
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
         self.kernel = kernel

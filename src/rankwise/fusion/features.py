@@ -17,9 +17,10 @@ from rankwise.datasets.readers.trec import Qrels
 from rankwise.fusion.rules import RANK_CONSTANT
 from rankwise.fusion.run_pool import RunPool, check_judged, convert_to_pool, normalize
 from rankwise.runtime.messages import check_choice
+from rankwise.runtime.renames import spell
 from rankwise.typing import Float64Array
 
-ALL_FEATURES = ("score", "rank", "reciprocal_rank", "min-max", "z", "missing")
+ALL_FEATURES = ("score", "rank", "reciprocal_rank", "min_max", "z", "missing")
 
 
 def fusion_table(
@@ -28,7 +29,7 @@ def fusion_table(
     *,
     systems: Sequence[str] | None = None,
     features: Sequence[str] = ALL_FEATURES,
-    k: float = 60.0,
+    rank_constant: float = 60.0,
     unjudged: str = "zero",
 ) -> RankingData:
     """Build a table with one row per query and document and the features of each system.
@@ -47,13 +48,13 @@ def fusion_table(
         - "score": its score; missing: the lowest score of the list;
         - "rank": from 1, equal scores share the mean of their ranks; missing: one more than the
           length of the list;
-        - "reciprocal_rank": ``1 / (k + rank)``; missing: 0;
-        - "min-max": ``(score - min) / (max - min)`` of the list; missing: 0;
+        - "reciprocal_rank": ``1 / (rank_constant + rank)``; missing: 0;
+        - "min_max": ``(score - min) / (max - min)`` of the list; missing: 0;
         - "z": ``(score - mean) / sd`` of the list; missing: the lowest z of the list;
         - "missing": 1 if the system did not return the document, else 0.
 
         If a system has no documents for a query, its score and z are 0.
-    k : float in [0, 1e12], default=60
+    rank_constant : float in [0, 1e12], default=60
         Constant of "reciprocal_rank".
     unjudged : {"zero", "ignore"}, default="zero"
         Treatment of unjudged documents if ``qrels`` is given. "zero": not relevant, as in
@@ -69,7 +70,8 @@ def fusion_table(
     Raises
     ------
     ValueError
-        If a feature is unknown or given twice, ``k`` is outside its range, or no document of any
+        If a feature is unknown or given twice, ``rank_constant`` is outside its range, or no
+        document of any
         query is judged.
 
     Examples
@@ -84,17 +86,27 @@ def fusion_table(
     """
     pool = convert_to_pool(runs, systems)
     chosen = check_features(features)
-    RANK_CONSTANT.check("k", k)
+    RANK_CONSTANT.check("rank_constant", rank_constant)
     check_choice("unjudged", unjudged, ("zero", "ignore"))
-    X, grades = feature_matrix(pool, chosen, k), np.zeros(len(pool))
+    X, grades = feature_matrix(pool, chosen, rank_constant), np.zeros(len(pool))
     names = [f"{feature}({system})" for feature in chosen for system in pool.systems]
     if qrels is None:
-        return RankingData(X, grades, pool.qid, pool.doc_ids, names, name="fusion")
+        return RankingData(
+            X, grades, qid=pool.qid, doc_ids=pool.doc_ids, feature_names=names, name="fusion"
+        )
     grades, judged = check_judged(pool, qrels)
     kept = judged if unjudged == "ignore" else np.isin(pool.qid, np.unique(qrels.qid))
     qid, doc_ids = pool.qid[kept], pool.doc_ids[kept]
     missed = find_missed_documents(qrels, qid, doc_ids)
-    return RankingData(X[kept], grades[kept], qid, doc_ids, names, name="fusion", missed=missed)
+    return RankingData(
+        X[kept],
+        grades[kept],
+        qid=qid,
+        doc_ids=doc_ids,
+        feature_names=names,
+        name="fusion",
+        missed=missed,
+    )
 
 
 def feature_matrix(pool: RunPool, features: Sequence[str], k: float) -> Float64Array:
@@ -105,6 +117,7 @@ def feature_matrix(pool: RunPool, features: Sequence[str], k: float) -> Float64A
 def check_features(features: Sequence[str]) -> tuple[str, ...]:
     """The names of features, each known and named once."""
     chosen = (features,) if isinstance(features, str) else tuple(features)
+    chosen = tuple(map(spell, chosen))
     for feature in chosen:
         if feature not in _FEATURES:
             raise ValueError(
@@ -133,7 +146,7 @@ _FEATURES: dict[str, Callable[[RunPool, float], Float64Array]] = {
     "reciprocal_rank": lambda pool, k: np.where(
         pool.ranks > 0, 1.0 / (k + np.maximum(pool.ranks, 1)), 0.0
     ),
-    "min-max": lambda pool, k: np.nan_to_num(normalize(pool, "min-max")),
+    "min_max": lambda pool, k: np.nan_to_num(normalize(pool, "min_max")),
     "z": lambda pool, k: _lowest(pool, normalize(pool, "z")),
     "missing": lambda pool, k: (pool.ranks == 0).astype(np.float64),
 }

@@ -13,10 +13,11 @@ from sklearn.utils.validation import check_is_fitted
 from rankwise.datasets.readers.trec import Qrels, Run
 from rankwise.fusion.run_pool import RunPool, convert_to_pool, same_systems
 from rankwise.persistence import Save
+from rankwise.runtime.constraints import ValidatedParameters
 from rankwise.typing import Float64Array
 
 
-class JudgedFusion(Save, BaseEstimator):
+class JudgedFusion(ValidatedParameters, Save, BaseEstimator):
     """Base class of fusions that learn from judged queries.
 
     Subclasses define how the judged rows are chosen, what is learnt from them, and the scores of

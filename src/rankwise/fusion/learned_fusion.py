@@ -47,7 +47,7 @@ from rankwise.rankers.basis_expansion import (
     build_closed_form,
 )
 from rankwise.rankers.rankrls import LSRRank
-from rankwise.runtime.finite import restore_on_error
+from rankwise.runtime.finite import names_its_class, restore_on_error
 from rankwise.runtime.messages import check_choice, check_whole, join_lines
 from rankwise.solvers.least_squares.path_selection import NonNegativePath
 from rankwise.structure.state_rules import Fitted, Names, Rule, require
@@ -80,7 +80,7 @@ class LearnedFusion(JudgedFusion):
     unjudged : {"zero", "ignore"}, default="zero"
         Treatment of unjudged documents in ``fit``: not relevant ("zero") or left out ("ignore").
         Fused lists contain all documents.
-    k : float in [0, 1e12], default=60
+    rank_constant : float in [0, 1e12], default=60
         Constant of "reciprocal_rank".
 
     Attributes
@@ -122,9 +122,12 @@ class LearnedFusion(JudgedFusion):
         "features": ["array-like", str],
         "nonnegative": ["boolean"],
         "unjudged": [StrOptions({"zero", "ignore"})],
-        "k": [Interval(Real, RANK_CONSTANT.least, RANK_CONSTANT.largest, closed="both")],
+        "rank_constant": [
+            Interval(Real, RANK_CONSTANT.least, RANK_CONSTANT.largest, closed="both")
+        ],
     }
 
+    @names_its_class
     def __init__(
         self,
         estimator: Any = None,
@@ -132,13 +135,13 @@ class LearnedFusion(JudgedFusion):
         features: Sequence[str] = ("reciprocal_rank",),
         nonnegative: bool = False,
         unjudged: Literal["zero", "ignore"] = "zero",
-        k: float = 60.0,
+        rank_constant: float = 60.0,
     ) -> None:
         self.estimator = estimator
         self.features = features
         self.nonnegative = nonnegative
         self.unjudged = unjudged
-        self.k = k
+        self.rank_constant = rank_constant
 
     @property
     def weights_(self) -> dict[str, float]:
@@ -177,7 +180,11 @@ class LearnedFusion(JudgedFusion):
                 "the two, or pass estimator=NonNegativeRanker()."
             )
         pool = convert_to_pool(runs, systems)
-        options = {"features": self._features, "k": self.k, "unjudged": self.unjudged}
+        options = {
+            "features": self._features,
+            "rank_constant": self.rank_constant,
+            "unjudged": self.unjudged,
+        }
         return pool, fusion_table(pool, qrels, **options)
 
     def _learn(self, systems: Sequence[str], rows: RankingData, qrels: Qrels) -> Self:
@@ -197,7 +204,7 @@ class LearnedFusion(JudgedFusion):
         return self
 
     def _scores(self, pool: RunPool) -> Float64Array:
-        X = feature_matrix(pool, self._features, self.k)
+        X = feature_matrix(pool, self._features, self.rank_constant)
         return np.asarray(self.estimator_.predict(X), dtype=np.float64)
 
 
@@ -215,8 +222,9 @@ class NonNegativeRanker(BasisExpansionRanker):
     Parameters
     ----------
     lam : float, list of floats, "cv", "loqo" or "val", default=1.0
-        L2 penalty, >= 0. A list is searched on ``X_val`` if given and else by ``cv`` folds of
-        queries; "cv", "loqo" (exact leave-one-query-out) and "val" search 10^2, 10^1.5, ..., 10^-8.
+        Penalty added to the MEAN over ordered pairs, lam >= 0: factor of the squared norm of the
+        weights. A list is searched on ``X_val`` if given and else by ``cv`` folds of queries; "cv",
+        "loqo" (exact leave-one-query-out) and "val" search 10^2, 10^1.5, ..., 10^-8.
     query_weight : {"pair", "document", "query"}, default="pair"
         Unit of equal total weight: every pair, every document, or every query.
     measure : str, default="nDCG@10"
@@ -303,7 +311,7 @@ def hybrid_query(
 
     The engine truncates each list to its window and computes the scores of
     :meth:`LearnedFusion.fuse`: weighted reciprocal rank fusion for the feature "reciprocal_rank",
-    weighted min-max scores for "min-max". Send ``json.dumps`` of the result to the engine.
+    weighted min-max scores for "min_max". Send ``json.dumps`` of the result to the engine.
 
     Parameters
     ----------
@@ -329,9 +337,9 @@ def hybrid_query(
     Raises
     ------
     ValueError
-        If a weight is negative or all are 0, the feature has no counterpart, ``k`` is not a whole
-        number >= 1 (for OpenSearch also <= 10,000), ``window`` is below 1, there is only one
-        system, or ``retrievers`` lacks a system.
+        If a weight is negative or all are 0, the feature has no counterpart, ``rank_constant`` is
+        not a whole number >= 1 (for OpenSearch also <= 10,000), ``window`` is below 1, there is
+        only one system, or ``retrievers`` lacks a system.
 
     Notes
     -----
@@ -366,18 +374,23 @@ def hybrid_query(
     if not any(weights.values()):
         raise ValueError("weights are all 0: no system carries information about relevance.")
     (feature,) = fusion._features
-    if feature not in ("reciprocal_rank", "min-max"):
+    if feature not in ("reciprocal_rank", "min_max"):
         raise ValueError(
-            f"features must be 'reciprocal_rank' or 'min-max' for a search engine, got {feature!r}."
+            f"features must be 'reciprocal_rank' or 'min_max' for a search engine, got {feature!r}."
         )
     by_rank = feature == "reciprocal_rank"
-    if by_rank and (fusion.k < 1 or fusion.k != int(fusion.k)):
-        raise ValueError(f"k must be a whole number >= 1 for a search engine, got {fusion.k}.")
+    if by_rank and (fusion.rank_constant < 1 or fusion.rank_constant != int(fusion.rank_constant)):
+        raise ValueError(
+            f"rank_constant must be a whole number >= 1 for a search engine, got "
+            f"{fusion.rank_constant}."
+        )
     if engine == "elasticsearch":
-        return _elasticsearch(weights, by_rank, int(fusion.k), retrievers, window)
-    if by_rank and fusion.k > _LARGEST_K:
-        raise ValueError(f"k must be <= {_LARGEST_K} for OpenSearch, got {fusion.k:g}.")
-    return _opensearch(weights, by_rank, int(fusion.k))
+        return _elasticsearch(weights, by_rank, int(fusion.rank_constant), retrievers, window)
+    if by_rank and fusion.rank_constant > _LARGEST_K:
+        raise ValueError(
+            f"rank_constant must be <= {_LARGEST_K} for OpenSearch, got {fusion.rank_constant:g}."
+        )
+    return _opensearch(weights, by_rank, int(fusion.rank_constant))
 
 
 def _elasticsearch(
@@ -445,13 +458,13 @@ class JudgementCurve:
         """Mean difference between learnt fusion and the rule, shape (n_sizes,)."""
         return (self.learned - self.baseline).mean(axis=1)
 
-    def interval(self, level: float = 0.95) -> Float64Array:
+    def interval(self, confidence_level: float = 0.95) -> Float64Array:
         """Interval of the gain for one set of judged queries, shape (n_sizes, 2).
 
-        The interval contains the middle ``level`` of the draws, so it shows the gain to expect from
-        one set of judged queries. It is not a confidence interval of the mean.
+        The interval contains the middle ``confidence_level`` of the draws, so it shows the gain to
+        expect from one set of judged queries. It is not a confidence interval of the mean.
         """
-        tail = (1.0 - level) / 2
+        tail = (1.0 - confidence_level) / 2
         return np.quantile(self.learned - self.baseline, [tail, 1.0 - tail], axis=1).T
 
     def __str__(self) -> str:
@@ -539,7 +552,7 @@ def learning_curve(
             f"{list(n_judged)}."
         )
     kept = np.flatnonzero(np.isin(pool.qid, groups.ids))
-    X = feature_matrix(pool, fusion._features, fusion.k)[kept]
+    X = feature_matrix(pool, fusion._features, fusion.rank_constant)[kept]
     measured, ids = _prepare_measure(pool.take(kept), qrels, measure)
     baseline = measured(fuse(pool, rule).scores[kept])
     rng = check_random_state(random_state)
@@ -564,7 +577,7 @@ def _prepare_measure(
     It follows trec_eval's conventions without sorting ids again.
     """
     # With equal scores, documents come by descending id: the reverse of the pool's order.
-    judged = judge(Run(pool.qid, pool.doc_ids, np.zeros(len(pool))), qrels)
+    judged = judge(qrels, Run(pool.qid, pool.doc_ids, np.zeros(len(pool))))
     groups = QueryGroups.from_qid(judged.qid, len(judged))
     number = {query: place for place, query in enumerate(pool.groups.ids.tolist())}
     source = np.full(len(judged), -1, dtype=np.int64)  # -1: no system returned the document

@@ -24,7 +24,7 @@ from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 
-from rankwise.checks.parameter_constraints import StrOptions, minimum
+from rankwise.checks.parameter_constraints import Hidden, StrOptions, minimum
 from rankwise.datasets.readers.trec import Qrels
 from rankwise.fusion.judged_fusion import JudgedFusion
 from rankwise.fusion.run_pool import (
@@ -36,7 +36,8 @@ from rankwise.fusion.run_pool import (
     normalize,
     sum_systems,
 )
-from rankwise.runtime.finite import restore_on_error
+from rankwise.runtime.finite import names_its_class, restore_on_error
+from rankwise.runtime.renames import SPELLINGS
 from rankwise.structure.state_rules import Names, Rule, floats
 from rankwise.typing import Float64Array, Int64Array
 
@@ -183,7 +184,7 @@ class ProbabilisticFusion(JudgedFusion):
         Last ranks of the segments of "seg" and "bayes". None: 5, 20, 55, 130, … of segments of
         ``10 * 2^(k - 1) - 5`` documents for "seg", trec_eval's 5, 10, 15, 20, 30, 100, 200, 500
         and 1000 for "bayes".
-    normalization : str, default="min-max"
+    scaling : str, default="min_max"
         Normalisation of the scores for "seg", see :func:`rankwise.fusion.normalize`.
 
     Attributes
@@ -228,9 +229,10 @@ class ProbabilisticFusion(JudgedFusion):
         "n_segments": [minimum(1)],
         "window": [minimum(0)],
         "cuts": ["array-like", None],
-        "normalization": [StrOptions(set(NORMALIZATIONS))],
+        "scaling": [StrOptions(set(NORMALIZATIONS)), Hidden(StrOptions({*SPELLINGS}))],
     }
 
+    @names_its_class
     def __init__(
         self,
         rule: Literal["bayes", "map", "pos", "prob", "seg", "slide"] = "slide",
@@ -238,13 +240,13 @@ class ProbabilisticFusion(JudgedFusion):
         n_segments: int = 25,
         window: int = 5,
         cuts: Sequence[int] | None = None,
-        normalization: str = "min-max",
+        scaling: str = "min_max",
     ) -> None:
         self.rule = rule
         self.n_segments = n_segments
         self.window = window
         self.cuts = cuts
-        self.normalization = normalization
+        self.scaling = scaling
 
     def _select_judged(
         self, runs: Any, qrels: Qrels, systems: Sequence[str] | None
@@ -270,7 +272,7 @@ class ProbabilisticFusion(JudgedFusion):
 
     def _scores(self, pool: RunPool) -> Float64Array:
         rule, settings = self._rule()
-        values = normalize(pool, self.normalization) if self.rule == "seg" else pool.scores
+        values = normalize(pool, self.scaling) if self.rule == "seg" else pool.scores
         lists = _lists(pool, values, np.zeros(len(pool)), np.zeros(pool.groups.n_queries))
         parts = np.full(pool.ranks.shape, rule.missing)
         with np.errstate(over="ignore", invalid="ignore"):  # pool.run refuses what overflowed

@@ -31,7 +31,6 @@ from numpy.typing import NDArray
 from rankwise.checks.constant_scores import ConstantScoresWarning
 from rankwise.datasets.readers.trec import Run
 from rankwise.fusion.run_pool import (
-    NORMALIZATIONS,
     RunPool,
     convert_to_pool,
     normalize,
@@ -58,7 +57,7 @@ def fuse(
     rule: str = "rrf",
     *,
     systems: Sequence[str] | None = None,
-    normalization: str = "min-max",
+    scaling: str = "min_max",
     weights: ArrayLike | None = None,
     tag: str | None = None,
     **parameters: float,
@@ -76,7 +75,7 @@ def fuse(
         - "sum" ``sum w x``, "mnz" ``c sum x``, "gmnz" ``c^gamma sum x``, "anz" ``sum x / c``,
           "min", "max", "med" (median) of x: Fox and Shaw's, Lee's;
         - "wmnz" ``sum w sum x``, "mixed" ``sqrt(c) sum w x``: Wu and Crestani's;
-        - "rrf" ``sum w / (k + r)``, reciprocal rank fusion;
+        - "rrf" ``sum w / (rank_constant + r)``, reciprocal rank fusion;
         - "isr" ``c sum 1 / r^2``, "log_isr" ``log(c) sum 1 / r^2``,
           "logn_isr" ``log(c + sigma) sum 1 / r^2``;
         - "rbc" ``sum w (1 - phi) phi^(r - 1)``, rank-biased centroids;
@@ -89,7 +88,7 @@ def fuse(
         In all rules, equal scores of a system share the mean of their ranks.
     systems : sequence of str, optional
         Names of the systems, see :func:`rankwise.fusion.pool_runs`.
-    normalization : str, default="min-max"
+    scaling : str, default="min_max"
         Scale of the scores for "sum" to "mixed", see :func:`rankwise.fusion.normalize`. The other
         rules read ranks.
     weights : array-like of shape (n_systems,), >= 0, optional
@@ -98,9 +97,10 @@ def fuse(
     tag : str, optional
         Name of the fused run. None: the name of the rule.
     **parameters
-        ``k`` of "rrf" (60, in [0, 1e12]), ``phi`` of "rbc" (0.8, in [1e-9, 1 - 1e-9]), ``gamma`` of
-        "gmnz" (1, at least 0), ``sigma`` of "logn_isr" (0.01, in [0, 1]). Beyond the bounds of
-        ``k`` and ``phi`` the points of different ranks are equal, or differ by less than rounding.
+        ``rank_constant`` of "rrf" (60, in [0, 1e12]; ``k`` as in ranx is accepted), ``phi`` of
+        "rbc" (0.8, in [1e-9, 1 - 1e-9]), ``gamma`` of "gmnz" (1, at least 0), ``sigma`` of
+        "logn_isr" (0.01, in [0, 1]). Beyond the bounds of the first two, the points of different
+        ranks are equal, or differ by less than rounding.
 
     Returns
     -------
@@ -125,8 +125,8 @@ def fuse(
     Notes
     -----
     A document that a system did not return adds nothing for that system; "borda" and
-    "normalization='borda'" give it the mean points of what the system left out. A negative score
-    therefore counts less than a missing document: prefer "min-max" for log likelihoods and logits.
+    "scaling='borda'" give it the mean points of what the system left out. A negative score
+    therefore counts less than a missing document: prefer "min_max" for log likelihoods and logits.
     In "log_isr" all documents that one system alone returned have the score 0, as log(1) = 0.
     The order of the systems does not change the result, nor do the ids of the documents, except in
     "condorcet" where majorities of documents with equal Borda points form a cycle. O(n s log s) for
@@ -143,15 +143,14 @@ def fuse(
     >>> from rankwise.fusion import fuse
     >>> lexical = {"q1": {"d1": 9.5, "d2": 7.0}}
     >>> neural = {"q1": {"d2": 0.8, "d3": 0.3}}
-    >>> run = fuse({"bm25": lexical, "encoder": neural}, "rrf", k=60)
+    >>> run = fuse({"bm25": lexical, "encoder": neural}, "rrf", rank_constant=60)
     >>> dict(zip(run.doc_ids.tolist(), run.scores.round(4).tolist()))
     {'d1': 0.0164, 'd2': 0.0325, 'd3': 0.0161}
     """
     pool = convert_to_pool(runs, systems)
     check_choice("rule", rule, RULES)
     chosen = RULES[rule]
-    check_choice("normalization", normalization, NORMALIZATIONS)
-    values = normalize(pool, normalization)
+    values = normalize(pool, scaling)
     weight = _weights(rule, weights, len(pool.systems))
     settings = _settings(rule, chosen, parameters)
     with np.errstate(over="ignore", invalid="ignore"):  # pool.run refuses what overflowed
@@ -181,6 +180,8 @@ def _weights(rule: str, weights: ArrayLike | None, n_systems: int) -> Float64Arr
 
 
 def _settings(name: str, rule: FusionRule, given: Mapping[str, float]) -> dict[str, float]:
+    if name == "rrf" and "rank_constant" not in given:
+        given = {"rank_constant" if key == "k" else key: given[key] for key in given}
     for parameter in given:
         if parameter not in rule.parameters:
             takes = ", ".join(map(repr, rule.parameters)) or "none"
@@ -324,8 +325,10 @@ RULES: dict[str, FusionRule] = {
     ),
     "mixed": FusionRule(lambda pool, x, w: sum_systems(w * x) * np.sqrt(_count_scores(x))),
     "rrf": FusionRule(
-        lambda pool, x, w, k: _sum_returned(pool, w / (k + np.maximum(pool.ranks, 1))),
-        {"k": RANK_CONSTANT},
+        lambda pool, x, w, rank_constant: _sum_returned(
+            pool, w / (rank_constant + np.maximum(pool.ranks, 1))
+        ),
+        {"rank_constant": RANK_CONSTANT},
     ),
     "isr": FusionRule(lambda pool, x, w: _isr_sum(pool) * (pool.ranks > 0).sum(axis=1)),
     "log_isr": FusionRule(lambda pool, x, w: _logn_isr(pool, x, w, sigma=0.0)),

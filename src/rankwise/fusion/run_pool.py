@@ -17,6 +17,7 @@ from rankwise.datasets.readers.trec import Qrels, Run, check_distinct, string_co
 from rankwise.datasets.table_columns import is_frame
 from rankwise.groups import QueryGroups
 from rankwise.runtime.messages import check_choice, check_whole
+from rankwise.runtime.renames import spell
 from rankwise.typing import Float64Array, Int64Array
 
 
@@ -90,7 +91,7 @@ class RunPool:
             raise ValueError(
                 f"fused scores must be finite, got {scores[row]} for document "
                 f"{str(self.doc_ids[row])!r} of query {str(self.qid[row])!r}. Scores, weights or "
-                'parameters are too large. Use normalization="min-max" and smaller values.'
+                'parameters are too large. Use scaling="min_max" and smaller values.'
             )
         return Run(self.qid, self.doc_ids, scores, tag)
 
@@ -336,16 +337,16 @@ def find_stretches(*columns: NDArray[Any]) -> tuple[Int64Array, Int64Array]:
     return starts, np.diff(starts, append=len(differs))
 
 
-def normalize(pool: RunPool, method: str = "min-max") -> Float64Array:
+def normalize(pool: RunPool, scaling: str = "min_max") -> Float64Array:
     """Normalise the scores of every list (one list per system and query).
 
     Parameters
     ----------
     pool : RunPool
-    method : {"min-max", "max", "sum", "z", "rank", "borda", "none"}, default="min-max"
+    scaling : {"min_max", "max", "sum", "z", "rank", "borda", "none"}, default="min_max"
         For the scores x of a list of n documents, ranked r = 1, …, n, in a pool of m documents:
 
-        - "min-max": ``(x - min) / (max - min)``, in [0, 1];
+        - "min_max": ``(x - min) / (max - min)``, in [0, 1];
         - "max": ``x / max |x|``, in [-1, 1];
         - "sum": ``(x - min) / sum(x - min)``, in [0, 1];
         - "z": ``(x - mean) / sd``, with the standard deviation of the list, in
@@ -366,7 +367,7 @@ def normalize(pool: RunPool, method: str = "min-max") -> Float64Array:
     Raises
     ------
     ValueError
-        If ``method`` is none of these.
+        If ``scaling`` is none of these.
 
     References
     ----------
@@ -383,14 +384,15 @@ def normalize(pool: RunPool, method: str = "min-max") -> Float64Array:
            [0.75,  nan],
            [0.  ,  nan]])
     """
-    check_choice("method", method, NORMALIZATIONS)
+    scaling = spell(scaling)
+    check_choice("scaling", scaling, NORMALIZATIONS)
     if not isinstance(pool, RunPool):
         raise TypeError(
             f"pool must be a RunPool, got {type(pool).__name__}. Pass pool_runs([run, …])."
         )
     if not len(pool):
         return pool.scores.copy()
-    return NORMALIZATIONS[method](pool)
+    return NORMALIZATIONS[scaling](pool)
 
 
 def _min_max(pool: RunPool) -> Float64Array:
@@ -430,7 +432,7 @@ def _borda(pool: RunPool) -> Float64Array:
 
 
 NORMALIZATIONS: dict[str, Callable[[RunPool], Float64Array]] = {
-    "min-max": _min_max,
+    "min_max": _min_max,
     "max": _max,
     "sum": _sum,
     "z": _z,

@@ -204,7 +204,7 @@ def changes_of(
             "weights, or optimise nDCG."
         )
     sizes = _sums(weight, indptr)
-    _check_total(weight, sizes)
+    check_total(weight, sizes)
     longest = int(np.ceil(sizes.max(initial=1)))
     depth = longest if measure.cutoff is None else min(measure.cutoff, longest)
     ones = np.ones(len(sizes))
@@ -247,7 +247,7 @@ def weigh_neighbours(
     for the arrays, see :func:`changes_of`.
     """
     sizes = _sums(weight, indptr)
-    _check_total(weight, sizes)
+    check_total(weight, sizes)
     depth = int(np.ceil(sizes.max(initial=1)))
     is_grade = (y >= 0).all() and (y % 1 == 0).all() and y.max(initial=0) <= LARGEST_GRADE
     gains = y if is_grade else y / (np.abs(y).max() or 1.0)  # the range of huge labels overflows
@@ -281,7 +281,7 @@ def _sums(values: Float64Array, indptr: Int64Array) -> Float64Array:
     return np.bincount(codes, values, len(indptr) - 1)
 
 
-def _check_total(weight: Float64Array, sizes: Float64Array) -> None:
+def check_total(weight: Float64Array, sizes: Float64Array) -> None:
     """Raise ValueError if the weights of a query cannot be numbers of ranks."""
     if (weight != 1).any() and not 1 < sizes.max() <= MOST_RANKS:
         raise ValueError(

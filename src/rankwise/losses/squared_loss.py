@@ -273,7 +273,7 @@ class Problem:
             for first, last in query_chunks(groups.indptr, chunk_rows):
                 lo, hi = groups.indptr[first], groups.indptr[last]
                 inner = QueryGroups(
-                    groups.indptr[first : last + 1] - lo, None, groups.ids[first:last]
+                    groups.indptr[first : last + 1] - lo, None, ids=groups.ids[first:last]
                 )
                 yield RowPart(fold, int(hi - lo), partial(self.piece, rows[lo:hi], inner))
 

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.metadata_routing import UNUSED
@@ -44,7 +43,7 @@ from rankwise.runtime.frames import convert_to_array, convert_to_values
 from rankwise.runtime.messages import callers_level, join_lines
 from rankwise.typing import Float64Array
 
-DEFAULT_MEASURES = ("nDCG@10",)
+DEFAULT_MEASURES = ("nDCG@10", "AP")
 # With a machine judge every query counts, so that each has a human and a machine value.
 DEFAULT_MEASURE = "nDCG(empty=0)@10"
 # Labels are real numbers if one of the first _READ is not whole. Scores look like grades if all of
@@ -56,16 +55,15 @@ _SAME = 1e-12
 Columns: TypeAlias = dict[str, Any]
 
 
-@refuses_both_ways(
-    "Pass evaluate(as_run(run), qrels), with as_run of rankwise.fusion, or evaluate(y=run, "
-    "scores=qrels)."
-)
+@refuses_both_ways
 def evaluate(
-    y: ArrayLike | RankingData | Run | JudgedRun | Any,
+    y: ArrayLike | RankingData | Qrels | JudgedRun | Any = None,
     scores: Any = None,
     qid: ArrayLike | QueryGroups | None = None,
     measures: str | Measure | Sequence[str | Measure] = DEFAULT_MEASURES,
     *,
+    qrels: Any = None,
+    run: Any = None,
     preset: str | None = None,
     doc_ids: ArrayLike | None = None,
     retrieved: ArrayLike | None = None,
@@ -75,31 +73,32 @@ def evaluate(
     judge: Any = None,
     ignore_identical_ids: bool = False,
 ) -> EvaluationResult:
-    """Evaluate scores against labels, per query and on average.
+    """Evaluate scores against labels, per query and on average; the truth comes first.
 
-    Objects that carry their queries are passed without ``qid``: ``evaluate(run, qrels, measures)``,
+    Objects that carry their queries are passed without ``qid``: ``evaluate(qrels, run, measures)``,
     ``evaluate(data, scores, measures)``, and ``evaluate(judged_run, measures)`` for the result of
     :func:`rankwise.datasets.judge`. Their document ids break ties where a measure asks for it.
 
     Parameters
     ----------
-    y : array-like of shape (n_samples,), RankingData, JudgedRun, or a run
-        A run is a :class:`~rankwise.datasets.Run`, a path, ``{query: {document: score}}`` or
-        anything else that :func:`rankwise.fusion.as_run` takes; its documents are ordered and
-        counted as by trec_eval, see :func:`rankwise.datasets.judge`. Otherwise, relevance grades or
-        real-valued targets; larger is better. Class names are replaced by their position, 0 for the
-        lowest; they require ``classes`` or an ordered categorical.
-    scores : array-like of shape (n_samples,), or judgements
-        For a run, its judgements in any form that :func:`rankwise.text.read_judgements` takes.
-        Otherwise, finite numbers; a higher score ranks higher within its query. Whole numbers
-        beyond 2^53 keep their order, or are refused if a measure reads their distances. For
-        measures of predicted ranks (MAE, ZeroOne, MacroMAE, Within, Kappa), pass the predicted
-        labels: numbers, or class names if y has them.
+    y : array-like of shape (n_samples,), RankingData, JudgedRun, or judgements
+        Relevance grades or real-valued targets; larger is better. Class names are replaced by their
+        position, 0 for the lowest; they require ``classes`` or an ordered categorical. For a run,
+        its judgements in any form that :func:`rankwise.text.read_judgements` takes.
+    scores : array-like of shape (n_samples,), or a run
+        Finite numbers; a higher score ranks higher within its query. Whole numbers beyond 2^53 keep
+        their order, or are refused if a measure reads their distances. For measures of predicted
+        ranks (MAE, ZeroOne, MacroMAE, Within, Kappa), pass the predicted labels: numbers, or class
+        names if y has them. A run is a :class:`~rankwise.datasets.Run`, a path,
+        ``{query: {document: score}}`` or anything else that :func:`rankwise.fusion.as_run` takes;
+        its documents are ordered and counted as by trec_eval, see :func:`rankwise.datasets.judge`.
     qid : array-like of shape (n_samples,) or QueryGroups, optional
         Query of each row: any dtype, in any order. None: all rows are one query. Existing
         QueryGroups are used directly, which avoids grouping again.
     measures : str, Measure, or sequence of them
-        Spec strings, see :func:`rankwise.metrics.parse`.
+        Spec strings, see :func:`rankwise.metrics.parse`. Default: nDCG@10 and AP.
+    qrels, run : judgements and a run, optional
+        The first two arguments by name, which cannot be confused.
     preset : str, optional
         Convention for parameters that a spec string leaves open, e.g. "letor3" or "lightgbm".
     doc_ids : array-like of shape (n_samples,), optional
@@ -124,8 +123,9 @@ def evaluate(
         For a run: judgements of a machine, such as a language model, on the queries that people
         judged and on more; the queries of the people must be a random sample of all. The means are
         then prediction-powered estimates, whose intervals (``powered`` of the result) hold whatever
-        the errors of the machine are. Every query must count for the measures; the default is
-        nDCG(empty=0)@10. :func:`rankwise.selection.evaluate_with_judge` also compares systems.
+        the errors of the machine are. Every query must count for the measures, so that each has a
+        human and a machine value; the default is nDCG(empty=0)@10.
+        :func:`rankwise.selection.evaluate_with_judge` also compares systems.
     ignore_identical_ids : bool
         For a run: whether to leave documents with the id of their query out of it, as BEIR does. In
         its sets ArguAna and Quora, queries are documents of the collection.
@@ -141,8 +141,9 @@ def evaluate(
         If lengths differ, scores or labels are not finite, a measure does not apply to the labels,
         class names have no order, a string does not name a measure, a measure needs the scores of
         rows that were not retrieved, a measure breaks ties by document id, ``doc_ids`` is missing
-        and the order of tied rows could change its value, or a run and its judgements are plain
-        mappings, tables or files with whole numbers only, which can be read both ways.
+        and the order of tied rows could change its value, or judgements and a run passed by
+        position are plain mappings, tables or files with whole numbers only, which can be read both
+        ways.
 
     Warns
     -----
@@ -168,13 +169,15 @@ def evaluate(
     0.6667
     >>> result.per_query["AP"].round(4).tolist()
     [0.8333, 0.5]
-    >>> evaluate({"q1": {"d1": 0.9, "d2": 0.4}}, {"q1": {"d2": 1}}, "RR")["RR"]
+    >>> evaluate({"q1": {"d2": 1}}, {"q1": {"d1": 0.9, "d2": 0.4}}, "RR")["RR"]
     0.5
     >>> y, predicted = ["poor", "good", "fair"], ["fair", "good", "fair"]
     >>> round(evaluate(y, predicted, None, "MAE", classes=["poor", "fair", "good"])["MAE"], 4)
     0.3333
     """
     columns = {"doc_ids": doc_ids, "retrieved": retrieved, "judged": judged, "pooled": pooled}
+    if qrels is not None or run is not None:
+        y, scores = _named_pair(y, scores, qrels, run)
     arguments = (y, scores, qid, measures, columns, ignore_identical_ids)
     if judge is not None:
         return _evaluate_with_machine(*arguments, judge, preset)
@@ -239,14 +242,13 @@ def _unpack_rows(
         if note := describe_identical_ids(y):
             warnings.warn(f"{note}.", UserWarning, stacklevel=callers_level())
         return y.y, y.scores, y.qid, measures, {name: getattr(y, name) for name in columns}
-    is_judged = isinstance(y, RankingData) and not isinstance(scores, Qrels | RankingData)
-    if isinstance(y, Qrels) or isinstance(scores, Run) or (is_judged and _is_run(scores, y)):
-        raise ValueError("pass the run first, then its judgements: evaluate(run, qrels, measures).")
-    if _is_run(y, scores):
+    if isinstance(y, Run) or isinstance(scores, Qrels | RankingData):
+        raise ValueError("pass the judgements first, then the run: evaluate(qrels, run, measures).")
+    if _are_judgements(y, scores):
         if scores is None:
-            raise TypeError("a run needs judgements: evaluate(run, qrels, measures).")
+            raise TypeError("judgements need a run: evaluate(qrels, run, measures).")
         _refuse_extra(columns, "a run")
-        rows = judge(run=y, qrels=scores, ignore_identical_ids=ignore_identical_ids)
+        rows = judge(qrels=y, run=scores, ignore_identical_ids=ignore_identical_ids)
         if not (rows.judged & rows.retrieved).any():
             raise ValueError(
                 "the run and the judgements have no document of a query in common, or none with a "
@@ -255,7 +257,7 @@ def _unpack_rows(
             )
         return _unpack_rows(rows, None, qid, measures, columns, False)
     if ignore_identical_ids:
-        raise TypeError("ignore_identical_ids needs a run: evaluate(run, qrels, measures).")
+        raise TypeError("ignore_identical_ids needs a run: evaluate(qrels, run, measures).")
     if isinstance(y, RankingData):
         if scores is None:
             raise TypeError("scores are missing: evaluate(data, scores, measures).")
@@ -267,14 +269,36 @@ def _unpack_rows(
     return y, scores, qid, measures, columns
 
 
-def _is_run(y: Any, judgements: Any) -> bool:
-    """Whether the first argument is a run, rather than one label per row."""
-    if isinstance(y, Run | str | Path | Mapping):
+def _named_pair(y: Any, scores: Any, qrels: Any, run: Any) -> tuple[Qrels, Run]:
+    """Judgements and run, of which one at least is passed by name."""
+    if scores is not None or (y is not None and qrels is not None):
+        raise TypeError("judgements or run are passed twice: evaluate(qrels=…, run=…, measures=…).")
+    qrels = y if qrels is None else qrels
+    if qrels is None or run is None:
+        raise TypeError("judgements and a run go together: evaluate(qrels=…, run=…).")
+    return read_judgements(qrels), as_run(run)
+
+
+def _are_judgements(y: Any, run: Any) -> bool:
+    """Whether the first argument holds the judgements of a run, rather than one label per row."""
+    if isinstance(y, Qrels | str | Path | Mapping) or isinstance(run, Run):
         return True
+    whole = isinstance(run, str | Path | Mapping) or (
+        isinstance(run, list) and bool(run) and isinstance(run[0], Run | Path | Mapping)
+    )
+    if isinstance(y, RankingData):
+        return whole or _is_table(run)
     if isinstance(y, list):
-        return bool(y) and (isinstance(y[0], Run | Path | Mapping) or is_frame(y[0]))
-    whole = isinstance(judgements, Qrels | str | Path | Mapping | RankingData)
-    return is_frame(y) and (whole or len(getattr(y, "columns", [])) > 1)
+        return bool(y) and (
+            isinstance(y[0], Qrels | RankingData | Path | Mapping) or is_frame(y[0])
+        )
+    return is_frame(y) and (whole or _is_table(y))
+
+
+def _is_table(source: Any) -> bool:
+    """Whether a source is a frame, or a list of them, with more than one column."""
+    first = source[0] if isinstance(source, list) and source else source
+    return is_frame(first) and len(getattr(first, "columns", [])) > 1
 
 
 def _moved_measures(measures: Any, moved: Any) -> Any:
@@ -482,10 +506,9 @@ class ScoredRows:
             )
         # Ids are text in run files, so 10 comes before 9, as in trec_eval.
         names = id_texts(ids, "doc_ids")
-        encoded = pa.array(names, pa.string()).dictionary_encode()
         # Code points sort like the bytes of UTF-8.
-        by_text = np.argsort(np.array(encoded.dictionary.to_pylist(), dtype=object))
-        place = np.argsort(by_text)[encoded.indices.to_numpy()]
+        place_of = {name: place for place, name in enumerate(sorted(set(names)))}
+        place = np.fromiter(map(place_of.__getitem__, names), np.int64, len(names))
         codes = self.groups.codes()
         order = np.lexsort((place, codes))
         twice = (np.diff(codes[order]) == 0) & (np.diff(place[order]) == 0)
@@ -495,7 +518,7 @@ class ScoredRows:
                 f"doc_ids must not repeat within a query, got {names[row]!r} of query "
                 f"{self.groups.ids[codes[row]]!s} again at row {row}. A document has one rank."
             )
-        return replace(self, groups=QueryGroups(self.groups.indptr, order, self.groups.ids))
+        return replace(self, groups=QueryGroups(self.groups.indptr, order, ids=self.groups.ids))
 
     def bounds(self, measure: Measure) -> tuple[Float64Array, Float64Array]:
         """Lowest and highest value per query over all orders of tied rows."""
@@ -668,8 +691,8 @@ def _queries(n: int) -> str:
 
 
 def _evaluate_with_machine(
-    y: Any,
     human: Any,
+    run: Any,
     qid: Any,
     measures: Any,
     columns: Columns,
@@ -678,12 +701,12 @@ def _evaluate_with_machine(
     preset: str | None,
 ) -> EvaluationResult:
     """Prediction-powered means of one run; the arguments are those of :func:`_unpack_rows`."""
-    if isinstance(y, Qrels) or human is None or not _is_run(y, human):
+    if isinstance(human, Run) or run is None or not _are_judgements(human, run):
         raise TypeError(
-            "judge needs a run and human judgements: evaluate(run, human, measures, judge=machine)."
+            "judge needs human judgements and a run: evaluate(human, run, measures, judge=machine)."
         )
     _refuse_extra(columns, "a run")
-    run = drop_identical_ids(as_run(y)) if ignore_identical_ids else as_run(y)
+    run = drop_identical_ids(as_run(run)) if ignore_identical_ids else as_run(run)
     measures = _moved_measures(measures, qid)
     specs = [DEFAULT_MEASURE] if measures is DEFAULT_MEASURES else list_specs(measures)
     by_measure, qids, n_left_out = values_by_both_judges({"": run}, human, machine, specs, preset)
@@ -730,7 +753,7 @@ def values_by_both_judges(
             continue
         judgements = Qrels(qrels.qid[kept], qrels.doc_ids[kept], qrels.relevance[kept])
         for name, run in runs.items():
-            result = evaluate(judge(run, judgements, all_queries=True), specs, preset=preset)
+            result = evaluate(judge(judgements, run, all_queries=True), specs, preset=preset)
             order = np.argsort(result.qids)
             qids = result.qids[order] if part == 0 else qids
             for spec, by_run in values.items():
@@ -739,7 +762,7 @@ def values_by_both_judges(
 
 
 def estimate_mean(
-    spec: str, values: Sequence[Float64Array], confidence: float = 0.95
+    spec: str, values: Sequence[Float64Array], confidence_level: float = 0.95
 ) -> PoweredMean:
     """Mean, or mean difference, from human, machine and further machine values.
 
@@ -747,7 +770,9 @@ def estimate_mean(
     """
     human, machine, machine_only = values
     try:
-        return prediction_powered_mean(human, machine, machine_only, confidence=confidence)
+        return prediction_powered_mean(
+            human, machine, machine_only, confidence_level=confidence_level
+        )
     except ValueError as error:
         raise ValueError(f"{spec}: {error}") from error
 

@@ -144,7 +144,7 @@ def evaluate_labels(
         values = _measure_rows(worth, checked, list(weighted.values()))
         best = _measure_rows(worth, worth, list(weighted.values()))
         for (spec, measure), of_rows, most in zip(weighted.items(), values, best, strict=True):
-            scale = measure.aggregate(most) if measure.normalised and most.any() else 1.0
+            scale = measure.aggregate(most) if measure.normalized and most.any() else 1.0
             per_row[spec], means[spec] = of_rows, measure.aggregate(of_rows) / scale
     return LabelResult({spec: means[spec] for spec in parsed}, per_row, parsed)
 

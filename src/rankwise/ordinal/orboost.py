@@ -9,11 +9,13 @@ References
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+import warnings
+from collections.abc import Callable, Iterator
 from copy import copy
 from dataclasses import replace
+from functools import wraps
 from numbers import Integral
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, ParamSpec, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +29,7 @@ from rankwise.metrics import parse
 from rankwise.ordinal.ordinal_ranker import OrdinalRanker, check_ordinal_fit, class_margins
 from rankwise.ordinal.score_probabilities import ScoreProbabilities
 from rankwise.row_order import merge_rows, row_hashes
+from rankwise.runtime.finite import names_its_class
 from rankwise.solvers.boosting.margin_boosting import MarginBoosting, class_order
 from rankwise.solvers.boosting.perceptron_search import PerceptronEnsemble, PerceptronSearch
 from rankwise.solvers.boosting.rounds import boost, check_warm_start, run_rounds
@@ -39,6 +42,30 @@ BY_QUERY = ("query", "rank_query")  # these need a qid
 Ensemble = StumpEnsemble | PerceptronEnsemble
 MOST_ROUNDS = 1000
 ROUNDS_PER_ROOT = 3
+P = ParamSpec("P")
+
+
+def _takes_form_first(init: Callable[P, None]) -> Callable[P, None]:
+    """Until 1.1: ``ORBoost("lr", 50)``, with the first two parameters in their former order."""
+
+    check = names_its_class(init)
+
+    @wraps(init)
+    def read(*args: P.args, **kwargs: P.kwargs) -> None:
+        own, *given = args
+        if given and isinstance(given[0], str):
+            # The guards of the class add a frame between this one and the caller.
+            warnings.warn(
+                f"The first parameter of ORBoost is n_estimators: pass form={given[0]!r} by "
+                "keyword. From version 1.1 on, a string there raises an error.",
+                FutureWarning,
+                stacklevel=3,
+            )
+            kwargs |= dict(zip(("form", "n_estimators"), given, strict=False))
+            given = given[2:]
+        check(own, *given, **kwargs)  # pyright: ignore[reportCallIssue]
+
+    return read
 
 
 class ORBoost(ScoreProbabilities, OrdinalRanker):
@@ -49,14 +76,14 @@ class ORBoost(ScoreProbabilities, OrdinalRanker):
 
     Parameters
     ----------
-    form : {"all", "lr"}, default="all"
-        Margins in the exponential loss. "all": the margins to all thresholds; the loss then bounds
-        the absolute rank loss. "lr": the margins to the two thresholds next to the row's class,
-        left and right; the loss then bounds the number of wrong classes.
     n_estimators : int >= 1, optional
         Largest number of rounds. Training ends earlier if no base learner lowers the loss. None:
         three times the square root of the number of distinct training rows, at most 1,000; with
         early stopping, 1,000.
+    form : {"all", "lr"}, default="all"
+        Margins in the exponential loss. "all": the margins to all thresholds; the loss then bounds
+        the absolute rank loss. "lr": the margins to the two thresholds next to the row's class,
+        left and right; the loss then bounds the number of wrong classes.
     estimator : {"stump", "perceptron", "pocket"}, default="stump"
         Base learner. "stump": the best threshold on a single feature. "perceptron": a threshold on
         a linear combination of standardised features, trained by random coordinate descent.
@@ -194,8 +221,8 @@ class ORBoost(ScoreProbabilities, OrdinalRanker):
     n_features_in_: int
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "form": [StrOptions({"all", "lr"})],
         "n_estimators": [minimum(1), None],
+        "form": [StrOptions({"all", "lr"})],
         "estimator": [StrOptions({"stump", "perceptron", "pocket"})],
         "base_iter": [minimum(1)],
         "max_bins": [Interval(Integral, 2, 255, closed="both"), None],
@@ -208,12 +235,13 @@ class ORBoost(ScoreProbabilities, OrdinalRanker):
         "classes": ["array-like", None],
     }
 
+    @_takes_form_first
     def __init__(
         self,
-        form: Literal["all", "lr"] = "all",
         n_estimators: int | None = None,
-        estimator: Literal["stump", "perceptron", "pocket"] = "stump",
+        form: Literal["all", "lr"] = "all",
         *,
+        estimator: Literal["stump", "perceptron", "pocket"] = "stump",
         base_iter: int = 100,
         max_bins: int | None = 255,
         row_weight: Literal["rank", "query", "rank_query", "gain"] | None = None,
@@ -224,8 +252,8 @@ class ORBoost(ScoreProbabilities, OrdinalRanker):
         probability: bool = False,
         classes: ArrayLike | None = None,
     ) -> None:
-        self.form = form
         self.n_estimators = n_estimators
+        self.form = form
         self.estimator = estimator
         self.base_iter = base_iter
         self.max_bins = max_bins

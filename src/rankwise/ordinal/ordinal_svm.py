@@ -26,8 +26,9 @@ from rankwise.checks.parameter_constraints import (
 from rankwise.checks.rows import check_rows
 from rankwise.equation import Equation, FunctionFeatures
 from rankwise.features.kernels import (
+    GAMMA_CONSTRAINT,
     KERNEL_NAMES,
-    NAMED_WIDTHS,
+    Gamma,
     Kernel,
     find_searched_gamma,
     gamma_candidates,
@@ -68,11 +69,11 @@ class OrdinalSVM(ScoreProbabilities, SearchedOrdinalRanker):
         or a function ``K(X, Z)`` that returns an array of shape (n_x, n_z) and is called once with
         both matrices, see :func:`rankwise.features.kernels.resolve_kernel`. Features are not
         scaled. For a linear kernel and many rows use :class:`PolyOrdinalSVM`.
-    gamma : float > 0, list of floats, "grid", "scale", "auto" or None, default=None
+    gamma : float > 0, list of floats, "cv", "val", "scale", "auto" or None, default=None
         Width of the kernel, as in rbf ``exp(-gamma |x - z|^2)``. None: 1 / median squared distance
-        (laplacian: 1 / median L1 distance; polynomial, sigmoid: 1 / n_features). A list, or "grid"
-        for powers of two around the median width, is searched together with C. "scale" and "auto"
-        are defined as in scikit-learn. Kernels without gamma ignore it and warn.
+        (laplacian: 1 / median L1 distance; polynomial, sigmoid: 1 / n_features). A list is searched
+        together with C; so are powers of two around the median width for "cv" and "val", as for C.
+        "scale" and "auto" are defined as in scikit-learn. Kernels without gamma ignore it and warn.
     C : float > 0, list of floats, "cv" or "val", default=1.0
         Factor of the SUM of the losses over rows and thresholds; half the squared norm has factor
         1. A grid is searched on ``X_val`` if it is given, otherwise with ``cv`` folds of queries.
@@ -232,7 +233,7 @@ class OrdinalSVM(ScoreProbabilities, SearchedOrdinalRanker):
     intercept_ = ExpansionAttribute[float]()
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "kernel": [StrOptions(set(KERNEL_NAMES)), callable],
-        "gamma": [POSITIVE, "array-like", StrOptions({"grid", *NAMED_WIDTHS}), None],
+        "gamma": GAMMA_CONSTRAINT,
         "C": PENALTY.constraint,
         "costs": [StrOptions(set(COSTS)), "array-like"],
         "fit_intercept": ["boolean"],
@@ -249,10 +250,10 @@ class OrdinalSVM(ScoreProbabilities, SearchedOrdinalRanker):
     def __init__(
         self,
         kernel: Any = "perceptron",
-        gamma: float | Sequence[float] | Literal["grid", "scale", "auto"] | None = None,
+        gamma: Gamma = None,
+        *,
         C: float | Sequence[float] | Literal["cv", "val"] = 1.0,
         costs: str | ArrayLike = "absolute",
-        *,
         fit_intercept: bool = True,
         kernel_params: dict[str, Any] | None = None,
         max_bytes: int = DEFAULT_MAX_BYTES,

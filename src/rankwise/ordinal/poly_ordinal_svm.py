@@ -55,7 +55,7 @@ class PolyOrdinalSVM(ScoreProbabilities, SearchedOrdinalRanker):
     ----------
     degree : int, default=4
         Highest power, >= 1: a feature t has the columns ``t, t^2, ..., t^degree``. 1 is a linear
-        model, suitable for rows from a feature map (use ``scale=False`` then).
+        model, suitable for rows from a feature map (use ``scaling=False`` then).
     C : float > 0, list of floats, "cv" or "val", default=1.0
         Factor of the SUM of the losses over rows and thresholds; half the squared norm has factor
         1. A grid is searched on ``X_val`` if it is given, otherwise with ``cv`` folds of queries.
@@ -73,7 +73,7 @@ class PolyOrdinalSVM(ScoreProbabilities, SearchedOrdinalRanker):
         Products are stored, see :class:`PolynomialTerms`.
     loss : {"hinge", "squared_hinge"}, default="hinge"
         Loss h of a margin.
-    scale : bool, default=True
+    scaling : bool, default=True
         Whether to divide every feature by its largest absolute value in the training rows. Powers
         of unscaled features differ by orders of magnitude, and a single C could not penalise their
         weights evenly.
@@ -117,7 +117,7 @@ class PolyOrdinalSVM(ScoreProbabilities, SearchedOrdinalRanker):
         times columns.
     scale_ : ndarray of shape (n_features_in_,), float64
         Largest absolute value of each feature. 1 for a feature of zeros (or of subnormal numbers
-        below 2.3e-308, whose inverse overflows) and if ``scale=False``.
+        below 2.3e-308, whose inverse overflows) and if ``scaling=False``.
     terms_ : TermMap or None
         Products of features. None for powers.
     C_ : float
@@ -169,8 +169,8 @@ class PolyOrdinalSVM(ScoreProbabilities, SearchedOrdinalRanker):
     predict the majority class for all rows; a squared hinge does not.
 
     A compromise between this class and :class:`OrdinalSVM` is a pipeline whose features approximate
-    a kernel, such as ``make_pipeline(Nystroem("perceptron"), PolyOrdinalSVM(1, scale=False))``, or
-    a pipeline that starts with :class:`RandomPerceptrons`.
+    a kernel, such as ``make_pipeline(Nystroem("perceptron"), PolyOrdinalSVM(1, scaling=False))``,
+    or a pipeline that starts with :class:`RandomPerceptrons`.
 
     References
     ----------
@@ -208,7 +208,7 @@ class PolyOrdinalSVM(ScoreProbabilities, SearchedOrdinalRanker):
         "costs": [StrOptions(set(COSTS)), "array-like"],
         "terms": [StrOptions(set(TERMS))],
         "loss": [StrOptions(set(LOSSES))],
-        "scale": ["boolean"],
+        "scaling": ["boolean"],
         "solver": [StrOptions(set(STEPS))],
         "measure": [str],
         "cv": ["cv_object"],
@@ -224,11 +224,11 @@ class PolyOrdinalSVM(ScoreProbabilities, SearchedOrdinalRanker):
         self,
         degree: int = 4,
         C: float | Sequence[float] | Literal["cv", "val"] = 1.0,
-        costs: str | ArrayLike = "absolute",
         *,
+        costs: str | ArrayLike = "absolute",
         terms: Literal["powers", "random", "cross"] = "powers",
         loss: Literal["hinge", "squared_hinge"] = "hinge",
-        scale: bool = True,
+        scaling: bool = True,
         solver: Steps = "auto",
         measure: str = "MAE",
         cv: Any = 5,
@@ -244,7 +244,7 @@ class PolyOrdinalSVM(ScoreProbabilities, SearchedOrdinalRanker):
         self.costs = costs
         self.terms = terms
         self.loss = loss
-        self.scale = scale
+        self.scaling = scaling
         self.solver = solver
         self.measure = measure
         self.cv = cv
@@ -296,7 +296,7 @@ class PolyOrdinalSVM(ScoreProbabilities, SearchedOrdinalRanker):
 
     def _columns(self, rows: FitData) -> Iterator[tuple[dict[str, Any], PowerMap]]:
         """Powers or products of the scaled features."""
-        scale = largest_magnitudes(rows.X) if self.scale else np.ones(rows.X.shape[1])
+        scale = largest_magnitudes(rows.X) if self.scaling else np.ones(rows.X.shape[1])
         yield {}, PowerMap(scale, self._draw_terms(rows.X), self.degree)
 
     def _complete_fit(self, rows: FitData) -> None:

@@ -150,7 +150,7 @@ class WidrowHoff(OnlineRanker):
 
     Parameters
     ----------
-    eta : float > 0, default=0.1
+    learning_rate : float > 0, default=0.1
         Step size, limited to 1 / ``|x|^2`` on a row x. At this limit the score of the row becomes
         its class number; from 2 / ``|x|^2`` on, the error would grow.
     degree : {1, 2}, default=1
@@ -228,7 +228,7 @@ class WidrowHoff(OnlineRanker):
     >>> from rankwise import WidrowHoff
     >>> from rankwise.datasets import make_ordinal_square
     >>> X, y = make_ordinal_square(5000, random_state=0)
-    >>> ranker = WidrowHoff(eta=0.1, degree=2, random_state=0).fit(X[:4000], y[:4000])
+    >>> ranker = WidrowHoff(learning_rate=0.1, degree=2, random_state=0).fit(X[:4000], y[:4000])
     >>> round(ranker.score(X[4000:], y[4000:]), 3)
     -0.289
     """
@@ -236,12 +236,12 @@ class WidrowHoff(OnlineRanker):
     _constant: ClassVar[bool] = True
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **OnlineRanker._parameter_constraints,
-        "eta": [POSITIVE],
+        "learning_rate": [POSITIVE],
     }
 
     def __init__(
         self,
-        eta: float = 0.1,
+        learning_rate: float = 0.1,
         degree: int = 1,
         *,
         kernel: Any = None,
@@ -253,7 +253,7 @@ class WidrowHoff(OnlineRanker):
         probability: bool = False,
         classes: ArrayLike | None = None,
     ) -> None:
-        self.eta = eta
+        self.learning_rate = learning_rate
         self.degree = degree
         self.kernel = kernel
         self.gamma = gamma
@@ -272,7 +272,8 @@ class WidrowHoff(OnlineRanker):
         self, features: Matrix, codes: Int64Array, coins: NDArray[np.bool_]
     ) -> NDArray[np.int32]:
         known = self.hypotheses_
-        state = (float(self.eta), known.weights[:, 0], known.thresholds[0], known.tallies[0])
+        rate = float(self.learning_rate)
+        state = (rate, known.weights[:, 0], known.thresholds[0], known.tallies[0])
         if is_sparse(features):
             lms_csr(features.data, features.indices, features.indptr, codes, *state)
         else:
@@ -288,4 +289,4 @@ class WidrowHoff(OnlineRanker):
         moves: NDArray[np.int32],
     ) -> bool:
         state = (self.hypotheses_.thresholds[0], self.hypotheses_.tallies[0])
-        return lms_value(values, code, float(self.eta), weights[:, 0], *state)
+        return lms_value(values, code, float(self.learning_rate), weights[:, 0], *state)

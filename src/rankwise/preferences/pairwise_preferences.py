@@ -47,6 +47,7 @@ from rankwise.preferences.preference_data import (
 from rankwise.preferences.preference_files import read_comparisons
 from rankwise.preferences.strength_model import StrengthModel
 from rankwise.preferences.strength_newton import check_connected, check_tie_effect
+from rankwise.runtime.finite import names_its_class
 from rankwise.typing import ArrayLike, Float64Array, Int64Array
 
 ORDER_EFFECT, TIE_EFFECT = "order", "tie"
@@ -67,7 +68,7 @@ class OutcomeTerms(NamedTuple):
 
 
 # Where Newton steps begin: ties are as likely as wins, or have probability 1/3 between equals.
-TIE_STARTS = {"half": 0.0, "davidson": 0.0, "rao-kupper": float(np.log(2.0))}
+TIE_STARTS = {"half": 0.0, "davidson": 0.0, "rao_kupper": float(np.log(2.0))}
 
 
 def compute_bradley_terry(eta: Float64Array, tie: float) -> OutcomeTerms:
@@ -128,7 +129,7 @@ def _logistic_terms(z: Float64Array) -> tuple[Float64Array, Float64Array, Float6
 OUTCOME_MODELS: dict[str, Callable[[Float64Array, float], OutcomeTerms]] = {
     "half": compute_bradley_terry,
     "davidson": compute_davidson,
-    "rao-kupper": compute_rao_kupper,
+    "rao_kupper": compute_rao_kupper,
 }
 
 
@@ -142,7 +143,7 @@ class PairwisePreferences(StrengthModel):
 
     Parameters
     ----------
-    ties : {"davidson", "rao-kupper", "half"}, default="davidson"
+    ties : {"davidson", "rao_kupper", "half"}, default="davidson"
         Model of ties [2]_, [3]_; "half" counts a tie as half a win of each item. Without ties in
         the data all three are the Bradley-Terry model [1]_,
         ``P(first wins) = 1 / (1 + exp(-eta))``.
@@ -150,7 +151,7 @@ class PairwisePreferences(StrengthModel):
         Whether the first item of a comparison (the home team, the answer shown first) has an
         advantage, which is estimated.
     alpha : float >= 0, default=0.0
-        L2 penalty: adds ``alpha / 2 |s|^2`` for strengths with mean 0.
+        Penalty added to the SUM of the losses: ``alpha / 2 |s|^2`` for strengths with mean 0.
     covariance : {"sandwich", "information"}, default="sandwich"
         Standard errors that hold if the model is only an approximation [4]_ or comparisons are
         dependent within clusters, or those from the inverse of the second derivatives, which
@@ -254,9 +255,10 @@ class PairwisePreferences(StrengthModel):
         "order_effect": ["boolean"],
     }
 
+    @names_its_class
     def __init__(
         self,
-        ties: Literal["davidson", "rao-kupper", "half"] = "davidson",
+        ties: Literal["davidson", "rao_kupper", "half"] = "davidson",
         *,
         order_effect: bool = False,
         alpha: float = 0.0,
@@ -478,7 +480,7 @@ class PairLikelihood:
 
     def value(self, theta: Float64Array) -> float:
         """Negative log-likelihood; infinite outside the domain."""
-        if self.has_tie and self.model == "rao-kupper" and theta[-1] <= 0.0:
+        if self.has_tie and self.model == "rao_kupper" and theta[-1] <= 0.0:
             return np.inf
         return float(np.einsum("ij,ij->", self.counts, self.terms(theta).value))
 

@@ -30,6 +30,7 @@ from rankwise.preferences.preference_data import Orders
 from rankwise.preferences.preference_files import read_orders
 from rankwise.preferences.strength_model import StrengthModel
 from rankwise.preferences.strength_newton import check_connected
+from rankwise.runtime.finite import names_its_class
 from rankwise.runtime.messages import callers_level
 from rankwise.typing import ArrayLike, Float64Array, Int64Array
 
@@ -51,7 +52,7 @@ class PlackettLuce(StrengthModel):
         Items that an order lacks: they were no alternatives, or they come after all listed items,
         in unknown order, as in a list of the best three.
     alpha : float >= 0, default=0.0
-        L2 penalty: adds ``alpha / 2 |s|^2`` for strengths with mean 0.
+        Penalty added to the SUM of the losses: ``alpha / 2 |s|^2`` for strengths with mean 0.
     covariance : {"sandwich", "information"}, default="sandwich"
         Standard errors that hold if the model is only an approximation or orders are dependent
         within clusters, or those from the inverse of the second derivatives.
@@ -136,6 +137,7 @@ class PlackettLuce(StrengthModel):
         "unlisted": [StrOptions({"absent", "last"})],
     }
 
+    @names_its_class
     def __init__(
         self,
         unlisted: Literal["absent", "last"] = "absent",

@@ -10,11 +10,11 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
 from rankwise.checks.exact_values import id_texts, warn_of_missing_words
 from rankwise.checks.rows import check_weight
+from rankwise.runtime.arrow import pa
 from rankwise.runtime.frames import (
     convert_to_array,
     convert_to_values,

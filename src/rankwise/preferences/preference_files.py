@@ -18,7 +18,6 @@ from typing import Any, Literal
 
 import narwhals as nw
 import numpy as np
-import pyarrow as pa
 
 from rankwise.checks.rows import check_weight
 from rankwise.datasets.readers.delimited import DelimitedFile
@@ -54,6 +53,7 @@ from rankwise.preferences.preference_data import (
     code_outcomes,
     order_entries,
 )
+from rankwise.runtime.arrow import pa
 from rankwise.runtime.frames import collect_frame, convert_to_array, convert_to_values
 from rankwise.runtime.messages import callers_level, setting
 from rankwise.typing import Float64Array

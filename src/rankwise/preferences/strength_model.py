@@ -42,6 +42,7 @@ from rankwise.preferences.strength_newton import (
     StrengthSolution,
     minimize_strengths,
 )
+from rankwise.runtime.constraints import ValidatedParameters
 from rankwise.runtime.messages import callers_level, check_share
 from rankwise.structure.state_rules import Names, Number, Rule, floats
 from rankwise.typing import Float64Array, Int64Array
@@ -52,7 +53,7 @@ FEW_CLUSTERS = 5
 MUCH_WIDER, WIDER = 1.5, 1.25
 
 
-class StrengthModel(Save, BaseEstimator):
+class StrengthModel(ValidatedParameters, Save, BaseEstimator):
     """Base of estimators that give every item a strength, with a joint covariance."""
 
     _structure: ClassVar[dict[str, Rule]] = {
@@ -87,7 +88,7 @@ class StrengthModel(Save, BaseEstimator):
 
     def rank_intervals(
         self,
-        level: float = 0.95,
+        confidence_level: float = 0.95,
         *,
         random_state: int | np.random.Generator | None = 0,
     ) -> SimultaneousRanks:
@@ -102,7 +103,7 @@ class StrengthModel(Save, BaseEstimator):
 
         Parameters
         ----------
-        level : float in (0, 1)
+        confidence_level : float in (0, 1)
             Probability that all intervals hold.
         random_state : int, Generator or None
             Seed or generator for the 9,999 draws of the quantile.
@@ -113,19 +114,19 @@ class StrengthModel(Save, BaseEstimator):
             ``rank``, ``low`` and ``high`` in the order of ``items_``, and ``critical``.
         """
         check_is_fitted(self)
-        check_share("level", level, "Pass 0.95, say.")
+        check_share("confidence_level", confidence_level, "Pass 0.95, say.")
         return rank_simultaneously(
             self.strengths_,
             self.covariance_,
             floor=None if self.covariance == "information" else self.model_covariance_,
-            level=level,
+            confidence_level=confidence_level,
             degrees_of_freedom=self.degrees_of_freedom_,
             random_state=random_state,
         )
 
     def leaderboard(
         self,
-        level: float = 0.95,
+        confidence_level: float = 0.95,
         *,
         random_state: int | np.random.Generator | None = 0,
     ) -> dict[str, NDArray[Any]]:
@@ -133,7 +134,7 @@ class StrengthModel(Save, BaseEstimator):
 
         Parameters
         ----------
-        level : float in (0, 1)
+        confidence_level : float in (0, 1)
             Joint level of the rank intervals.
         random_state : int, Generator or None
             Seed or generator of the rank intervals.
@@ -144,7 +145,7 @@ class StrengthModel(Save, BaseEstimator):
             "rank", "rank_low", "rank_high", "item", "strength", "standard_error" and
             "n_comparisons". Pass it to ``pandas.DataFrame``.
         """
-        ranks = self.rank_intervals(level, random_state=random_state)
+        ranks = self.rank_intervals(confidence_level, random_state=random_state)
         order = np.lexsort((self.items_, ranks.rank))
         columns = {
             "rank": ranks.rank,
@@ -293,7 +294,7 @@ def rank_simultaneously(
     covariance: Float64Array,
     *,
     floor: Float64Array | None = None,
-    level: float = 0.95,
+    confidence_level: float = 0.95,
     degrees_of_freedom: float = math.inf,
     n_draws: int = N_DRAWS,
     random_state: int | np.random.Generator | None = 0,
@@ -308,7 +309,7 @@ def rank_simultaneously(
     floor : ndarray of shape (n_items, n_items), optional
         Another covariance. Each difference has the larger of its two variances, and the quantile is
         the larger of the two.
-    level : float in (0, 1)
+    confidence_level : float in (0, 1)
         Probability that all intervals hold.
     degrees_of_freedom : float > 0
         Of the estimated variance of each difference; infinite: variances are known.
@@ -339,10 +340,12 @@ def rank_simultaneously(
         errors.append(np.sqrt(np.maximum(variances, 0.0)))
     n_pairs = max(len(estimates) * (len(estimates) - 1) // 2, 1)
     if math.isfinite(degrees_of_freedom):
-        critical = float(stats.t.isf((1.0 - level) / (2 * n_pairs), degrees_of_freedom))
+        critical = float(stats.t.isf((1.0 - confidence_level) / (2 * n_pairs), degrees_of_freedom))
     else:
         critical = max(
-            _find_quantile(_draw_maxima(each, _invert(error), n_draws, random_state), level)
+            _find_quantile(
+                _draw_maxima(each, _invert(error), n_draws, random_state), confidence_level
+            )
             for each, error in zip(covariances, errors, strict=True)
         )
     differences = estimates[:, None] - estimates
@@ -357,10 +360,10 @@ def _invert(errors: Float64Array) -> Float64Array:
         return np.where(errors > 0, 1.0 / errors, 0.0)
 
 
-def _find_quantile(maxima: Float64Array, level: float) -> float:
+def _find_quantile(maxima: Float64Array, confidence_level: float) -> float:
     """Quantile among exchangeable draws, of which the data are one."""
     n_draws = len(maxima)
-    allowed = max(math.ceil(round(level * (n_draws + 1), 6)), 1)
+    allowed = max(math.ceil(round(confidence_level * (n_draws + 1), 6)), 1)
     return float(np.sort(maxima)[allowed - 1]) if allowed <= n_draws else math.inf
 
 

@@ -62,7 +62,7 @@ from rankwise.structure.state_rules import (
     Sometimes,
     forget,
 )
-from rankwise.tuning import Penalties, Penalty, PenaltySearch, SolutionPath, inverse
+from rankwise.tuning import WAYS, Penalties, Penalty, PenaltySearch, SolutionPath, inverse
 from rankwise.typing import ArrayLike, Float64Array, FrameLike, Matrix
 
 LINEAR_STRUCTURE: dict[str, Rule] = {"expansion_": Instance((LinearExpansion,))}
@@ -214,12 +214,10 @@ class BasisExpansionRanker(Ranker):
 DEFAULT_GRID = 2.0 ** np.arange(-30, 21, 2)
 # Penalties for a mean over pairs: 10^2, 10^1.5, ..., 10^-8.
 MEAN_GRID = 10.0 ** np.arange(2, -8.5, -0.5)
-WAYS = ("cv", "loqo", "lpo", "val")
 # Allowed penalties of a squared loss.
 C_OF_SUM = Penalty("C", "C", DEFAULT_GRID, WAYS, unpenalised=True)
 ALPHA = Penalty("alpha", "alpha", inverse(DEFAULT_GRID), WAYS, unpenalised=True)
 LAM = Penalty("lam", "lam", MEAN_GRID, WAYS, unpenalised=True)
-C_OF_MEAN = Penalty("C", "mean", inverse(MEAN_GRID), WAYS, unpenalised=True)
 SELECTION_CONSTRAINTS: dict[str, list[Any]] = {
     "measure": [str],
     "cv": ["cv_object"],

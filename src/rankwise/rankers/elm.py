@@ -19,7 +19,10 @@ from rankwise.checks.column_sizes import ColumnLimit, node_limit
 from rankwise.checks.parameter_constraints import DEFAULT_MAX_BYTES, Interval, StrOptions, minimum
 from rankwise.checks.rows import check_fit, check_validation
 from rankwise.equation import Equation
-from rankwise.features.kernels import warn_of_ignored_gamma
+from rankwise.features.kernels import (
+    GammaOfPath,
+    warn_of_ignored_gamma,
+)
 from rankwise.features.random_features import (
     ACTIVATIONS,
     WEIGHT_LAWS,
@@ -62,7 +65,14 @@ from rankwise.solvers.least_squares.stabilised import (
     sum_splits,
 )
 from rankwise.structure.state_rules import Instance, Plain, Rule, Sometimes, floats, forget
-from rankwise.tuning import Penalty, content_folds, deal_queries, row_splits, search_way
+from rankwise.tuning import (
+    Penalty,
+    content_folds,
+    deal_queries,
+    inverse,
+    row_splits,
+    search_way,
+)
 from rankwise.typing import ArrayLike, Float64Array, FrameLike
 
 ELM_CONSTRAINTS: dict[str, Any] = {
@@ -171,10 +181,11 @@ class PointwiseELM(PartialFit, BasisExpansionRanker):
         than folds). A scikit-learn splitter receives the queries as ``groups``.
     random_state : int, RandomState or None, default=None
         Seed for drawing the nodes.
-    gamma : float > 0, list of floats, "grid", "scale", "auto" or None, default=None
+    gamma : float > 0, list, "cv", "loqo", "lpo", "val", "scale", "auto" or None, default=None
         Width of the kernel, as in rbf ``exp(-gamma |x - z|^2)``. None: 1 / median squared distance.
-        A list, or "grid" for powers of two around the median width, is searched together with C.
-        "scale" and "auto" are defined as in scikit-learn. Kernels without gamma ignore it and warn.
+        A list is searched together with C; so are powers of two around the median width for "cv",
+        "loqo", "lpo" and "val", as for C. "scale" and "auto" are defined as in scikit-learn.
+        Kernels without gamma ignore it and warn.
     kernel_params : dict, optional
         Further kernel parameters "degree", "coef0" or "delta", or keyword arguments of a callable.
     max_bytes : int, default=2**33
@@ -231,13 +242,14 @@ class PointwiseELM(PartialFit, BasisExpansionRanker):
         self,
         n_nodes: int = 1000,
         activation: Activation = "sigmoid",
+        *,
         kernel: Any = None,
         C: float | Sequence[float] | Literal["cv", "loqo", "lpo", "val"] = 1.0,
         measure: str = "nDCG@10",
         n_draws: int = 1,
         cv: Any = 5,
         random_state: int | np.random.RandomState | None = None,
-        gamma: float | Sequence[float] | Literal["grid", "scale", "auto"] | None = None,
+        gamma: GammaOfPath = None,
         kernel_params: dict[str, Any] | None = None,
         max_bytes: int = DEFAULT_MAX_BYTES,
     ) -> None:
@@ -295,10 +307,11 @@ class PairwiseELM(PartialFit, BasisExpansionRanker):
         than folds). A scikit-learn splitter receives the queries as ``groups``.
     random_state : int, RandomState or None, default=None
         Seed for drawing the nodes.
-    gamma : float > 0, list of floats, "grid", "scale", "auto" or None, default=None
+    gamma : float > 0, list, "cv", "loqo", "lpo", "val", "scale", "auto" or None, default=None
         Width of the kernel, as in rbf ``exp(-gamma |x - z|^2)``. None: 1 / median squared distance.
-        A list, or "grid" for powers of two around the median width, is searched together with C.
-        "scale" and "auto" are defined as in scikit-learn. Kernels without gamma ignore it and warn.
+        A list is searched together with C; so are powers of two around the median width for "cv",
+        "loqo", "lpo" and "val", as for C. "scale" and "auto" are defined as in scikit-learn.
+        Kernels without gamma ignore it and warn.
     kernel_params : dict, optional
         Further kernel parameters "degree", "coef0" or "delta", or keyword arguments of a callable.
     max_bytes : int, default=2**33
@@ -366,6 +379,7 @@ class PairwiseELM(PartialFit, BasisExpansionRanker):
         self,
         n_nodes: int = 1000,
         activation: Activation = "sigmoid",
+        *,
         kernel: Any = None,
         C: float | Sequence[float] | Literal["cv", "loqo", "lpo", "val"] = 1.0,
         measure: str = "nDCG@10",
@@ -374,7 +388,7 @@ class PairwiseELM(PartialFit, BasisExpansionRanker):
         n_draws: int = 1,
         cv: Any = 5,
         random_state: int | np.random.RandomState | None = None,
-        gamma: float | Sequence[float] | Literal["grid", "scale", "auto"] | None = None,
+        gamma: GammaOfPath = None,
         kernel_params: dict[str, Any] | None = None,
         max_bytes: int = DEFAULT_MAX_BYTES,
     ) -> None:
@@ -400,7 +414,7 @@ DEFAULT_FOLDS = 10
 # Squares of penalties outside these limits overflow or underflow.
 LIMITS: dict[str, Any] = {"smallest": 1e-100, "largest": 1e100, "unpenalised": True}
 LAM = Penalty("lam", "lam", LAM_GRID[::-1], **LIMITS)
-SECOND_C = Penalty("C", "C", C_GRID, **LIMITS)
+SECOND = Penalty("alpha", "alpha", 1 / C_GRID, **LIMITS)
 
 
 class ELMRank(BasisExpansionRanker):
@@ -410,19 +424,20 @@ class ELMRank(BasisExpansionRanker):
     a mean over ordered pairs, for scores ``f = H b`` of output weights b. c_q is 1, 1 / W_q or 1 /
     W_q^2 (``query_weight``), W_q is the sum of the query's weights, and ``S = sum_q c_q W_q^2``.
     The solution satisfies ``A b = B`` with ``A = (2/S) H'LH + lam I``, ``B = (2/S) H'Ly`` and the
-    Laplacian L of the pairs. With a finite C, b minimises ``|A b - B|^2 + |b|^2 / C`` instead.
+    Laplacian L of the pairs. With ``alpha > 0``, b minimises ``|A b - B|^2 + alpha |b|^2``.
 
     Parameters
     ----------
     n_nodes : int, default=100
         Number of hidden nodes, >= 1.
     lam : float, list of floats, "cv" or "val", default=0.01
-        First penalty, lam >= 0: factor of the squared norm of the output weights; the MEAN over
-        ordered pairs has factor 1. With 0 and ``C=np.inf`` the minimum-norm solution is used. "cv"
-        and "val" search 1e-5, 1e-4, ..., 10.
-    C : float, list of floats, "cv" or "val", default=inf
-        Second penalty ``I/C``, C > 0. ``np.inf``: no second penalty, so ``A b = B`` is solved
-        directly. "cv" and "val" search 2^1, 2^2, ..., 2^25.
+        Penalty added to the MEAN over ordered pairs, lam >= 0: factor of the squared norm of the
+        output weights. With 0 and ``alpha=0`` the minimum-norm solution is used. "cv" and "val"
+        search 1e-5, 1e-4, ..., 10.
+    alpha : float, list of floats, "cv" or "val", default=0.0
+        Penalty added to the SUM of the squared residuals of ``A b = B``, alpha >= 0: factor of the
+        squared norm of the output weights. 0 solves the system directly, equation (7) of [1]. "cv"
+        and "val" search 2^-1, 2^-2, ..., 2^-25, written 1/C in [1].
     activation : {"sigmoid", "gaussian", "linear", "tanh", "relu", "sine", "hardlimit"}
         Activation of the nodes, default "sigmoid".
     weight_law : {"uniform", "normal"}, default="uniform"
@@ -432,7 +447,7 @@ class ELMRank(BasisExpansionRanker):
         Unit of equal weight: every pair, every document, or every query counts the same.
     n_draws : int, default=1
         Number of independent draws of the nodes, whose scores are averaged. Each draw chooses its
-        own (lam, C).
+        own (lam, alpha).
     cv : int, splitter or iterable of (train rows, test rows), default=10
         Number of cross-validation folds, made of whole queries (of rows if there are fewer queries
         than folds). Folds depend on ``random_state`` and on the content of the rows, not on their
@@ -444,7 +459,7 @@ class ELMRank(BasisExpansionRanker):
     ----------
     expansion_ : object
         Basis and weights of the scores, with a method ``scores(X)``.
-    lam_, C_ : ndarray of shape (n_draws,)
+    lam_, alpha_ : ndarray of shape (n_draws,)
         Given or chosen penalties of each draw.
     hidden_weights_ : ndarray of shape (n_draws, n_features_in_, n_nodes)
         Weights from the features to the hidden nodes of each draw.
@@ -452,20 +467,21 @@ class ELMRank(BasisExpansionRanker):
         Biases of the hidden nodes of each draw.
     output_weights_ : ndarray of shape (n_draws, n_nodes)
         ``b`` of each draw.
-    path_ : dict with "lam" (n_lam,), "C" (n_C,) and "coef" (n_draws, n_lam, n_C, n_nodes)
-        Grids in ascending order, and the solutions of all grid points.
-    cv_results_ : dict with "lam", "C" and "squared_error" (n_draws, n_lam, n_C)
+    path_ : dict with "lam" (n_lam,), "alpha" (n_alpha,) and "coef"
+        Grids, lam in ascending and alpha in descending order, and the solutions of all grid points,
+        (n_draws, n_lam, n_alpha, n_nodes).
+    cv_results_ : dict with "lam", "alpha" and "squared_error" (n_draws, n_lam, n_alpha)
         Sum of the squared errors of the held-out rows. Only after a search.
     score_name_ : str
         Name of the measure that ``score`` returns.
 
     Notes
     -----
-    If only one of ``lam`` and ``C`` is searched, the grid contains the single value of the other. A
+    If only one of ``lam`` and ``alpha`` is searched, the grid contains the other's single value. A
     list is searched on ``X_val`` if it is given, otherwise with ``cv`` folds. The criterion is the
     squared error over all held-out rows. For one query, the mean residual of the training rows (the
     intercept of the fold) is subtracted first; for several queries, residuals are centred within
-    each query. Ties go to the first pair in (lam, C) order.
+    each query. Ties go to the first pair in the order of ``path_``.
 
     For N rows and n nodes, time is O(N n^2 + n^3), which is linear in N; memory is O(n^2) for each
     fold. With few rows, the whole grid and all folds are computed from one eigendecomposition for
@@ -487,7 +503,8 @@ class ELMRank(BasisExpansionRanker):
     >>> from rankwise import ELMRank
     >>> X = np.linspace(0, 1, 30)[:, None]
     >>> y = 10 * X[:, 0] ** 2
-    >>> ranker = ELMRank(n_nodes=20, lam="cv", C="cv", n_draws=3, random_state=0).fit(X, y, qid=0)
+    >>> ranker = ELMRank(n_nodes=20, lam="cv", alpha="cv", n_draws=3, random_state=0)
+    >>> ranker = ranker.fit(X, y, qid=0)
     >>> ranker.lam_.shape
     (3,)
     >>> ranker.rank(X[:3])
@@ -496,7 +513,7 @@ class ELMRank(BasisExpansionRanker):
 
     _structure: ClassVar[dict[str, Rule]] = {
         "lam_": floats("n_draws", low=0, numbers="not NaN"),
-        "C_": floats("n_draws", low=0, numbers="not NaN"),
+        "alpha_": floats("n_draws", low=0, numbers="not NaN"),
         "expansion_": Instance((NodeExpansion,)),
         "path_": Plain(),
         "cv_results_": Sometimes(Plain()),
@@ -505,7 +522,7 @@ class ELMRank(BasisExpansionRanker):
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "n_nodes": [minimum(1)],
         "lam": LAM.constraint,
-        "C": SECOND_C.constraint,
+        "alpha": SECOND.constraint,
         "activation": [StrOptions(set(ACTIVATIONS))],
         "weight_law": [StrOptions(set(WEIGHT_LAWS))],
         "query_weight": [StrOptions(set(QUERY_WEIGHTS))],
@@ -518,7 +535,8 @@ class ELMRank(BasisExpansionRanker):
         self,
         n_nodes: int = 100,
         lam: float | Sequence[float] | Literal["cv", "val"] = 0.01,
-        C: float | Sequence[float] | Literal["cv", "val"] = np.inf,
+        *,
+        alpha: float | Sequence[float] | Literal["cv", "val"] = 0.0,
         activation: Activation = "sigmoid",
         weight_law: WeightLaw = "uniform",
         query_weight: QueryWeight = "pair",
@@ -528,7 +546,7 @@ class ELMRank(BasisExpansionRanker):
     ) -> None:
         self.n_nodes = n_nodes
         self.lam = lam
-        self.C = C
+        self.alpha = alpha
         self.activation = activation
         self.weight_law = weight_law
         self.query_weight = query_weight
@@ -576,13 +594,13 @@ class ELMRank(BasisExpansionRanker):
         if isinstance(X, RowStream):
             if self._grids(X_val is not None)[0] == "cv":  # reads the rows several times
                 check_folds(self.cv)
-                check_rereadable(X, "lam, C", (self.lam, self.C))
+                check_rereadable(X, "lam, alpha", (self.lam, self.alpha))
             data = read_head(self, X, y, qid, sample_weight, limit)
         else:
             data = check_fit(self, X, y, qid, sample_weight, pairs=False, column_limit=limit)
         vali = check_validation(self, data, X_val, y_val, qid_val)
         self._set_score_name(data.y)
-        way, lam, C = self._grids(vali is not None)
+        way, lam, alpha = self._grids(vali is not None)
         random_state = check_random_state(self.random_state)
         maps = [
             draw_nodes(
@@ -592,18 +610,20 @@ class ELMRank(BasisExpansionRanker):
         ]
         seed = int(random_state.randint(2**31 - 1))
         with single_threaded_blas():
-            coefs, errors = self._fit_way(way, data, vali, maps, complex_penalties(lam, C), seed)
+            coefs, errors = self._fit_way(
+                way, data, vali, maps, complex_penalties(lam, inverse(alpha)), seed
+            )
         if data.stream is not None:
             self._set_score_name(data.stream.typical_labels)
         chosen = np.zeros(self.n_draws, dtype=np.int64)
-        shape = (self.n_draws, len(lam), len(C))
+        shape = (self.n_draws, len(lam), len(alpha))
         if errors is not None:
             chosen = errors.argmin(axis=1)
-            self.cv_results_ = {"lam": lam, "C": C, "squared_error": errors.reshape(shape)}
-        self.lam_, self.C_ = lam[chosen // len(C)], C[chosen % len(C)]
+            self.cv_results_ = {"lam": lam, "alpha": alpha, "squared_error": errors.reshape(shape)}
+        self.lam_, self.alpha_ = lam[chosen // len(alpha)], alpha[chosen % len(alpha)]
         best = [coef[place] for coef, place in zip(coefs, chosen, strict=True)]
         self.expansion_ = NodeDesign(maps).expansion(best)
-        self.path_ = {"lam": lam, "C": C, "coef": np.stack(coefs).reshape(*shape, -1)}
+        self.path_ = {"lam": lam, "alpha": alpha, "coef": np.stack(coefs).reshape(*shape, -1)}
         return self
 
     def _fit_way(
@@ -662,7 +682,7 @@ class ELMRank(BasisExpansionRanker):
         return Problem(data.X, data.y, data.groups, data.sample_weight, "all", self.query_weight)
 
     def _grids(self, has_validation: bool) -> tuple[str, Float64Array, Float64Array]:
-        """How the penalties are chosen ("fixed", "cv" or "val"), and their ascending grids."""
-        way = search_way({"lam": self.lam, "C": self.C}, has_validation=has_validation)
-        lam, C = LAM.grid(self.lam).values, SECOND_C.grid(self.C).values
-        return way, lam[::-1], C
+        """How the penalties are chosen ("fixed", "cv" or "val"), and their grids."""
+        values = {"lam": self.lam, "alpha": self.alpha}
+        way = search_way(values, has_validation=has_validation)
+        return way, LAM.grid(self.lam).values[::-1], SECOND.grid(self.alpha).values

@@ -17,15 +17,14 @@ from sklearn.utils import check_random_state
 from rankwise.checks.column_sizes import SQUARES, ColumnLimit, far_means, kernel_limit
 from rankwise.checks.parameter_constraints import (
     MAX_BYTES_CONSTRAINT,
-    POSITIVE,
     StrOptions,
     minimum,
 )
 from rankwise.equation import Equation
 from rankwise.features.kernels import (
+    GAMMA_CONSTRAINT,
     KERNEL_NAMES,
     MEDIAN_ROWS,
-    NAMED_WIDTHS,
     Kernel,
     KernelColumns,
     check_kernel_params,
@@ -66,12 +65,7 @@ from rankwise.typing import Matrix
 
 KERNEL_CONSTRAINTS: dict[str, Any] = {
     "kernel": [StrOptions(set(KERNEL_NAMES)), callable],
-    "gamma": [
-        POSITIVE,
-        "array-like",
-        StrOptions({"grid", *NAMED_WIDTHS}),
-        None,
-    ],
+    "gamma": GAMMA_CONSTRAINT,
     "kernel_params": [dict, None],
     "max_bytes": MAX_BYTES_CONSTRAINT,
     **SELECTION_CONSTRAINTS,

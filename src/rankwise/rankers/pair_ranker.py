@@ -25,6 +25,7 @@ from rankwise.checks.parameter_constraints import (
     minimum,
 )
 from rankwise.equation import Designs, Equation, FeatureMap, FunctionFeatures
+from rankwise.features.kernels import Gamma
 from rankwise.features.score_expansions import ProductsExpansion, ProductsMap
 from rankwise.groups import FitData, GroupedRows
 from rankwise.losses.pair_loss import ListedPairs, PairLoss, PairwiseLogistic, check_pair_loss
@@ -105,7 +106,7 @@ class PairRanker(BasisExpansionRanker):
         Factor of the SUM over pairs; half the squared norm of the scores has factor 1. A grid is
         searched on ``X_val`` if it is given, otherwise with ``cv`` folds of queries. "cv" and "val"
         search 10^-5, 10^-4.5, ..., 10^2.
-    gamma : float > 0, list of floats, "grid", "scale", "auto" or None, default=None
+    gamma : float > 0, list of floats, "cv", "val", "scale", "auto" or None, default=None
         Width of the kernel, as in :class:`RankSVM`.
     kernel_params : dict, optional
         Further kernel parameters, as in :class:`RankSVM`.
@@ -208,10 +209,10 @@ class PairRanker(BasisExpansionRanker):
         self,
         loss: Literal["squared_hinge", "hinge", "logistic"] | PairLoss = "squared_hinge",
         features: Any = "linear",
+        *,
         solver: Literal["newton", "sgd"] | ScoreSolver[Any] = "newton",
         C: float | Sequence[float] | Literal["cv", "val"] = 1.0,
-        *,
-        gamma: float | Sequence[float] | Literal["grid", "scale", "auto"] | None = None,
+        gamma: Gamma = None,
         kernel_params: dict[str, Any] | None = None,
         pair_weight: PairWeight = None,
         query_weight: QueryWeight = "pair",
@@ -346,7 +347,7 @@ class RankLR(BasisExpansionRanker):
         Number of pairs that "sgd" draws for each C.
     kernel : str or callable, default='linear'
         As in :class:`RankSVM`.
-    gamma : float > 0, list of floats, "grid", "scale", "auto" or None, default=None
+    gamma : float > 0, list of floats, "cv", "val", "scale", "auto" or None, default=None
         As in :class:`RankSVM`. "scale" and "auto" are defined as in scikit-learn. Kernels without
         gamma ignore it and warn.
     pair_weight : {"difference", "gain", "power", "product"}, callable or None, default=None
@@ -448,11 +449,11 @@ class RankLR(BasisExpansionRanker):
         self,
         C: float | Sequence[float] | Literal["cv", "val"] = 1.0,
         degree: int = 1,
-        solver: Literal["newton", "sgd"] = "newton",
         *,
+        solver: Literal["newton", "sgd"] = "newton",
         n_steps: int = 1_000_000,
         kernel: Any = "linear",
-        gamma: float | Sequence[float] | Literal["grid", "scale", "auto"] | None = None,
+        gamma: Gamma = None,
         pair_weight: PairWeight = None,
         query_weight: QueryWeight = "pair",
         kernel_params: dict[str, Any] | None = None,

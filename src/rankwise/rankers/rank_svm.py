@@ -14,6 +14,7 @@ from sklearn.utils import check_random_state
 
 from rankwise.checks.parameter_constraints import DEFAULT_MAX_BYTES, FRACTION, StrOptions, minimum
 from rankwise.equation import Equation
+from rankwise.features.kernels import Gamma
 from rankwise.losses.pairwise_hinge import PairwiseHinge
 from rankwise.losses.score_loss import PairWeight, QueryWeight
 from rankwise.rankers.basis_expansion import BasisExpansionRanker
@@ -48,11 +49,11 @@ class RankSVM(BasisExpansionRanker):
         function ``K(X, Z)`` that returns an array of shape (n_x, n_z), see
         :func:`rankwise.features.kernels.resolve_kernel`. The kernel must be positive semidefinite,
         at least for coefficients that sum to 0 in each query.
-    gamma : float > 0, list of floats, "grid", "scale", "auto" or None, default=None
+    gamma : float > 0, list of floats, "cv", "val", "scale", "auto" or None, default=None
         Width of the kernel, as in rbf ``exp(-gamma |x - z|^2)``. None: 1 / median squared distance
-        (laplacian: 1 / median L1 distance; polynomial: 1 / n_features). A list, or "grid" for
-        powers of two around the median width, is searched together with C. "scale" and "auto" are
-        defined as in scikit-learn. Kernels without gamma ignore it and warn.
+        (laplacian: 1 / median L1 distance; polynomial: 1 / n_features). A list is searched together
+        with C; so are powers of two around the median width for "cv" and "val", as for C. "scale"
+        and "auto" are defined as in scikit-learn. Kernels without gamma ignore it and warn.
     pair_weight : {"difference", "gain", "power", "product"}, callable or None, default=None
         Weight of a pair with labels a > b. None: 1. "difference": a - b. "gain": 2^a - 2^b.
         "power": a^(a - b). "product": a (a - b). A function receives the arrays of upper and lower
@@ -161,9 +162,9 @@ class RankSVM(BasisExpansionRanker):
         self,
         C: float | Sequence[float] | Literal["cv", "val"] = 1.0,
         loss: Literal["squared_hinge", "hinge"] = "squared_hinge",
-        kernel: Any = "linear",
-        gamma: float | Sequence[float] | Literal["grid", "scale", "auto"] | None = None,
         *,
+        kernel: Any = "linear",
+        gamma: Gamma = None,
         pair_weight: PairWeight = None,
         margin: Literal["unit", "difference"] = "unit",
         query_weight: QueryWeight = "pair",
@@ -231,7 +232,7 @@ class PrunedRankSVM(BasisExpansionRanker):
         Loss h of the score differences, as in :class:`RankSVM`.
     kernel : str or callable, default='linear'
         As in :class:`RankSVM`.
-    gamma : float > 0, list of floats, "grid", "scale", "auto" or None, default=None
+    gamma : float > 0, list of floats, "cv", "val", "scale", "auto" or None, default=None
         As in :class:`RankSVM`. "scale" and "auto" are defined as in scikit-learn. Kernels without
         gamma ignore it and warn.
     pair_weight : {"difference", "gain", "power", "product"}, callable or None, default=None
@@ -349,12 +350,12 @@ class PrunedRankSVM(BasisExpansionRanker):
         self,
         selector: Literal["random", "adjacent", "nearest", "pilot"] = "random",
         n_opponents: int = 10,
-        share: float = 0.2,
         *,
+        share: float = 0.2,
         C: float | Sequence[float] | Literal["cv", "val"] = 1.0,
         loss: Literal["squared_hinge", "hinge"] = "squared_hinge",
         kernel: Any = "linear",
-        gamma: float | Sequence[float] | Literal["grid", "scale", "auto"] | None = None,
+        gamma: Gamma = None,
         pair_weight: PairWeight = None,
         margin: Literal["unit", "difference"] = "unit",
         query_weight: QueryWeight = "pair",

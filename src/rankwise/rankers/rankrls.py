@@ -15,12 +15,12 @@ import numpy as np
 
 from rankwise.checks.parameter_constraints import DEFAULT_MAX_BYTES, POSITIVE, StrOptions, minimum
 from rankwise.equation import Equation
+from rankwise.features.kernels import GammaOfPath
 from rankwise.groups import FitData
 from rankwise.losses.score_loss import QUERY_WEIGHTS, QueryWeight
 from rankwise.losses.squared_loss import GRAPHS, SquaredLoss
 from rankwise.rankers.basis_expansion import (
     ALPHA,
-    C_OF_MEAN,
     C_OF_SUM,
     LAM,
     BasisExpansionRanker,
@@ -55,16 +55,17 @@ class RankRLS(PartialFit, BasisExpansionRanker):
         :func:`rankwise.features.kernels.resolve_kernel`. Exact models call the function once, with
         both matrices. A linear kernel is solved on the columns of X if there are fewer columns than
         rows.
-    gamma : float > 0, list of floats, "grid", "scale", "auto" or None, default=None
+    gamma : float > 0, list, "cv", "loqo", "lpo", "val", "scale", "auto" or None, default=None
         Width of the kernel, as in rbf ``exp(-gamma |x - z|^2)``. None: 1 / median squared distance
-        (laplacian: 1 / median L1 distance; polynomial, sigmoid: 1 / n_features). A list, or "grid"
-        for powers of two around the median width, is searched together with the penalty. "scale"
-        and "auto" are defined as in scikit-learn. Kernels without gamma ignore it and warn.
+        (laplacian: 1 / median L1 distance; polynomial, sigmoid: 1 / n_features). A list is searched
+        together with the penalty; so are powers of two around the median width for "cv", "loqo",
+        "lpo" and "val", as for the penalty. "scale" and "auto" are defined as in scikit-learn.
+        Kernels without gamma ignore it and warn.
     alpha : float, list of floats, "cv", "loqo", "lpo" or "val", default=1.0
-        Penalty, alpha > 0: factor of the squared norm of the scores; the SUM over pairs (each pair
-        once) has factor 1. A grid is searched on ``X_val`` if it is given, otherwise with ``cv``
-        folds of queries. "cv", "loqo" (exact leave-one-query-out), "lpo" (exact leave-pair-out) and
-        "val" search 2^30, 2^28, ..., 2^-20.
+        Penalty added to the SUM over pairs (each pair once), alpha > 0: factor of the squared norm
+        of the scores. A grid is searched on ``X_val`` if it is given, otherwise with ``cv`` folds
+        of queries. "cv", "loqo" (exact leave-one-query-out), "lpo" (exact leave-pair-out) and "val"
+        search 2^30, 2^28, ..., 2^-20.
     kernel_params : dict, optional
         Further kernel parameters: "degree" and "coef0" of the polynomial (and sigmoid) kernel,
         "delta" of the perceptron and stump kernels, or keyword arguments of a callable.
@@ -157,9 +158,9 @@ class RankRLS(PartialFit, BasisExpansionRanker):
     def __init__(
         self,
         kernel: Any = "linear",
-        gamma: float | Sequence[float] | Literal["grid", "scale", "auto"] | None = None,
-        alpha: float | Sequence[float] | Literal["cv", "loqo", "lpo", "val"] = 1.0,
+        gamma: GammaOfPath = None,
         *,
+        alpha: float | Sequence[float] | Literal["cv", "loqo", "lpo", "val"] = 1.0,
         kernel_params: dict[str, Any] | None = None,
         approximation: Literal["nystroem", "pcg"] | None = None,
         n_landmarks: int = 1000,
@@ -207,11 +208,11 @@ class RankRLS(PartialFit, BasisExpansionRanker):
 class MPRank(PartialFit, BasisExpansionRanker):
     """Magnitude-preserving ranking with squared loss (MPRank, p = 2).
 
-    Minimises ``|f|_K^2 + (C/S) sum_q c_q sum_{i,j in q} w_i w_j ((y_i - y_j) - (f_i - f_j))^2``: a
-    mean over ordered pairs, where ``|f|_K`` is the norm in the space of the kernel. c_q is 1, 1 /
-    W_q or 1 / W_q^2 (``query_weight``), W_q is the sum of the query's weights, and
-    ``S = sum_q c_q W_q^2``: m^2 for one query of m rows. The model equals that of LSRRank with
-    ``lam = 1/C``.
+    Minimises ``(1/S) sum_q c_q sum_{i,j in q} w_i w_j ((y_i - y_j) - (f_i - f_j))^2
+    + lam |f|_K^2``: a mean over ordered pairs, where ``|f|_K`` is the norm in the space of the
+    kernel. c_q is 1, 1 / W_q or 1 / W_q^2 (``query_weight``), W_q is the sum of the query's
+    weights, and ``S = sum_q c_q W_q^2``: m^2 for one query of m rows. The model equals that of
+    LSRRank.
 
     Parameters
     ----------
@@ -221,17 +222,18 @@ class MPRank(PartialFit, BasisExpansionRanker):
         :func:`rankwise.features.kernels.resolve_kernel`. Exact models call the function once, with
         both matrices. A linear kernel is solved on the columns of X if there are fewer columns than
         rows.
-    gamma : float > 0, list of floats, "grid", "scale", "auto" or None, default=None
+    gamma : float > 0, list, "cv", "loqo", "lpo", "val", "scale", "auto" or None, default=None
         Width of the kernel, as in rbf ``exp(-gamma |x - z|^2)``. None: 1 / median squared distance
-        (laplacian: 1 / median L1 distance; polynomial, sigmoid: 1 / n_features). A list, or "grid"
-        for powers of two around the median width, is searched together with the penalty. "scale"
-        and "auto" are defined as in scikit-learn. Kernels without gamma ignore it and warn.
-    C : float, list of floats, "cv", "loqo", "lpo" or "val", default=1.0
-        Factor of the MEAN over ordered pairs of a query, C > 0; the squared norm of the scores has
-        factor 1, as in [1]. In other rankers of this library C multiplies a sum. Equals ``1/lam``
-        of LSRRank. A grid is searched on ``X_val`` if it is given, otherwise with ``cv`` folds of
-        queries. "cv", "loqo" (exact leave-one-query-out), "lpo" (exact leave-pair-out) and "val"
-        search 10^-2, 10^-1.5, ..., 10^8.
+        (laplacian: 1 / median L1 distance; polynomial, sigmoid: 1 / n_features). A list is searched
+        together with the penalty; so are powers of two around the median width for "cv", "loqo",
+        "lpo" and "val", as for the penalty. "scale" and "auto" are defined as in scikit-learn.
+        Kernels without gamma ignore it and warn.
+    lam : float, list of floats, "cv", "loqo", "lpo" or "val", default=1.0
+        Penalty added to the MEAN over ordered pairs, lam >= 0: factor of the squared norm of the
+        scores. [1] multiplies that mean by ``C = 1/lam`` instead. A grid is searched on ``X_val``
+        if it is given, otherwise with ``cv`` folds of queries. "cv", "loqo" (exact
+        leave-one-query-out), "lpo" (exact leave-pair-out) and "val" search 10^2, 10^1.5, ...,
+        10^-8.
     kernel_params : dict, optional
         Further kernel parameters: "degree" and "coef0" of the polynomial (and sigmoid) kernel,
         "delta" of the perceptron and stump kernels, or keyword arguments of a callable.
@@ -258,8 +260,8 @@ class MPRank(PartialFit, BasisExpansionRanker):
     ----------
     expansion_ : object
         Basis and weights of the scores, with a method ``scores(X)``.
-    C_ : float
-        The given or chosen C.
+    lam_ : float
+        The given or chosen lam.
     dual_coef_ : ndarray of shape (n_samples,)
         Coefficients a of the score ``f(x) = sum_i a_i K(x, x_i)`` (exact models).
     X_fit_ : ndarray or CSR of shape (n_samples, n_features_in_), float64
@@ -272,16 +274,16 @@ class MPRank(PartialFit, BasisExpansionRanker):
         Always 0.
     kernel_, gamma_ : Kernel, float or None
         The kernel used and its width.
-    path_ : dict with "C" of shape (n_C,) and "coef"
+    path_ : dict with "lam" of shape (n_lam,) and "coef"
         Penalties and the coefficients of their models.
-    cv_results_ : dict with "C", "fold_test_scores" and "mean_test_score" (after a search)
+    cv_results_ : dict with "lam", "fold_test_scores" and "mean_test_score" (after a search)
         Results of the search.
     score_name_ : str
         Name of the measure that ``score`` returns.
 
     Notes
     -----
-    The minimiser equals that of :class:`LSRRank` with ``lam = 1/C``. N rows need O(N^3) time and 48
+    The minimiser equals that of :class:`LSRRank`. N rows need O(N^3) time and 48
     N^2 bytes. Time is O(N d^2) for a linear kernel on d columns, and O(N n^2) with n landmarks.
 
     References
@@ -293,23 +295,23 @@ class MPRank(PartialFit, BasisExpansionRanker):
     >>> import numpy as np
     >>> from rankwise import MPRank
     >>> X = np.array([[0.0], [1.0], [0.2], [0.9]])
-    >>> ranker = MPRank(C=10.0).fit(X, [0, 2, 0, 1], qid=[1, 1, 2, 2])
+    >>> ranker = MPRank(lam=0.1).fit(X, [0, 2, 0, 1], qid=[1, 1, 2, 2])
     >>> ranker.rank(X, qid=[1, 1, 2, 2])
     array([2, 1, 2, 1])
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **APPROXIMATION_CONSTRAINTS,
-        "C": C_OF_MEAN.constraint,
+        "lam": LAM.constraint,
         "query_weight": [StrOptions(set(QUERY_WEIGHTS))],
     }
 
     def __init__(
         self,
         kernel: Any = "linear",
-        gamma: float | Sequence[float] | Literal["grid", "scale", "auto"] | None = None,
-        C: float | Sequence[float] | Literal["cv", "loqo", "lpo", "val"] = 1.0,
+        gamma: GammaOfPath = None,
         *,
+        lam: float | Sequence[float] | Literal["cv", "loqo", "lpo", "val"] = 1.0,
         kernel_params: dict[str, Any] | None = None,
         approximation: Literal["nystroem"] | None = None,
         n_landmarks: int = 1000,
@@ -321,7 +323,7 @@ class MPRank(PartialFit, BasisExpansionRanker):
     ) -> None:
         self.kernel = kernel
         self.gamma = gamma
-        self.C = C
+        self.lam = lam
         self.kernel_params = kernel_params
         self.approximation = approximation
         self.n_landmarks = n_landmarks
@@ -332,7 +334,7 @@ class MPRank(PartialFit, BasisExpansionRanker):
         self.random_state = random_state
 
     def _equation(self) -> Equation:
-        return kernel_least_squares(self, SquaredLoss("all", self.query_weight), C_OF_MEAN)
+        return kernel_least_squares(self, SquaredLoss("all", self.query_weight), LAM)
 
 
 class LSSVRanker(PartialFit, BasisExpansionRanker):
@@ -350,11 +352,12 @@ class LSSVRanker(PartialFit, BasisExpansionRanker):
         :func:`rankwise.features.kernels.resolve_kernel`. Exact models call the function once, with
         both matrices. A linear kernel is solved on the columns of X if there are fewer columns than
         rows.
-    gamma : float > 0, list of floats, "grid", "scale", "auto" or None, default=None
+    gamma : float > 0, list, "cv", "loqo", "lpo", "val", "scale", "auto" or None, default=None
         Width of the kernel, as in rbf ``exp(-gamma |x - z|^2)``. None: 1 / median squared distance
-        (laplacian: 1 / median L1 distance; polynomial, sigmoid: 1 / n_features). A list, or "grid"
-        for powers of two around the median width, is searched together with the penalty. "scale"
-        and "auto" are defined as in scikit-learn. Kernels without gamma ignore it and warn.
+        (laplacian: 1 / median L1 distance; polynomial, sigmoid: 1 / n_features). A list is searched
+        together with the penalty; so are powers of two around the median width for "cv", "loqo",
+        "lpo" and "val", as for the penalty. "scale" and "auto" are defined as in scikit-learn.
+        Kernels without gamma ignore it and warn.
     C : float, list of floats, "cv", "loqo", "lpo" or "val", default=1.0
         Factor of the SUM of squared errors, C > 0; the squared norm of the scores has factor 1. A
         grid is searched on ``X_val`` if it is given, otherwise with ``cv`` folds of queries. "cv",
@@ -432,9 +435,9 @@ class LSSVRanker(PartialFit, BasisExpansionRanker):
     def __init__(
         self,
         kernel: Any = "rbf",
-        gamma: float | Sequence[float] | Literal["grid", "scale", "auto"] | None = None,
-        C: float | Sequence[float] | Literal["cv", "loqo", "lpo", "val"] = 1.0,
+        gamma: GammaOfPath = None,
         *,
+        C: float | Sequence[float] | Literal["cv", "loqo", "lpo", "val"] = 1.0,
         kernel_params: dict[str, Any] | None = None,
         approximation: Literal["nystroem"] | None = None,
         n_landmarks: int = 1000,
@@ -475,16 +478,17 @@ class LSRRank(PartialFit, BasisExpansionRanker):
         :func:`rankwise.features.kernels.resolve_kernel`. Exact models call the function once, with
         both matrices. A linear kernel is solved on the columns of X if there are fewer columns than
         rows.
-    gamma : float > 0, list of floats, "grid", "scale", "auto" or None, default=None
+    gamma : float > 0, list, "cv", "loqo", "lpo", "val", "scale", "auto" or None, default=None
         Width of the kernel, as in rbf ``exp(-gamma |x - z|^2)``. None: 1 / median squared distance
-        (laplacian: 1 / median L1 distance; polynomial, sigmoid: 1 / n_features). A list, or "grid"
-        for powers of two around the median width, is searched together with the penalty. "scale"
-        and "auto" are defined as in scikit-learn. Kernels without gamma ignore it and warn.
+        (laplacian: 1 / median L1 distance; polynomial, sigmoid: 1 / n_features). A list is searched
+        together with the penalty; so are powers of two around the median width for "cv", "loqo",
+        "lpo" and "val", as for the penalty. "scale" and "auto" are defined as in scikit-learn.
+        Kernels without gamma ignore it and warn.
     lam : float, list of floats, "cv", "loqo", "lpo" or "val", default=1.0
-        Penalty, lam > 0: factor of the squared norm of the scores; the MEAN over ordered pairs of a
-        query has factor 1. A grid is searched on ``X_val`` if it is given, otherwise with ``cv``
-        folds of queries. "cv", "loqo" (exact leave-one-query-out), "lpo" (exact leave-pair-out) and
-        "val" search 10^2, 10^1.5, ..., 10^-8.
+        Penalty added to the MEAN over ordered pairs, lam > 0: factor of the squared norm of the
+        scores. A grid is searched on ``X_val`` if it is given, otherwise with ``cv`` folds of
+        queries. "cv", "loqo" (exact leave-one-query-out), "lpo" (exact leave-pair-out) and "val"
+        search 10^2, 10^1.5, ..., 10^-8.
     kernel_params : dict, optional
         Further kernel parameters: "degree" and "coef0" of the polynomial (and sigmoid) kernel,
         "delta" of the perceptron and stump kernels, or keyword arguments of a callable.
@@ -567,9 +571,9 @@ class LSRRank(PartialFit, BasisExpansionRanker):
     def __init__(
         self,
         kernel: Any = "rbf",
-        gamma: float | Sequence[float] | Literal["grid", "scale", "auto"] | None = None,
-        lam: float | Sequence[float] | Literal["cv", "loqo", "lpo", "val"] = 1.0,
+        gamma: GammaOfPath = None,
         *,
+        lam: float | Sequence[float] | Literal["cv", "loqo", "lpo", "val"] = 1.0,
         kernel_params: dict[str, Any] | None = None,
         approximation: Literal["nystroem"] | None = None,
         n_landmarks: int = 1000,
@@ -614,15 +618,16 @@ class CLSRRank(BasisExpansionRanker):
         "linear", "polynomial", "rbf", "laplacian", "perceptron", "stump", "precomputed", "sigmoid",
         or a function ``K(X, Z)`` that returns an array of shape (n_x, n_z) and is called once with
         both matrices, see :func:`rankwise.features.kernels.resolve_kernel`.
-    gamma : float > 0, list of floats, "grid", "scale", "auto" or None, default=None
+    gamma : float > 0, list of floats, "cv", "loqo", "val", "scale", "auto" or None, default=None
         Width of the kernel, as in rbf ``exp(-gamma |x - z|^2)``. None: 1 / median squared distance
-        (laplacian: 1 / median L1 distance; polynomial, sigmoid: 1 / n_features). A list, or "grid"
-        for powers of two around the median width, is searched together with the penalty. "scale"
-        and "auto" are defined as in scikit-learn. Kernels without gamma ignore it and warn.
+        (laplacian: 1 / median L1 distance; polynomial, sigmoid: 1 / n_features). A list is searched
+        together with the penalty; so are powers of two around the median width for "cv", "loqo" and
+        "val", as for the penalty. "scale" and "auto" are defined as in scikit-learn. Kernels
+        without gamma ignore it and warn.
     lam : float, list of floats, "cv", "loqo" or "val", default=1.0
-        Penalty, lam > 0: factor of ``m |a|^2``; the MEAN over ordered pairs of a query has factor
-        1. A grid is searched on ``X_val`` if it is given, otherwise with ``cv`` folds of queries.
-        "cv", "loqo" (exact leave-one-query-out) and "val" search 10^2, 10^1.5, ..., 10^-8.
+        Penalty added to the MEAN over ordered pairs, lam > 0: factor of ``m |a|^2``. A grid is
+        searched on ``X_val`` if it is given, otherwise with ``cv`` folds of queries. "cv", "loqo"
+        (exact leave-one-query-out) and "val" search 10^2, 10^1.5, ..., 10^-8.
     kernel_params : dict, optional
         Further kernel parameters: "degree" and "coef0" of the polynomial (and sigmoid) kernel,
         "delta" of the perceptron and stump kernels, or keyword arguments of a callable.
@@ -698,9 +703,9 @@ class CLSRRank(BasisExpansionRanker):
     def __init__(
         self,
         kernel: Any = "rbf",
-        gamma: float | Sequence[float] | Literal["grid", "scale", "auto"] | None = None,
-        lam: float | Sequence[float] | Literal["cv", "loqo", "val"] = 1.0,
+        gamma: GammaOfPath = None,
         *,
+        lam: float | Sequence[float] | Literal["cv", "loqo", "val"] = 1.0,
         kernel_params: dict[str, Any] | None = None,
         approximation: Literal["landmarks"] | None = None,
         n_landmarks: int = 1000,

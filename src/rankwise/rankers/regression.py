@@ -42,10 +42,10 @@ class RidgeRanker(PartialFit, BasisExpansionRanker):
     Parameters
     ----------
     alpha : float, list of floats, "cv", "loqo", "lpo" or "val", default=1.0
-        Penalty, alpha >= 0: factor of the squared norm of the coefficients; the SUM of squared
-        errors has factor 1. A grid is searched on ``X_val`` if it is given, otherwise with ``cv``
-        folds of queries. "cv", "loqo" (exact leave-one-query-out), "lpo" (exact leave-pair-out,
-        measured by the share of misordered pairs) and "val" search 2^30, ..., 2^-20.
+        Penalty added to the SUM of squared errors, alpha >= 0: factor of the squared norm of the
+        coefficients. A grid is searched on ``X_val`` if it is given, otherwise with ``cv`` folds of
+        queries. "cv", "loqo" (exact leave-one-query-out), "lpo" (exact leave-pair-out, measured by
+        the share of misordered pairs) and "val" search 2^30, ..., 2^-20.
     fit_intercept : bool, default=True
         Whether to fit an unpenalised intercept. It affects the ranking only through the
         coefficients.

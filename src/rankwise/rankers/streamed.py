@@ -33,6 +33,7 @@ from rankwise.metrics.default import (
 from rankwise.metrics.measure import Measure
 from rankwise.metrics.spec import list_specs
 from rankwise.row_order import LeastRows
+from rankwise.runtime.finite import names_its_class
 from rankwise.solvers.least_squares import gram, path_selection
 from rankwise.solvers.least_squares.design import Design
 from rankwise.solvers.least_squares.gram import BlockMap, Gram, accumulate_chunks, is_precise, total
@@ -216,7 +217,7 @@ def deal_folds(ids: np.ndarray[Any, Any], n_folds: int, seed: int | None = None)
             f"n_queries={len(ids)}. Add a qid to the rows, lower cv, or choose the penalty on a "
             "sample in memory."
         )
-    groups = QueryGroups(np.arange(len(ids) + 1), None, ids)
+    groups = QueryGroups(np.arange(len(ids) + 1), None, ids=ids)
     fold_of = np.empty(len(ids), dtype=np.int64)
     dealt = deal_queries(groups, n_folds) if seed is None else deal_queries(groups, n_folds, seed)
     for fold, queries in enumerate(dealt):
@@ -250,10 +251,11 @@ def score_stream(estimator: Any, rows: RowStream) -> float:
     return aggregate_score(name, np.array([largest]), values, weight)
 
 
+@names_its_class
 def evaluate_stream(
-    ranker: Any,
+    estimator: Any,
     rows: RowStream,
-    measures: str | Measure | Sequence[str | Measure] = ("nDCG@10",),
+    measures: str | Measure | Sequence[str | Measure] = ("nDCG@10", "AP"),
     *,
     preset: str | None = None,
 ) -> EvaluationResult:
@@ -261,7 +263,7 @@ def evaluate_stream(
 
     Parameters
     ----------
-    ranker : fitted estimator
+    estimator : fitted estimator
         Model with ``predict``.
     rows : RowStream
         Stream with labels, read once. Each query must lie in one chunk or in consecutive chunks.
@@ -299,7 +301,7 @@ def evaluate_stream(
     parsed = {spec if isinstance(spec, str) else str(spec): parse(spec, preset) for spec in given}
     cutter, values = _cutter(), {spec: [] for spec in parsed}
     labels = np.empty(0)
-    for part in cutter.cut(_score_chunks(ranker, rows, weighted=False)):
+    for part in cutter.cut(_score_chunks(estimator, rows, weighted=False)):
         queries = part.take()
         with warnings.catch_warnings():  # of the rows of one part
             warnings.simplefilter("ignore", UndefinedMeasureWarning)

@@ -21,6 +21,7 @@ from rankwise.checks.parameter_constraints import (
 )
 from rankwise.equation import Equation, FunctionFeatures
 from rankwise.features.kernels import (
+    Gamma,
     Kernel,
     find_searched_gamma,
     gamma_candidates,
@@ -63,15 +64,16 @@ class SVRank(BasisExpansionRanker):
         of X. The kernel must be positive semidefinite for the problem to be convex. Perceptron and
         stump kernels are suitable, because they are semidefinite for coefficients that sum to 0 in
         each query.
-    gamma : float > 0, list of floats, "grid", "scale", "auto" or None, default=None
+    gamma : float > 0, list of floats, "cv", "val", "scale", "auto" or None, default=None
         Width of the kernel, as in rbf ``exp(-gamma |x - z|^2)``. None: 1 / median squared distance
-        (laplacian: 1 / median L1 distance; polynomial: 1 / n_features). A list, or "grid" for
-        powers of two around the median width, is searched together with the penalty. "scale" and
-        "auto" are defined as in scikit-learn. Kernels without gamma ignore it and warn.
+        (laplacian: 1 / median L1 distance; polynomial: 1 / n_features). A list is searched together
+        with the penalty; so are powers of two around the median width for "cv" and "val", as for
+        the penalty. "scale" and "auto" are defined as in scikit-learn. Kernels without gamma ignore
+        it and warn.
     lam : float, list of floats, "cv" or "val", default=1.0
-        Penalty, lam > 0: factor of the squared norm of the scores; the MEAN over ordered pairs of a
-        query has factor 1. A grid is searched on ``X_val`` if it is given, otherwise with ``cv``
-        folds of queries. "cv" and "val" search 10, 10^0.5, ..., 10^-6.
+        Penalty added to the MEAN over ordered pairs, lam > 0: factor of the squared norm of the
+        scores. A grid is searched on ``X_val`` if it is given, otherwise with ``cv`` folds of
+        queries. "cv" and "val" search 10, 10^0.5, ..., 10^-6.
     epsilon : float >= 0, default=0.0
         Differences of residuals up to ``epsilon`` (in units of y) have no loss. If most rows share
         one grade, use about half the distance between grades. With 0, nearly equal scores would
@@ -176,10 +178,10 @@ class SVRank(BasisExpansionRanker):
     def __init__(
         self,
         kernel: Any = "rbf",
-        gamma: float | Sequence[float] | Literal["grid", "scale", "auto"] | None = None,
+        gamma: Gamma = None,
+        *,
         lam: float | Sequence[float] | Literal["cv", "val"] = 1.0,
         epsilon: float = 0.0,
-        *,
         kernel_params: dict[str, Any] | None = None,
         approximation: Literal["nystroem"] | None = None,
         n_landmarks: int = 1000,
@@ -235,11 +237,12 @@ class SVRRanker(BasisExpansionRanker):
         "linear", "polynomial", "rbf", "laplacian", "perceptron", "stump", "sigmoid", "precomputed",
         or a function ``K(X, Z)`` that returns an array of shape (n_x, n_z) and is called once with
         both matrices, see :func:`rankwise.features.kernels.resolve_kernel`.
-    gamma : float > 0, list of floats, "grid", "scale", "auto" or None, default=None
+    gamma : float > 0, list of floats, "cv", "val", "scale", "auto" or None, default=None
         Width of the kernel, as in rbf ``exp(-gamma |x - z|^2)``. None: 1 / median squared distance
-        (laplacian: 1 / median L1 distance; polynomial, sigmoid: 1 / n_features). A list, or "grid"
-        for powers of two around the median width, is searched together with C and epsilon. "scale"
-        and "auto" are defined as in scikit-learn. Kernels without gamma ignore it and warn.
+        (laplacian: 1 / median L1 distance; polynomial, sigmoid: 1 / n_features). A list is searched
+        together with C and epsilon; so are powers of two around the median width for "cv" and
+        "val", as for C. "scale" and "auto" are defined as in scikit-learn. Kernels without gamma
+        ignore it and warn.
     C : float > 0, list of floats, "cv" or "val", default=1.0
         Factor of the SUM of the losses; half the squared norm of the scores has factor 1. A grid is
         searched on ``X_val`` if it is given, otherwise with ``cv`` folds of queries. "cv" and "val"
@@ -343,10 +346,10 @@ class SVRRanker(BasisExpansionRanker):
     def __init__(
         self,
         kernel: Any = "rbf",
-        gamma: float | Sequence[float] | Literal["grid", "scale", "auto"] | None = None,
+        gamma: Gamma = None,
+        *,
         C: float | Sequence[float] | Literal["cv", "val"] = 1.0,
         epsilon: float | Sequence[float] = 0.1,
-        *,
         kernel_params: dict[str, Any] | None = None,
         max_bytes: int = DEFAULT_MAX_BYTES,
         measure: str = "nDCG@10",

@@ -29,7 +29,7 @@ def write_click_report(
     path: str | Path,
     *,
     judged: Judgements | None = None,
-    level: float = 0.95,
+    confidence_level: float = 0.95,
     command: str | Sequence[str] | None = None,
 ) -> Path:
     """Write a click log, with judgements from it, as one self-contained HTML page.
@@ -43,7 +43,7 @@ def write_click_report(
         File to write; a missing folder is created.
     judged : Judgements, optional
         Judgements to show with their intervals: those of the 500 pairs that were shown most.
-    level : float in (0, 1)
+    confidence_level : float in (0, 1)
         Level of the intervals of click rates and examination.
     command : str or sequence of str, optional
         Command that reproduces the page.
@@ -63,17 +63,17 @@ def write_click_report(
     from rankwise.clicks.log import PROBLEMS
 
     path = Path(path)
-    summary = log.summary(level=level)
+    summary = log.summary(confidence_level=confidence_level)
     examination, refusal = None, ""
     try:
-        examination = propensities(log, "harvest", level=level)
+        examination = propensities(log, "harvest", confidence_level=confidence_level)
     except ValueError as error:  # clicks that say nothing about examination
         refusal = str(error)
     page = render(
         "clicks.html.j2",
         {
             "summary": summary,
-            "level": f"{100 * level:g}\u00a0%",
+            "level": f"{100 * confidence_level:g}\u00a0%",
             "facts": str(summary).partition("\n")[0],
             "verdict": summary.verdict(),
             "problems": [(number, PROBLEMS[name]) for name, number in summary.problems.items()],
@@ -170,7 +170,7 @@ def _judgement_section(judged: Judgements) -> dict[str, Any]:
     return {
         "rows": rows,
         "method": judged.method,
-        "level": f"{100 * judged.level:g}\u00a0%",
+        "level": f"{100 * judged.confidence_level:g}\u00a0%",
         "mu": judged.mu,
         "kappa": judged.kappa,
         "n": len(judged),

@@ -159,10 +159,10 @@ def leaderboard_section(board: Leaderboard) -> dict[str, Any]:
     return {
         "measure": board.measures[0],
         "others": board.measures[1:],
-        "level": f"{100 * board.settings.confidence:g}\u00a0%",
+        "level": f"{100 * board.settings.confidence_level:g}\u00a0%",
         "tested": how_tested(board.settings),
         "joint_interval": joint_interval(board.settings),
-        "behind_below": f"{1 - board.settings.confidence:g}",
+        "behind_below": f"{1 - board.settings.confidence_level:g}",
         "larger_is_better": board.greater_is_better(),
         "larger_is_better_in": {name: board.greater_is_better(name) for name in board.measures},
         "can_be_seen": " ".join(what_can_be_seen(board)),
@@ -170,7 +170,6 @@ def leaderboard_section(board: Leaderboard) -> dict[str, Any]:
         "rows": [
             {
                 **row,
-                "description": board.descriptions[row["ranker"]],
                 "counts": counts.get(row["ranker"]),
                 "plot": place(row),
                 "standing": _standing(row),
@@ -181,6 +180,7 @@ def leaderboard_section(board: Leaderboard) -> dict[str, Any]:
         "best_at": place(finished[0])["mean"] if finished else None,
         "plot_width": PLOT_WIDTH,
         "missing": [row for row in rows if not row["rank"]],
+        "ran": {row["ranker"]: row["ran"] for row in finished if is_fitted(board.settings)},
         "notes": [
             *(("all", line) for line in shares_of_unjudged(board)),
             *(("all", line) for line in rows_left_out(board)),
@@ -457,7 +457,7 @@ def _rank_intervals(board: Leaderboard) -> PageFigure | None:
         return None
     said = "; ".join(f"{row['ranker']} {ranks_text(row)}" for row in rows)
     n_open = sum(row["rank_low"] == 1 for row in rows)
-    level = f"{100 * board.settings.confidence:g}\u00a0%"
+    level = f"{100 * board.settings.confidence_level:g}\u00a0%"
     return _figure(
         "rank-intervals",
         "Rank intervals",
@@ -477,7 +477,7 @@ def _ranks(board: Leaderboard) -> PageFigure | None:
     n_complete = (~np.isnan(values).any(axis=0)).sum() if values else 0
     if len(finished) < _FEWEST_RANKED or n_complete < 2:
         return None
-    found = rank_diagram(board, confidence=board.settings.confidence)
+    found = rank_diagram(board, confidence_level=board.settings.confidence_level)
     words = board.settings.unit, board.settings.contestant
     return _rank_figure("ranks", f"Average ranks over {words[0]}", found, *words)
 
@@ -490,7 +490,7 @@ def _rank_figure(
     contestant: str = "ranker",
 ) -> PageFigure:
     ranks = found.ranks
-    level = f"{100 * ranks.level:g}\u00a0%"
+    level = f"{100 * ranks.confidence_level:g}\u00a0%"
     said = ", ".join(f"{n} {r:.2f}" for n, r in zip(ranks.names, ranks.ranks, strict=True))
     without = f" Left out: {', '.join(found.left_out)}." if found.left_out else ""
     over_sets = found.blocks == "data sets"

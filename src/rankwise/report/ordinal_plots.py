@@ -360,7 +360,7 @@ def _calibration(source: Any, X: FrameLike | None, y: ArrayLike | None, n_bins: 
     if isinstance(source, Calibration):
         return source
     if isinstance(source, np.ndarray) and y is not None:
-        return calibration(y, source, n_bins=n_bins, level=_LEVEL)
+        return calibration(y, source, n_bins=n_bins, confidence_level=_LEVEL)
     if X is None or y is None:
         raise TypeError(
             f"plot_calibration needs X and y with a {type(source).__name__}. Pass rows that were "
@@ -374,7 +374,9 @@ def _calibration(source: Any, X: FrameLike | None, y: ArrayLike | None, n_bins: 
             f"{type(source).__name__}. Set probability=True if it has that parameter, or pass "
             "rankwise.metrics.calibration(y, probabilities)."
         )
-    return calibration(y, shares, innermost(source).classes_, n_bins=n_bins, level=_LEVEL)
+    return calibration(
+        y, shares, innermost(source).classes_, n_bins=n_bins, confidence_level=_LEVEL
+    )
 
 
 def _draw(axes: Axes, found: Calibration) -> None:

@@ -41,7 +41,7 @@ def plot_critical_difference(
     boards: Leaderboard | Mapping[str, Leaderboard],
     measure: str | None = None,
     *,
-    confidence: float = 0.95,
+    confidence_level: float = 0.95,
 ) -> Figure:
     """Plot average ranks on a line; bars join rankers that Nemenyi's test does not separate.
 
@@ -54,7 +54,7 @@ def plot_critical_difference(
         blocks, and the test generalises only to further queries of its data set.
     measure : str, optional
         Name of a measure of all leaderboards (default: the first of the first leaderboard).
-    confidence : float in (0, 1), default=0.95
+    confidence_level : float in (0, 1), default=0.95
         Joint level of the test over all pairs of rankers.
 
     Returns
@@ -86,14 +86,14 @@ def plot_critical_difference(
     >>> board = compare(["linear_regression", "ridge"], load_dataset("lambdarank"), isolate=False)
     >>> plot_critical_difference(board).savefig("ranks.svg")  # doctest: +SKIP
     """
-    return draw_ranks(rank_diagram(boards, measure, confidence=confidence).ranks)
+    return draw_ranks(rank_diagram(boards, measure, confidence_level=confidence_level).ranks)
 
 
 def rank_diagram(
     boards: Leaderboard | Mapping[str, Leaderboard],
     measure: str | None = None,
     *,
-    confidence: float = 0.95,
+    confidence_level: float = 0.95,
 ) -> RankDiagram:
     """Numbers shown by :func:`plot_critical_difference`; raises the same errors."""
     named = {"": boards} if isinstance(boards, Leaderboard) else boards
@@ -139,7 +139,7 @@ def rank_diagram(
         ranks=average_ranks(
             values,
             greater_is_better=first.greater_is_better(measure),
-            level=confidence,
+            confidence_level=confidence_level,
         ),
         blocks="queries" if isinstance(boards, Leaderboard) else "data sets",
         measure=measure,

@@ -32,6 +32,8 @@ from functools import cache
 from pathlib import Path
 from typing import IO, Any, BinaryIO
 
+from rankwise.runtime.arrow import pa
+
 # Suffixes by which writers compress. Readers go by the first bytes.
 COMPRESSIONS = (".gz", ".bz2", ".xz", ".zst")
 _SHORT_WRITE = re.compile(r"\d+ requested and \d+ written")
@@ -70,9 +72,7 @@ def compress(path: str | Path, file: BinaryIO) -> Iterator[IO[bytes] | Any]:
     elif suffix == ".xz":
         stream = lzma.LZMAFile(file, "wb")  # noqa: SIM115 (entered below)
     elif suffix == ".zst":
-        import pyarrow
-
-        stream = pyarrow.CompressedOutputStream(pyarrow.PythonFile(file, "w"), "zstd")
+        stream = pa.CompressedOutputStream(pa.PythonFile(file, "w"), "zstd")
     else:
         yield file
         return
@@ -349,9 +349,12 @@ def cache_folder() -> Path:
     named = os.environ.get("RANKWISE_CACHE", "")
     if named:
         return Path(named).expanduser()
-    import pooch
-
-    return Path(pooch.os_cache("rankwise"))
+    if sys.platform == "win32":
+        local = os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local"
+        return Path(local) / "rankwise" / "rankwise" / "Cache"
+    if sys.platform == "darwin":
+        return Path.home() / "Library" / "Caches" / "rankwise"
+    return Path(os.environ.get("XDG_CACHE_HOME", "").strip() or Path.home() / ".cache") / "rankwise"
 
 
 def data_folders() -> list[Path]:

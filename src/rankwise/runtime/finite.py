@@ -19,20 +19,21 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Callable, Container, Iterator, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
 from functools import wraps
-from inspect import Signature, signature
+from inspect import Parameter, Signature, signature
 from traceback import walk_tb
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from rankwise.runtime.constraints import ValidatedParameters
 from rankwise.runtime.messages import did_you_mean
-from rankwise.runtime.renames import find_new_name
+from rankwise.runtime.renames import find_new_word, say_new_name
 from rankwise.typing import is_sparse
 
 FITTING = ("fit", "partial_fit")
@@ -40,8 +41,7 @@ SCORING = ("predict", "predict_proba", "decision_function", "rank_score", "trans
 OTHERS = ("score", "predict_ranking")
 # Fitted attributes from which scores are computed.
 COEFFICIENTS = ("coef_", "intercept_", "dual_coef_", "output_weights_", "thresholds_")
-P = ParamSpec("P")
-R = TypeVar("R")
+F = TypeVar("F", bound=Callable[..., Any])
 _PACKAGE = __name__.partition(".")[0]
 _FITTING: ContextVar[bool] = ContextVar("fitting", default=False)
 # Frames of NumPy and SciPy are attributed to their caller.
@@ -64,7 +64,7 @@ class RangeError(ValueError):
         return " ".join(self.args)
 
 
-class FiniteResults:
+class FiniteResults(ValidatedParameters):
     """Mixin of all estimators: results are finite, or a RangeError names the cause.
 
     A fit that raises leaves the estimator as it was.
@@ -85,6 +85,16 @@ class FiniteResults:
     def _examine_fit(self, given: dict[str, Any], /) -> None:
         """Look at the fitted model; ``given`` are the arguments of ``fit``."""
 
+    def _validate_params(self) -> None:
+        """Check the parameters; the error for an old option word gives the new one."""
+        checked: Any = super()
+        try:
+            checked._validate_params()
+        except ValueError as error:
+            if said := find_new_word(str(error)):
+                raise ValueError(f"{error} {said}") from None
+            raise
+
     def set_params(self, **params: Any) -> Any:
         """Set parameters of this estimator, and of nested ones as ``NAME__PARAMETER``.
 
@@ -99,9 +109,8 @@ class FiniteResults:
         except ValueError as error:
             known = self.get_params(deep=False)  # pyright: ignore[reportAttributeAccessIssue]
             for name in params:
-                if name not in known and (new := find_new_name(name, known)):
-                    own = type(self).__name__
-                    raise ValueError(f"{own}: {name} is now {new}.") from error
+                if name not in known and (said := say_new_name(name, known)):
+                    raise ValueError(f"{type(self).__name__}: {said}") from error
             raise
 
 
@@ -196,15 +205,19 @@ def guard(method: Callable[..., Any], name: str) -> Callable[..., Any]:
     return guarded
 
 
-def names_its_class(method: Callable[P, R]) -> Callable[P, R]:
+def names_its_class(method: F) -> F:
     """Wrap ``method`` so that errors for wrong arguments name the class that the user calls.
 
-    A function is named itself. Old names of arguments come with their new ones.
+    A function is named itself; the constructor of a class is wrapped. Old names of arguments come
+    with their new ones, and surplus positional arguments with the names to pass them by.
     """
+    if isinstance(method, type):
+        method.__init__ = names_its_class(method.__init__)
+        return method
     parameters = signature(method)
 
     @wraps(method)
-    def named(*args: P.args, **kwargs: P.kwargs) -> R:
+    def named(*args: Any, **kwargs: Any) -> Any:
         try:
             return method(*args, **kwargs)
         except TypeError as error:
@@ -218,7 +231,7 @@ def names_its_class(method: Callable[P, R]) -> Callable[P, R]:
         own = type(args[0]).__name__
         return own if method.__name__ == "__init__" else f"{own}.{method.__name__}"
 
-    return named
+    return cast("F", named)
 
 
 def _call_error(
@@ -232,7 +245,7 @@ def _call_error(
     # An estimator under construction has no parameters to name.
     estimator: Any = args[0] if "." in said else None
     settings = estimator.get_params(deep=False) if hasattr(estimator, "get_params") else ()
-    return TypeError(wrong_call(said, parameters, kwargs, error, settings))
+    return TypeError(wrong_call(said, parameters, args, kwargs, error, settings))
 
 
 def _is_of_the_call(error: TypeError) -> bool:
@@ -404,23 +417,32 @@ _SETTINGS_ELSEWHERE = {
 def wrong_call(
     method: str,
     signature: Signature,
+    args: Sequence[object],
     given: Mapping[str, object],
     error: TypeError,
     settings: Container[str] = (),
 ) -> str:
     """The message for a call of ``method``, "Class.method", that does not fit its signature.
 
-    ``given`` are the keyword arguments, ``error`` is Python's own, and ``settings`` are the names
-    of the parameters of the estimator.
+    ``args`` are the positional arguments, ``given`` those by keyword, ``error`` is Python's own,
+    and ``settings`` are the names of the parameters of the estimator.
     """
-    takes = [name for name in signature.parameters if name != "self"]
+    takes = {name: value.kind for name, value in signature.parameters.items() if name != "self"}
+    first = [name for name, kind in takes.items() if kind is Parameter.POSITIONAL_OR_KEYWORD]
+    later = [name for name, kind in takes.items() if kind is Parameter.KEYWORD_ONLY]
+    n_given = len(args) - ("self" in signature.parameters)
+    if names := [name for name in later if name not in given][: max(n_given - len(first), 0)]:
+        return (
+            f"{method}() takes at most {len(first)} positional arguments ({', '.join(first)}), got "
+            f"{n_given}: pass {', '.join(names)} by keyword."
+        )
     unknown = next((name for name in given if name not in takes), None)
     if unknown is None:
         said = str(error)
         return method + said[said.index("(") :] if "(" in said else f"{method}: {said}"
     said = f"{method} takes no argument {unknown!r}."
-    if new := find_new_name(unknown, takes):
-        return f"{said} {unknown} is now {new}."
+    if renamed := say_new_name(unknown, takes):
+        return f"{said} {renamed}"
     name, hint = _ELSEWHERE.get(unknown, ("", ""))
     if name in takes:
         return f"{said} {hint}."

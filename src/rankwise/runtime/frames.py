@@ -23,6 +23,7 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
+from rankwise.runtime.arrow import pa, pc
 from rankwise.typing import Float64Array
 
 # Types of Polars, and of Arrow in pandas, that these libraries do not convert.
@@ -354,8 +355,6 @@ def _arrow_table(X: Any) -> Any:
     """A record batch of Arrow, which narwhals does not know, as a table; others unchanged."""
     if type(X).__name__ != "RecordBatch":
         return X
-    import pyarrow as pa
-
     return pa.Table.from_batches([X])
 
 
@@ -372,16 +371,12 @@ def _string_views(X: Any) -> dict[str, Any]:
 
 def _plain_arrow_table(X: Any) -> Any:
     """An Arrow table whose columns have types of which Arrow can select rows."""
-    import pyarrow as pa
-    import pyarrow.compute
-
     for number, field in enumerate(X.schema):
         if field.type == pa.string_view():
             plain = X.column(number).cast(pa.large_string())
         elif pa.types.is_run_end_encoded(field.type):
-            decode: Any = pyarrow.compute  # created on import, so type checkers do not see them
             chunks = X.column(number).chunks
-            plain = pa.chunked_array([decode.run_end_decode(part) for part in chunks])
+            plain = pa.chunked_array([pc.run_end_decode(part) for part in chunks])
         else:
             continue
         X = X.set_column(number, field.name, plain)
@@ -447,8 +442,6 @@ def numbers_of(column: nw.Series[Any]) -> Float64Array:
 
 def decimals_of(column: Any) -> Float64Array:
     """The doubles nearest to decimals of Arrow, whose own conversion rounds twice."""
-    import pyarrow as pa
-
     return column.cast(pa.string()).cast(pa.float64()).to_numpy(zero_copy_only=False)
 
 

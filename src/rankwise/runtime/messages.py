@@ -16,6 +16,8 @@ from difflib import get_close_matches
 from numbers import Integral, Real
 from typing import Any
 
+from rankwise.runtime.renames import find_new_word
+
 LISTS = ("features", "fields", "ignore")
 
 
@@ -49,7 +51,8 @@ def check_choice(name: str, value: object, known: Collection[Any], fix: str = ""
     ):
         words = [word for word in known if isinstance(word, str)]
         hint = fix or (did_you_mean(value, words, "") if isinstance(value, str) else "")
-        problem = f"must be one of {', '.join(map(repr, known))}, got {value!r}. {hint}"
+        problem = f"must be one of {', '.join(map(repr, known))}, got {value!r}."
+        problem = f"{problem} {find_new_word(problem) or hint}"
         raise ArgumentError(name, problem.rstrip())
 
 

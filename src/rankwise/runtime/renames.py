@@ -7,16 +7,80 @@ old one for two minor releases: see *Versions and deprecation*.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 from typing import Any
 
+import numpy as np
+
 # Parameters, options of commands (with underscores) and fields of results: the new names, of which
 # a call is told the first that it takes.
-PARAMETERS: dict[str, tuple[str, ...]] = {}
+PARAMETERS: dict[str, tuple[str, ...]] = {
+    "C": ("alpha", "lam"),
+    "alpha": ("lam",),
+    "confidence": ("confidence_level",),
+    "cutoff": ("k",),
+    "data": ("qrels",),
+    "estimator": ("method",),
+    "eta": ("learning_rate",),
+    "k": ("rank_constant", "n_splits"),
+    "level": ("confidence_level",),
+    "method": ("scaling",),
+    "max_steps": ("max_iter",),
+    "model": ("estimator",),
+    "n": ("k",),
+    "normalization": ("scaling",),
+    "n_landmarks": ("n_components",),
+    "ranker": ("estimator",),
+    "scale": ("scaling",),
+    "standardize": ("scaling",),
+    "top": ("k",),
+}
 # Parameters and attributes of classes in model files until format 2; None: no longer stored.
-STORED: dict[str, dict[str, str | None]] = {}
+STORED: dict[str, dict[str, str | None]] = {
+    "BoltzRank": {"alpha": "lam", "standardize": "scaling"},
+    "CompressedSensing": {"max_steps": "max_iter"},
+    "LambdaRank": {"alpha": "lam", "cutoff": "k", "standardize": "scaling"},
+    "LearnedFusion": {"k": "rank_constant"},
+    "ListMLE": {"alpha": "lam", "standardize": "scaling"},
+    "ListNet": {"alpha": "lam", "standardize": "scaling"},
+    "Nystroem": {"n_landmarks": "n_components"},
+    "PolyOrdinalSVM": {"scale": "scaling"},
+    "ProbabilisticFusion": {"normalization": "scaling"},
+    "QueryScaler": {"method": "scaling"},
+    "RankNet": {"alpha": "lam", "standardize": "scaling"},
+    "ReciprocalRankBlend": {"k": "rank_constant"},
+    "WidrowHoff": {"eta": "learning_rate"},
+}
+# Penalties of classes in model files until format 2 that are the reciprocals of today's.
+RECIPROCALS: dict[str, dict[str, str]] = {
+    "ELMRank": {"C": "alpha", "C_": "alpha_"},
+    "MPRank": {"C": "lam", "C_": "lam_"},
+}
 # Words that option strings have changed to.
-VALUES: dict[str, str] = {}
+VALUES: dict[str, str] = {
+    "benjamini-hochberg": "benjamini_hochberg",
+    "bm25-atire": "bm25_atire",
+    "bm25-lucene": "bm25_lucene",
+    "bm25-okapi": "bm25_okapi",
+    "bm25-robertson": "bm25_robertson",
+    "grid": "cv",
+    "item-position": "item_position",
+    "jelinek-mercer": "jelinek_mercer",
+    "max-t": "max_t",
+    "normalised": "normalized",
+    "randomisation": "randomization",
+    "rao-kupper": "rao_kupper",
+    "tf-idf": "tf_idf",
+}
+# Spellings that are accepted for good; the second is shown.
+SPELLINGS = {"min-max": "min_max", "minmax": "min_max"}
+
+
+def spell(word: Any) -> Any:
+    """The shown spelling of an option word; other values unchanged."""
+    return SPELLINGS.get(word, word) if isinstance(word, str) else word
+
 
 # Public names that moved from ``rankwise`` into their package.
 PUBLIC: dict[str, str] = {
@@ -59,15 +123,30 @@ def find_new_name(old: str, known: Iterable[str]) -> str | None:
     return next((new for new in PARAMETERS.get(old, ()) if new in known), None)
 
 
+def find_new_word(message: str) -> str:
+    """A sentence if a message quotes an old word and the one that replaced it; else empty."""
+    found = (o for o, new in VALUES.items() if f"'{o}'" in message and f"'{new}'" in message)
+    return next((f"{old!r} is now {VALUES[old]!r}." for old in found), "")
+
+
 def rename_stored(entry: dict[str, Any]) -> bool:
     """Rename the attributes of one object in the schema of a model file; whether any changed."""
-    renames = STORED.get(entry.get("__class__", ""))
+    if not str(entry.get("__module__")).startswith("rankwise."):
+        return False
+    renames = STORED.get(entry.get("__class__", ""), {})
     state = entry.get("content")
-    if not renames or not isinstance(state, dict) or not isinstance(state.get("content"), dict):
+    if not isinstance(state, dict) or not isinstance(state.get("content"), dict):
         return False
     values: dict[str, Any] = state["content"]
+    # "grid" depends on other attributes: see convert_stored.
+    words = {json.dumps(old): json.dumps(new) for old, new in VALUES.items() if old != "grid"}
+    has_old_words = False
+    for value in values.values():
+        if isinstance(value, dict) and value.get("is_json") and value["content"] in words:
+            value["content"] = words[value["content"]]
+            has_old_words = True
     if not renames.keys() & values.keys():
-        return False
+        return has_old_words
     kept = {renames.get(name, name): value for name, value in values.items()}
     kept.pop(None, None)
     kinds = state.get("key_types")
@@ -75,3 +154,28 @@ def rename_stored(entry: dict[str, Any]) -> bool:
         kinds["content"] = kinds["content"][: len(kept)]  # all keys are strings
     state["content"] = kept
     return True
+
+
+def say_new_name(old: str, known: Iterable[str]) -> str:
+    """Sentence about the name among ``known`` that replaced ``old``; empty if there is none."""
+    new = find_new_name(old, known)
+    return f"{old} is now {new}{' = 1/C' * (old == 'C')}." if new else ""
+
+
+def convert_stored(stored: Any) -> None:
+    """Give an object of a model file until format 2 the values that its attributes have today."""
+    values: dict[str, Any] = vars(stored)
+    for old, new in RECIPROCALS.get(type(stored).__name__, {}).items():
+        for table in (values, *[value for value in values.values() if isinstance(value, dict)]):
+            if old in table:
+                value = table.pop(old)
+                table[new] = value if isinstance(value, str) else _invert(value)
+    if isinstance(values.get("gamma"), str) and values["gamma"] == "grid":
+        ways = [values.get(name) for name in ("C", "alpha", "lam")]
+        values["gamma"] = next((way for way in ways if isinstance(way, str)), VALUES["grid"])
+
+
+def _invert(value: Any) -> Any:
+    with np.errstate(divide="ignore"):
+        inverse = 1.0 / np.asarray(value, dtype=np.float64)
+    return float(inverse) if np.ndim(value) == 0 else inverse

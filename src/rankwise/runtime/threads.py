@@ -12,8 +12,9 @@ import os
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Sequence, Sized
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextvars import copy_context
+from contextvars import Context, ContextVar, copy_context
 from functools import lru_cache
+from multiprocessing import parent_process
 from threading import Lock
 from typing import Any, TypeVar
 
@@ -21,23 +22,33 @@ import numpy as np
 
 T = TypeVar("T")
 R = TypeVar("R")
+_SHARE: ContextVar[int] = ContextVar("share", default=0)  # threads of a thread; 0: not shared
 
 
 def available_threads() -> int:
-    """Number of CPUs this process may use; ``RANKWISE_NUM_THREADS`` caps it."""
+    """Number of CPUs that this thread may use; ``RANKWISE_NUM_THREADS`` caps it.
+
+    In a worker process, such as one of joblib's, ``OMP_NUM_THREADS`` is its share of the machine.
+    Inside of :func:`thread_map`, the threads share the CPUs of the caller.
+    """
+    if share := _SHARE.get():
+        return share
     if hasattr(os, "sched_getaffinity"):
         n_cpus = len(os.sched_getaffinity(0))
     else:
         n_cpus = os.cpu_count() or 1
     cap = os.environ.get("RANKWISE_NUM_THREADS", "")
+    if not cap and "OMP_NUM_THREADS" in os.environ and parent_process() is not None:
+        cap = os.environ["OMP_NUM_THREADS"]
     return max(1, min(n_cpus, int(cap))) if cap.isdigit() and int(cap) > 0 else n_cpus
 
 
 def threads_asked(n_jobs: int | None) -> int:
-    """Number of threads for ``n_jobs``: None or -1 means all, -2 all but one, and so on."""
+    """Threads of one fit for ``n_jobs``, at most all: None or -1 means all, -2 all but one, …"""
+    n_threads = available_threads()
     if n_jobs is None:
-        return available_threads()
-    return n_jobs if n_jobs > 0 else max(1, available_threads() + 1 + n_jobs)
+        return n_threads
+    return min(n_jobs, n_threads) if n_jobs > 0 else max(1, n_threads + 1 + n_jobs)
 
 
 def thread_map(func: Callable[[T], R], items: Sequence[T], n_threads: int | None = None) -> list[R]:
@@ -66,14 +77,21 @@ def thread_map(func: Callable[[T], R], items: Sequence[T], n_threads: int | None
                 errors[index] = error
                 todo.clear()
 
-    helpers = [_helpers().submit(copy_context().run, work) for _ in range(n_threads - 1)]
-    work()
+    helpers = [_helpers().submit(_share(n_threads).run, work) for _ in range(n_threads - 1)]
+    _share(n_threads).run(work)
     for helper in helpers:
         if not helper.cancel():
             helper.result()
     if errors:
         raise errors[min(errors)]
     return [results[index] for index in range(len(items))]
+
+
+def _share(n_threads: int) -> Context:
+    """The caller's context for one of ``n_threads`` threads, with its share of the CPUs."""
+    context = copy_context()
+    context.run(_SHARE.set, max(1, available_threads() // n_threads))
+    return context
 
 
 @lru_cache(maxsize=1)
@@ -109,7 +127,7 @@ def thread_imap(
         for item in items:
             if len(pending) > n_threads:
                 yield pending.popleft().result()
-            pending.append(pool.submit(copy_context().run, func, item))
+            pending.append(pool.submit(_share(n_threads).run, func, item))
         while pending:
             yield pending.popleft().result()
 

@@ -22,7 +22,7 @@ from rankwise.metrics.default import GRADED, list_constant, refuse_constant, why
 from rankwise.metrics.evaluation import tie_rule
 from rankwise.metrics.spec import list_specs
 from rankwise.runtime.messages import ArgumentError, join_lines, setting
-from rankwise.runtime.threads import available_threads
+from rankwise.runtime.threads import available_threads, threads_asked
 from rankwise.selection.cells.candidates import (
     Candidate,
     GivenScores,
@@ -66,7 +66,7 @@ def compare(
     unjudged: float | Literal["missing"] | None = None,
     ignore: Sequence[str] = (),
     baseline: str | None = None,
-    cv: Any = None,
+    cv: Any = "auto",
     measures: str | Measure | Sequence[str | Measure] = ("nDCG@10", "AP"),
     preset: str | None = None,
     select_by: str | Measure | None = None,
@@ -77,16 +77,17 @@ def compare(
     random_state: int = 0,
     progress: Progress | None = None,
     test: str = "t",
-    correction: str | None = None,
-    confidence: float = 0.95,
+    correction: str = "auto",
+    confidence_level: float = 0.95,
 ) -> Leaderboard:
     """Tune, fit and evaluate every ranker on every fold.
 
     Parameters
     ----------
     rankers : registry key, estimator or scores, sequence of them, or mapping from name to them
-        Rankers to compare. A key (see ``rankwise list``) runs with the registry's parameters,
-        tuned along its path or over its grid. An estimator (also a Pipeline, a GridSearchCV, or a
+        Rankers to compare. A bare key such as "lambdamart" is its tuned recipe, which ``rankwise
+        list`` shows. "lambdamart()" and "lambdamart(n_estimators=50)" are the class with its
+        defaults and these parameters. An estimator (also a Pipeline, a GridSearchCV, or a
         plain regressor, which sees no queries) runs unchanged; its ``fit`` receives the validation
         part if it accepts ``X_val``. Existing scores can be compared without fitting: a
         :class:`~rankwise.datasets.Run` by query and document id, "column:NAME" for a column of
@@ -111,8 +112,9 @@ def compare(
     baseline : str, optional
         Name of one of the rankers, such as the system in production. In addition to the table of
         all pairs, every other ranker is tested against it, with a correction over these pairs only.
-    cv : int, splitter or iterable of splits, optional
-        Splits of a single table; None: 5 folds of shuffled queries. A splitter of scikit-learn
+    cv : "auto", int, splitter or iterable of splits, default="auto"
+        Splits of a single table. "auto": the folds of the data, or 5 folds of shuffled queries if
+        the data are one table (one per query if there are fewer). A splitter of scikit-learn
         receives the queries as ``groups``; splits are pairs of training and test rows. Both must
         keep queries whole.
     measures : str, Measure or sequence of them
@@ -144,15 +146,15 @@ def compare(
         Seed for folds, for unset random states and for resampling tests.
     progress : callable, optional
         Called as ``progress(done, total, cell)`` after each cell, in this process.
-    test : {"t", "wilcoxon", "randomisation"}
+    test : {"t", "wilcoxon", "randomization"}
         Paired test of the per-query values of two rankers.
-    correction : {"max-t", "holm", "benjamini-hochberg", "bonferroni"}, optional
+    correction : {"auto", "max_t", "holm", "benjamini_hochberg", "bonferroni"}
         Correction of the p-values over all pairs of rankers, which accounts for the selection of
-        the best ranker by the same queries. "max-t": sign-flip test of the largest t statistic,
-        with ``test="t"`` only. None: "max-t" with ``test="t"``, "holm" with the others.
-    confidence : float in (0, 1)
+        the best ranker by the same queries. "max_t": sign-flip test of the largest t statistic,
+        with ``test="t"`` only. "auto": "max_t" with ``test="t"``, "holm" with the others.
+    confidence_level : float in (0, 1)
         Level of the intervals. A ranker counts as not separable from the best if its corrected
-        p-value is at least ``1 - confidence``.
+        p-value is at least ``1 - confidence_level``.
 
     Returns
     -------
@@ -210,7 +212,7 @@ def compare(
     settings = Settings(
         test=test,
         correction=correction,
-        confidence=confidence,
+        confidence_level=confidence_level,
         baseline=baseline,
         random_state=random_state,
     )
@@ -278,7 +280,8 @@ def compare(
     if progress is not None:
         for number, cell in enumerate(cells.values(), start=1):
             progress(number, total, cell)
-    n_jobs = max(1, min(effective_n_jobs(n_jobs or 1), total - len(cells)))
+    asked = effective_n_jobs(n_jobs or 1) if uses_cluster() else threads_asked(n_jobs or 1)
+    n_jobs = max(1, min(asked, total - len(cells)))
     n_threads = max(1, available_threads() // n_jobs)
 
     in_workers = (n_jobs > 1 and not uses_cluster()) or (n_jobs == 1 and isolate)
@@ -347,6 +350,7 @@ def compare(
             versions=versions,
             left_out=left_out,
             shared=shared,
+            ran={c.name: c.ran for c in candidates},
         ),
     )
 
@@ -524,7 +528,7 @@ def learning_curve(
     data: RankingData | Fold | FoldedData | Sequence[Fold] | Any,
     sizes: Sequence[int],
     *,
-    cv: Any = None,
+    cv: Any = "auto",
     random_state: int = 0,
     progress: Progress | None = None,
     **options: Any,
@@ -540,7 +544,7 @@ def learning_curve(
     sizes : sequence of int >= 1
         Numbers of training queries, at most those of the smallest training part. A larger set
         contains the smaller ones.
-    cv : int, splitter or iterable of splits, optional
+    cv : "auto", int, splitter or iterable of splits, default="auto"
         As in :func:`compare`.
     random_state : int, default=0
         Seed for drawing the queries of each fold, and for :func:`compare`.

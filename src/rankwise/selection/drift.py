@@ -21,6 +21,7 @@ from rankwise.datasets.row_summary import (
     scores_at_ranks,
 )
 from rankwise.metrics.significance import holm
+from rankwise.runtime.finite import names_its_class
 from rankwise.runtime.frames import wrap_frame
 from rankwise.runtime.messages import join_lines, setting
 from rankwise.typing import ArrayLike, Float64Array, Int64Array
@@ -40,7 +41,7 @@ class ColumnDrift:
     ``low`` and ``high`` are its 95 % interval, which accounts for rows of a query being alike.
     Common reading: below .1 little, above .25 much. NaN if nothing can be compared. ``p_value`` is
     that of equal distributions, corrected for the number of columns (Holm); ``has_moved`` tells
-    whether it is below ``1 - level``.
+    whether it is below ``1 - confidence_level``.
 
     ``missing_before`` and ``missing_now`` are shares of missing values, and ``outside`` is the
     share of the new numbers beyond the smallest and largest ones of before. ``new_categories`` are
@@ -69,12 +70,12 @@ class DriftReport:
         Features, the most moved first, and the scores of the model, if it was given.
     notes : list of str
         What has never been seen before: missing values, categories, sizes of queries.
-    level : float
+    confidence_level : float
     """
 
     columns: list[ColumnDrift]
     notes: list[str]
-    level: float
+    confidence_level: float
 
     @property
     def ok(self) -> bool:
@@ -89,7 +90,7 @@ class DriftReport:
         moved = [column for column in self.columns if column.has_moved]
         lines = [
             f"{len(moved)} of {len(self.columns)} columns have moved (Rao-Scott tests, Holm, "
-            f"p < {1 - self.level:g})."
+            f"p < {1 - self.confidence_level:g})."
         ]
         width = max((len(column.name) for column in moved), default=0)
         if moved:
@@ -102,13 +103,14 @@ class DriftReport:
         return join_lines([*lines, *(f"note: {note}" for note in self.notes)])
 
 
+@names_its_class
 def find_drift(
     before: RowSummary,
     X: Any,
     qid: ArrayLike | None = None,
     *,
-    model: Any = None,
-    level: float = 0.95,
+    estimator: Any = None,
+    confidence_level: float = 0.95,
     random_state: int = 0,
 ) -> DriftReport:
     """Compare new rows with the summary of the rows of a model.
@@ -116,19 +118,19 @@ def find_drift(
     Parameters
     ----------
     before : RowSummary or dict
-        Result of :func:`summarise_rows`, or ``describe(path)["rows"]`` of a model that was saved
+        Result of :func:`summarize_rows`, or ``describe(path)["rows"]`` of a model that was saved
         with one.
     X : array, sparse matrix or frame of shape (n_samples, n_features)
         New rows; the columns of a frame are matched by name, others by their order.
     qid : array-like of shape (n_samples,), optional
         Query of each row; None: every row is drawn for itself, and neither sizes of queries nor
         scores by rank are compared.
-    model : estimator, optional
+    estimator : estimator, optional
         Fitted ranker: its scores are compared too, if the summary has any.
-    level : float in (0, 1)
+    confidence_level : float in (0, 1)
         Joint level of the tests of all columns.
     random_state : int
-        Seed for the choice of queries, as in :func:`summarise_rows`.
+        Seed for the choice of queries, as in :func:`summarize_rows`.
 
     Returns
     -------
@@ -145,8 +147,9 @@ def find_drift(
     since rows of a query resemble each other. Bins that hold fewer than eight rows, counting rows
     of a query that are alike as one, are tested together with their neighbours. The interval
     inverts the noncentral chi-square. Rows from the same source raise any alarm with a probability
-    of about ``1 - level``: ``python -m benchmarks.interval_errors find_drift`` finds up to .09 for
-    .05 with 12 to 30 queries, and .06 with 80. With fewer than ten queries, nothing is tested.
+    of about ``1 - confidence_level``: ``python -m benchmarks.interval_errors find_drift`` finds up
+    to .09 for .05 with 12 to 30 queries, and .06 with 80. With fewer than ten queries, nothing is
+    tested.
 
     A number that a tenth of the rows share, such as 0, has a bin of its own. A category has its own
     bin if it is clearly more frequent than those without. The other categories are compared in 16
@@ -158,9 +161,9 @@ def find_drift(
     Examples
     --------
     >>> import numpy as np
-    >>> from rankwise.datasets import summarise_rows
+    >>> from rankwise.datasets import summarize_rows
     >>> rng = np.random.default_rng(0)
-    >>> before = summarise_rows(rng.random((2000, 2)))
+    >>> before = summarize_rows(rng.random((2000, 2)))
     >>> report = find_drift(before, rng.random((1000, 2)) + [0.0, 0.3])
     >>> [(column.name, column.has_moved) for column in report.columns]
     [('1', True), ('0', False)]
@@ -170,10 +173,10 @@ def find_drift(
     if not isinstance(before, RowSummary):
         raise TypeError(
             f"before must be a RowSummary, got {type(before).__name__}. Pass a result of "
-            "summarise_rows."
+            "summarize_rows."
         )
     names = None if wrap_frame(X) is not None else list(before.columns)
-    columns, scores, groups = sample_columns(X, qid, model, random_state, names)
+    columns, scores, groups = sample_columns(X, qid, estimator, random_state, names)
     _check_columns(before, columns)
     few = [n for n in (before.n_queries, groups.n_queries) if n < FEWEST_QUERIES]
     query_of_row = groups.codes()
@@ -186,7 +189,7 @@ def find_drift(
     ]
     corrected = holm([math.nan if few else column.p_value for column in found])
     moved = [
-        ColumnDrift(**{**vars(c), "p_value": float(p), "has_moved": bool(p < 1 - level)})
+        ColumnDrift(**{**vars(c), "p_value": float(p), "has_moved": bool(p < 1 - confidence_level)})
         for c, p in zip(found, corrected, strict=True)
     ]
     moved.sort(key=lambda c: (not c.has_moved, -c.psi if not math.isnan(c.psi) else math.inf))
@@ -206,8 +209,8 @@ def find_drift(
         )
     if scores is not None and qid is not None and not few:
         queries = min(before.n_queries, groups.n_queries)
-        notes += _notes_on_ranks(before, scores_at_ranks(scores, groups), level, queries)
-    return DriftReport(moved, notes, level)
+        notes += _notes_on_ranks(before, scores_at_ranks(scores, groups), confidence_level, queries)
+    return DriftReport(moved, notes, confidence_level)
 
 
 def _check_columns(before: RowSummary, columns: dict[str, Any]) -> None:
@@ -296,13 +299,13 @@ def _stability(
     return estimate, low, max(high, estimate), p
 
 
-def _noncentrality(t: float, freedom: float, level: float) -> float:
-    """Noncentrality with which a chi-square lies below ``t`` with probability ``level``."""
-    if chndtr(t, freedom, 0.0) <= level:
+def _noncentrality(t: float, freedom: float, confidence_level: float) -> float:
+    """Noncentrality with which a chi-square lies below ``t`` with this probability."""
+    if chndtr(t, freedom, 0.0) <= confidence_level:
         return 0.0
     if t > 1e4:  # beyond the reach of the inverse: a normal
-        return max(0.0, t - freedom - float(norm.ppf(level)) * 2.0 * math.sqrt(t))
-    return float(chndtrinc(t, freedom, level))
+        return max(0.0, t - freedom - float(norm.ppf(confidence_level)) * 2.0 * math.sqrt(t))
+    return float(chndtrinc(t, freedom, confidence_level))
 
 
 def _notes(
@@ -336,7 +339,7 @@ def _notes(
 
 
 def _notes_on_ranks(
-    before: RowSummary, now: dict[str, tuple[float, float]], level: float, queries: int
+    before: RowSummary, now: dict[str, tuple[float, float]], confidence_level: float, queries: int
 ) -> list[str]:
     """Ranks at which the mean score differs, by t tests with Bonferroni's correction."""
     shared = [rank for rank in now if rank in before.scores_at_rank]
@@ -344,7 +347,7 @@ def _notes_on_ranks(
     for rank in shared:
         (old, old_error), (new, error) = before.scores_at_rank[rank], now[rank]
         spread = math.hypot(old_error, error)
-        critical = float(stdtrit(queries - 1, 1 - (1 - level) / 2 / len(shared)))
+        critical = float(stdtrit(queries - 1, 1 - (1 - confidence_level) / 2 / len(shared)))
         if abs(new - old) > critical * spread:
             notes.append(f"the mean score at rank {rank} is {new:.4g}, and was {old:.4g}")
     return notes

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from rankwise._packages import missing_package
 from rankwise.metrics import parse
 from rankwise.metrics.default import why_undefined
 from rankwise.metrics.measures.relevance import find_unjudged_share
@@ -32,6 +33,7 @@ from rankwise.runtime.messages import (
     escape_table,
     join_lines,
 )
+from rankwise.runtime.renames import VALUES, find_new_name
 from rankwise.selection.cells.result_store import (
     DONE,
     FAILED,
@@ -151,6 +153,8 @@ class Leaderboard:
 
     def cell(self, ranker: str, fold: str) -> FoldResult:
         """Cell of one ranker and fold."""
+        if ranker not in self.rankers:
+            raise KeyError(f"{ranker!r} is not on this leaderboard. On it: {list(self.rankers)}")
         return self._by_place[ranker, fold]
 
     def per_query(self, measure: str | None = None) -> dict[str, Float64Array]:
@@ -162,10 +166,24 @@ class Leaderboard:
             Name among ``measures``; None: the first.
         """
         spec = self.specs[self._name(measure)]
-        return {ranker: self.values(ranker, spec) for ranker in self.rankers}
+        return {ranker: self._values(ranker, spec) for ranker in self.rankers}
 
-    def values(self, ranker: str, spec: str) -> Float64Array:
-        """Values of one ranker by a full spec that its cells hold, aligned with ``qids``."""
+    def values(self, ranker: str, measure: str | None = None) -> Float64Array:
+        """Values of one ranker, aligned with ``qids``; NaN if not counted or not finished.
+
+        Parameters
+        ----------
+        ranker : str
+        measure : str, optional
+            Name among ``measures``, or a full spec that the cells hold; None: the first measure.
+        """
+        name = self.measures[0] if measure is None else measure
+        spec = self.specs.get(name, name)
+        if not any(spec in cell.values for cell in self.cells):
+            spec = self.specs[self._name(measure)]
+        return self._values(ranker, spec)
+
+    def _values(self, ranker: str, spec: str) -> Float64Array:
         folds = [(self.cell(ranker, info.name).values, len(info.qids)) for info in self.fold_infos]
         return np.concatenate([values.get(spec, np.full(n, np.nan)) for values, n in folds])
 
@@ -198,7 +216,7 @@ class Leaderboard:
         beside = find_unjudged_share(parse(self.specs[self._name(measure)]))
         if beside is None:
             return None
-        values = self.values(ranker, str(beside))
+        values = self._values(ranker, str(beside))
         return None if np.isnan(values).all() else beside.aggregate(values)
 
     def why_undefined(self, measure: str | None = None) -> str | None:
@@ -267,7 +285,7 @@ class Leaderboard:
             try:
                 self._detectable[name] = detectable_difference(
                     {ranker: values[ranker] for ranker in self.rankers if self._complete[ranker]},
-                    level=self.settings.confidence,
+                    confidence_level=self.settings.confidence_level,
                     random_state=self.settings.random_state,
                     strata=self.fold_of_query,
                 )
@@ -287,6 +305,7 @@ class Leaderboard:
         -------
         list of dict
             ``rank`` (from 1; None if a fold is missing), ``ranker``, ``status``, ``message``;
+            ``ran`` (what was tuned, or the parameters that differ from the class's defaults);
             ``measures``: by name a dict of the statistics below; the same at the top level for
             ``measure``; ``against_baseline``: by measure the dict of ``diff`` ... ``losses`` to the
             baseline, empty if no baseline finished; ``fit_seconds``, ``predict_seconds``,
@@ -307,7 +326,8 @@ class Leaderboard:
           ``diff_low`` to ``diff_high`` over all pairs of rankers; the best itself has the
           difference 0, no interval, and None below;
         - ``p``, ``p_corrected``: p-values of the paired test against the best, uncorrected and
-          corrected for all pairs; ``separable``: whether ``p_corrected`` is below 1 - confidence;
+          corrected for all pairs; ``separable``: whether ``p_corrected`` is below
+            1 - confidence_level;
         - ``effect``: Cohen's d of the paired differences to the best; ``wins``, ``ties``,
           ``losses``: numbers of queries on which the ranker is better than, equal to and worse than
           the best;
@@ -315,7 +335,7 @@ class Leaderboard:
           beyond its standard error: from 0.3 on, tests and intervals err too often;
         - ``rank_low``, ``rank_high``: joint interval of the rank, see
           :func:`rankwise.metrics.significance.rank_intervals`; None with the correction
-          "benjamini-hochberg", which leaves it open;
+          "benjamini_hochberg", which leaves it open;
         - ``letters``: rankers that share a letter are not separable from each other; all other
           pairs are.
         """
@@ -388,7 +408,7 @@ class Leaderboard:
         try:
             import pandas as pd
         except ImportError as error:
-            raise ImportError("to_frame needs pandas: pip install pandas") from error
+            raise missing_package("to_frame", "pandas") from error
         flat = []
         for row in self.rows(measure):
             statistics = {
@@ -397,7 +417,7 @@ class Leaderboard:
                 for what, value in summary.items()
                 if what not in ("undefined", "unjudged", "folds")
             }
-            kept = ("rank", "ranker", "status")
+            kept = ("rank", "ranker", "ran", "status")
             costs = ("fit_seconds", "predict_seconds", "memory_bytes")
             flat.append({w: row[w] for w in kept} | statistics | {w: row[w] for w in costs})
         return pd.DataFrame(flat)
@@ -471,7 +491,7 @@ class Leaderboard:
                 greater_is_better=self.greater_is_better(name),
                 test=self.settings.test,
                 correction=self.settings.correction,
-                confidence=self.settings.confidence,
+                confidence_level=self.settings.confidence_level,
                 random_state=self.settings.random_state,
                 baseline=baseline,
                 bounds=self._bounds(name),
@@ -496,6 +516,7 @@ class Leaderboard:
         doubts = self._doubts if by_measure[measure]["rank"] else []
         return {
             "ranker": ranker,
+            "ran": self.settings.ran.get(ranker, self.descriptions[ranker]),
             "status": worst.status,
             "message": worst.message,
             **by_measure[measure],
@@ -531,7 +552,9 @@ def _median(values: list[Any]) -> float | None:
 
 def _select_fields(cls: type, state: Mapping[str, Any]) -> dict[str, Any]:
     names = {f.name for f in fields(cls)}
-    return {name: value for name, value in state.items() if name in names}
+    known = {find_new_name(name, names - state.keys()) or name: v for name, v in state.items()}
+    known |= {name: VALUES.get(v, v) for name, v in known.items() if name in ("correction", "test")}
+    return {name: value for name, value in known.items() if name in names}
 
 
 _ADJUSTED = "adjusted"
@@ -578,6 +601,7 @@ def leaderboard_text(board: Leaderboard, width: int | None = None) -> str:
     if is_fitted(settings):
         text += [_OF_COSTS] if not {*_COSTS} <= {*hidden} else []
         text.append(f"Parameters were chosen on validation parts by {settings.select_by}.")
+        text += [f"{row['ranker']} ran {row['ran']}." for row in rows if row["rank"]]
     text += describe_columns(settings)
     text += none_counts(board)
     text += shares_of_unjudged(board)
@@ -787,13 +811,13 @@ def _list_to_baseline(board: Leaderboard, row: dict[str, Any], form: str, digits
 
 def _caption(board: Leaderboard, form: str, rows: list[dict[str, Any]]) -> str:
     settings = board.settings
-    level = f"{100 * settings.confidence:g}" + (r"\,\%" if form == "latex" else " %")
+    level = f"{100 * settings.confidence_level:g}" + (r"\,\%" if form == "latex" else " %")
     counted = escape_table(queries_that_count(board), form)
     said = [f"Means over {len(board.qids)} {settings.unit}{counted}"]
     if any(found["separable"] for row in rows for found in row["measures"].values()):
         said.append(
             f"{_WORSE[form].strip()}: significantly worse than the best of the column "
-            f"({how_tested(settings)}, p < {1 - settings.confidence:g})"
+            f"({how_tested(settings)}, p < {1 - settings.confidence_level:g})"
         )
     if has_rank_intervals(rows):
         said.append(
@@ -809,8 +833,9 @@ def _caption(board: Leaderboard, form: str, rows: list[dict[str, Any]]) -> str:
             f"{_WORSE[form].strip()}: significantly better, worse; "
             f"{how_tested_against_baseline(settings)})"
         )
+    ran = [(row["ranker"], row["ran"]) for row in rows if is_fitted(settings)]
     notes = [f"{escape_table(who, form)}: {escape_table(note, form)}"
-             for who, note in merge_notes(rows, settings.contestant)]  # fmt: skip
+             for who, note in [*ran, *merge_notes(rows, settings.contestant)]]  # fmt: skip
     return ". ".join([*said, *notes]) + "."
 
 
@@ -854,19 +879,15 @@ def _csv(board: Leaderboard, rows: list[dict[str, Any]]) -> str:
     header = [
         "rank",
         board.settings.contestant,
+        "ran",
         *(f"{m} {k}" for m in board.measures for k in kept),
         *(f"{m} {k} to {board.settings.baseline}" for m in against for k in kept_against),
     ]
     writer.writerow(map(escape_spreadsheet, header))
     for row in rows:
-        cells: list[Any] = [row["rank"], escape_spreadsheet(row["ranker"])]
+        names = [escape_spreadsheet(row["ranker"]), escape_spreadsheet(row["ran"])]
+        cells: list[Any] = [row["rank"], *names]
         cells += [row["measures"][name][what] for name in board.measures for what in kept]
         cells += [row["against_baseline"].get(m, {}).get(k) for m in against for k in kept_against]
-        writer.writerow(
-            [
-                row["rank"],
-                escape_spreadsheet(row["ranker"]),
-                *("" if c is None else c for c in cells),
-            ]
-        )
+        writer.writerow("" if cell is None else cell for cell in cells)
     return out.getvalue()

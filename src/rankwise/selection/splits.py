@@ -113,23 +113,25 @@ class QueryKFold(BaseCrossValidator):
 
 
 def letor_folds(
-    data: RankingData, k: int = 5, *, shuffle: bool = False, random_state: Any = None
+    data: RankingData, n_splits: int = 5, *, shuffle: bool = False, random_state: Any = None
 ) -> FoldedData:
-    """Training, validation and test parts by LETOR's rotation of ``k`` query parts S1 … Sk.
+    """Training, validation and test parts by LETOR's rotation of k query parts S1 … Sk.
 
     Fold i trains on S_i … S_{i+k-3}, validates on S_{i+k-2} and tests on S_{i+k-1} (numbers
-    modulo k): with k = 5, fold 1 is S1 S2 S3 | S4 | S5, as in LETOR's own data sets.
+    modulo k, which is ``n_splits``): with k = 5, fold 1 is S1 S2 S3 | S4 | S5, as in LETOR's own
+    data sets.
 
     Parameters
     ----------
     data : RankingData
-    k : int >= 3
+    n_splits : int >= 3
         Number of parts, whose numbers of queries differ by at most one.
     shuffle, random_state
         As in :class:`QueryKFold`; without shuffling the parts are blocks in file order.
     """
+    k = n_splits
     if k < 3:
-        raise ValueError(f"k must be >= 3 (a part each to train, validate and test on), got {k}.")
+        raise ValueError(f"n_splits must be >= 3 (train, validate and test), got {k}.")
     splitter = QueryKFold(k, shuffle=shuffle, random_state=random_state)
     parts = [test for _, test in splitter.split(data.X, qid=data.groups)]
 
@@ -143,14 +145,14 @@ def letor_folds(
     return FoldedData(data.name, tuple(f"fold{i + 1}" for i in range(k)), make)
 
 
-def query_folds(data: RankingData, cv: Any = None, *, random_state: Any = 0) -> FoldedData:
+def query_folds(data: RankingData, cv: Any = "auto", *, random_state: Any = 0) -> FoldedData:
     """Folds of one table: fold i tests, fold i + 1 validates, the other rows train.
 
     Parameters
     ----------
     data : RankingData
-    cv : int, splitter, iterable or None
-        Folds. None: 5 folds, or one per query if there are fewer queries. An int: that many folds
+    cv : "auto", int, splitter or iterable
+        Folds. "auto": 5 folds, or one per query if there are fewer queries. An int: that many folds
         of shuffled queries. A splitter: its test parts; it is called as
         ``cv.split(X, y, groups=qid)``. An iterable: pairs of training and test rows, as numbers or
         masks.
@@ -171,7 +173,11 @@ def query_folds(data: RankingData, cv: Any = None, *, random_state: Any = 0) -> 
             f"data must hold at least 2 queries to be split, got {data.n_queries}. "
             "Pass a Fold with train and test parts instead."
         )
-    if cv is None:
+    if cv is None or isinstance(cv, str):
+        if cv != "auto":
+            raise ValueError(
+                f'cv must be "auto", a number of folds, a splitter or a list of splits, got {cv!r}.'
+            )
         cv = min(DEFAULT_SPLITS, data.n_queries)
     if isinstance(cv, Integral):
         cv = QueryKFold(int(cv), shuffle=True, random_state=random_state)
@@ -256,11 +262,14 @@ def convert_to_judged(
 
 
 def convert_to_folds(
-    data: RankingData | Fold | FoldedData | Sequence[Fold], cv: Any = None, *, random_state: Any = 0
+    data: RankingData | Fold | FoldedData | Sequence[Fold],
+    cv: Any = "auto",
+    *,
+    random_state: Any = 0,
 ) -> FoldedData:
     """Convert any data that ``compare`` accepts to folds with unique names.
 
-    Data that already have folds take no ``cv``.
+    Data that already have folds take no ``cv`` but "auto".
     """
     if isinstance(data, RankingData):
         return query_folds(data, cv, random_state=random_state)
@@ -271,7 +280,7 @@ def convert_to_folds(
             "data must be a frame, a RankingData, a Fold, a FoldedData or a sequence of Fold, got "
             f"{_describe_data(data)}."
         )
-    if cv is not None:
+    if not (isinstance(cv, str) and cv == "auto"):
         raise ValueError(
             f"cv={cv!r} splits one table, but the data already have folds. Drop cv, or pass a "
             "RankingData."
@@ -297,14 +306,14 @@ def _describe_data(data: Any) -> str:
         )
     kind = type(data).__name__
     if not isinstance(data, Sequence):
-        return f"{kind}. Combine arrays with their queries: RankingData(X, y, qid)"
+        return f"{kind}. Combine arrays with their queries: RankingData(X, y, qid=qid)"
     inside = ", ".join(type(part).__name__ for part in data[:3])
     if any(isinstance(part, RankingData) for part in data):
         fix = "Name the parts: Fold(train, vali, test), with None for no validation part"
     elif data and all(isinstance(part, Sequence) for part in data):
-        fix = "Make each entry a Fold(train, vali, test) whose parts are RankingData(X, y, qid)"
+        fix = "Make each entry a Fold(train, vali, test) whose parts are RankingData(X, y, qid=qid)"
     else:
-        fix = "Combine arrays with their queries: RankingData(X, y, qid)"
+        fix = "Combine arrays with their queries: RankingData(X, y, qid=qid)"
     return f"a {kind} of {len(data)} ({inside}). {fix}"
 
 

@@ -30,11 +30,11 @@ OF_DIFFERENCE = ("diff", "diff_low", "diff_high", "p", "p_corrected", "separable
 NO_VALUE = "–"
 _MEGABYTE = 1e6
 _MOST_NAMED = 12
-_TESTS = {"t": "t", "wilcoxon": "Wilcoxon", "randomisation": "randomisation"}
+_TESTS = {"t": "t", "wilcoxon": "Wilcoxon", "randomization": "randomization"}
 _CORRECTED = {
     "holm": "Holm-corrected",
     "bonferroni": "Bonferroni-corrected",
-    "benjamini-hochberg": "Benjamini-Hochberg-corrected (false discovery rate)",
+    "benjamini_hochberg": "Benjamini-Hochberg-corrected (false discovery rate)",
 }
 
 
@@ -52,8 +52,8 @@ def standings(
     *,
     greater_is_better: bool,
     test: str,
-    correction: str | None,
-    confidence: float,
+    correction: str,
+    confidence_level: float,
     random_state: int,
     baseline: str | None = None,
     bounds: tuple[float, float] = (-math.inf, math.inf),
@@ -64,8 +64,8 @@ def standings(
     Incomplete rankers have fold means only.
 
     ``per_query`` has an array (n_queries,) for each ranker, and ``complete`` tells whether all
-    folds of a ranker are finished. ``greater_is_better``, ``test``, ``correction``, ``confidence``,
-    ``random_state`` and ``run_errors`` are those of
+    folds of a ranker are finished. ``greater_is_better``, ``test``, ``correction``,
+    ``confidence_level``, ``random_state`` and ``run_errors`` are those of
     :func:`rankwise.metrics.significance.compare_to_best`. A ``baseline`` takes the place of the
     best ranker, see :func:`rankwise.metrics.significance.compare_to_baseline`.
 
@@ -86,7 +86,7 @@ def standings(
         method=test,
         correction=correction,
         strata=fold_of_query,
-        level=confidence,
+        confidence_level=confidence_level,
         random_state=random_state,
         run_errors=run_errors,
     )
@@ -107,7 +107,7 @@ def standings(
             "diff_high": _number(min(row.difference_high, width)),
             "p": _number(row.p_value),
             "p_corrected": _number(row.p_corrected),
-            "separable": row.p_corrected < round(1 - confidence, 12) if is_tested else None,
+            "separable": row.p_corrected < round(1 - confidence_level, 12) if is_tested else None,
             "effect": None if is_best else _number(row.effect),
             "wins": None if is_best else row.wins,
             "ties": None if is_best else row.ties,
@@ -182,8 +182,8 @@ def how_tested_against_baseline(settings: Settings) -> str:
 
 
 def _how(settings: Settings, pairs: str) -> str:
-    correction = settings.correction or ""
-    if correction == "max-t":
+    correction = settings.correction
+    if correction == "max_t":
         return f"max-t sign-flip test over {pairs}"
     test = _TESTS.get(settings.test, settings.test)
     return f"paired {test} test, {_CORRECTED[correction]} over {pairs}"
@@ -191,12 +191,12 @@ def _how(settings: Settings, pairs: str) -> str:
 
 def joint_interval(settings: Settings) -> str:
     """Phrase for the interval of a difference to the best."""
-    kind = "interval" if settings.correction == "max-t" else "t interval by Bonferroni"
+    kind = "interval" if settings.correction == "max_t" else "t interval by Bonferroni"
     return f"joint {level_of(settings)} {kind}"
 
 
 def level_of(settings: Settings) -> str:
-    return f"{100 * settings.confidence:g} %"
+    return f"{100 * settings.confidence_level:g} %"
 
 
 def not_separable(rows: list[dict[str, Any]], settings: Settings) -> list[str]:
@@ -213,7 +213,7 @@ def not_separable(rows: list[dict[str, Any]], settings: Settings) -> list[str]:
     more = len(found) - _MOST_NAMED
     named = ", ".join(found[:_MOST_NAMED]) + (f", and {more} more" if more > 0 else "")
     return [
-        f"Not separable from the best, p >= {1 - settings.confidence:g} (difference, "
+        f"Not separable from the best, p >= {1 - settings.confidence_level:g} (difference, "
         f"{joint_interval(settings)}): {named}."
     ]
 

@@ -31,6 +31,7 @@ from rankwise.metrics.default import list_constant
 from rankwise.metrics.spec import list_specs
 from rankwise.persistence import load
 from rankwise.prediction import Predictions, predictions
+from rankwise.runtime.finite import names_its_class
 from rankwise.runtime.messages import ArgumentError, setting
 from rankwise.selection.cells.candidates import (
     COLUMN,
@@ -53,9 +54,10 @@ from rankwise.typing import ArrayLike
 _ALL = "all"
 
 
+@names_its_class
 def evaluate_systems(
+    qrels: RankingData | Qrels | Any,
     systems: Mapping[str, Run | ArrayLike | str | Any],
-    data: RankingData | Qrels | Any,
     *,
     label: str | None = None,
     qid: str | Literal[False] | None = None,
@@ -68,22 +70,22 @@ def evaluate_systems(
     all_queries: bool = False,
     ignore_identical_ids: bool = False,
     test: str = "t",
-    correction: str | None = None,
-    confidence: float = 0.95,
+    correction: str = "auto",
+    confidence_level: float = 0.95,
     random_state: int = 0,
 ) -> Leaderboard:
     """Evaluate existing systems on the same judged queries, without fitting.
 
     Parameters
     ----------
-    systems : mapping of str to run, "column:NAME", fitted model or array-like of scores
-        Systems by name. A run is anything that :func:`rankwise.fusion.as_run` takes, such as a
-        path or ``{query: {document: score}}``. An array holds one score per row of ``data``;
-        "column:NAME" is a column of ``data``. Columns for a model are chosen by name if both the
-        model and the data have names.
-    data : RankingData, frame or judgements
+    qrels : RankingData, frame or judgements
         Judged rows. Judgements in any form that :func:`rankwise.text.read_judgements` takes
         suffice if all systems are runs.
+    systems : mapping of str to run, "column:NAME", fitted model or array-like of scores
+        Systems by name. A run is anything that :func:`rankwise.fusion.as_run` takes, such as a
+        path or ``{query: {document: score}}``. An array holds one score per row of ``qrels``;
+        "column:NAME" is a column of ``qrels``. Columns for a model are chosen by name if both the
+        model and the rows have names.
     label, qid, doc_id : str, optional
         Columns of a frame; None: the usual names, see :meth:`RankingData.from_frame`.
     features : sequence of str, optional
@@ -103,7 +105,7 @@ def evaluate_systems(
     ignore_identical_ids : bool
         Whether to leave documents with the id of their query out of runs, as BEIR does. In its sets
         ArguAna and Quora, queries are documents of the collection. All systems must be runs.
-    test, correction, confidence, random_state
+    test, correction, confidence_level, random_state
         As in :func:`rankwise.compare`.
 
     Returns
@@ -126,7 +128,7 @@ def evaluate_systems(
     found. Queries without judgements, and judged queries that no run has (unless
     ``all_queries``), do not count; the notes of the leaderboard say how many. A query that only
     some runs have counts as not answered for the others, whereas trec_eval averages each run over
-    its own queries. If any system scores rows, all systems are evaluated on the rows of ``data``,
+    its own queries. If any system scores rows, all systems are evaluated on the rows of ``qrels``,
     so the documents are the same for each; documents of a run that are not rows are left out.
     Documents in ``RankingData.missed`` count as never found. Rows without a judgement
     (``RankingData.judged``) count as unjudged documents of runs do.
@@ -137,21 +139,21 @@ def evaluate_systems(
     >>> from rankwise import RankingData
     >>> X = np.random.default_rng(0).standard_normal((200, 3))
     >>> data = RankingData(X, (X[:, 0] > 0.5).astype(float), qid=np.arange(200) % 20)
-    >>> board = evaluate_systems({"new": X[:, 0], "old": "column:2"}, data, baseline="old")
+    >>> board = evaluate_systems(data, {"new": X[:, 0], "old": "column:2"}, baseline="old")
     >>> [(row["ranker"], round(row["mean"], 2)) for row in board.rows()]
     [('new', 1.0), ('old', 0.63)]
     """
     settings = Settings(
         test=test,
         correction=correction,
-        confidence=confidence,
+        confidence_level=confidence_level,
         baseline=baseline,
         random_state=random_state,
     )
     if not isinstance(systems, Mapping):
         raise TypeError(
             f"systems must map names to systems, got {type(systems).__name__}. Pass for example "
-            "{'new': run, 'old': other_run}."
+            "evaluate_systems(qrels, {'new': run, 'old': other_run}), with the judgements first."
         )
     known = {str(name): _system(str(name), system) for name, system in systems.items()}
     if not known:
@@ -169,12 +171,13 @@ def evaluate_systems(
     words = {"label": label, "qid": qid, "features": features, "doc_id": doc_id}
     words |= {"unjudged": unjudged}
     unnamed = all(word is None for word in words.values())
-    if isinstance(data, str | Path | Mapping | Run) or (
-        are_runs and unnamed and (is_frame(data) or isinstance(data, list))
+    data: Any = qrels
+    if isinstance(qrels, str | Path | Mapping | Run) or (
+        are_runs and unnamed and (is_frame(qrels) or isinstance(qrels, list))
     ):
-        given, data = data, read_judgements(data)
+        data = read_judgements(qrels)
         for system in systems.values() if data.relevance.dtype.kind == "f" else ():
-            refuse_both_ways(system, given, "Pass read_judgements(qrels) of rankwise.text.")
+            refuse_both_ways(qrels, system, "Pass read_judgements(qrels) of rankwise.text.")
     if not isinstance(data, Qrels):
         columns = [system.name for system in known.values() if isinstance(system, ColumnScores)]
         with warnings.catch_warnings():
@@ -230,7 +233,7 @@ def read_systems(systems: str | Path | Sequence[str | Path]) -> dict[str, Any]:
     Examples
     --------
     >>> systems = read_systems(["bm25.run", "new=model.rankwise"])  # doctest: +SKIP
-    >>> evaluate_systems(systems, data, baseline="bm25")  # doctest: +SKIP
+    >>> evaluate_systems(data, systems, baseline="bm25")  # doctest: +SKIP
     >>> read_systems("price=column:3")
     {'price': 'column:3'}
     """
@@ -320,14 +323,14 @@ def _evaluate_runs(
         which = "the run" if len(runs) == 1 else "any run"
         left_out = [f"{n} of {len(asked)} judged queries are not in {which} and do not count"]
     for name, run in runs.items():
-        told = judge(run, counted, all_queries=True)
+        told = judge(counted, run, all_queries=True)
         if not (told.judged & told.retrieved).any():
             raise ValueError(
                 f"{name} and the judgments have queries in common, but no document with a grade of "
                 f"at least 0: {name} has "
                 f"{str(run.doc_ids[0])!r}, the judgments have {str(counted.doc_ids[0])!r}."
             )
-        table = RankingData(np.empty((len(told), 0)), told.y, told.qid, told.doc_ids)
+        table = RankingData(np.empty((len(told), 0)), told.y, qid=told.qid, doc_ids=told.doc_ids)
         qids = table.groups.ids.tolist()
         missed = int((kept & ~answered[name]).sum())
         notes = [f"{missed} of {len(qids)} queries have no answer in the run"] if missed else []

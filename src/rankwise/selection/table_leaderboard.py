@@ -44,8 +44,8 @@ def leaderboard(
     missing: str | float = "refuse",
     baseline: str | None = None,
     test: str = "t",
-    correction: str | None = None,
-    confidence: float = 0.95,
+    correction: str = "auto",
+    confidence_level: float = 0.95,
     random_state: int = 0,
 ) -> Leaderboard:
     """Rank systems by any scores on the same units, with rank intervals that hold jointly.
@@ -96,7 +96,7 @@ def leaderboard(
         A number is the value of missing ones.
     baseline : str, optional
         System that all others are tested against, in addition to all pairs.
-    test, correction, confidence, random_state
+    test, correction, confidence_level, random_state
         As in :func:`rankwise.compare`.
 
     Returns
@@ -133,7 +133,7 @@ def leaderboard(
         data=Path(scores).name if isinstance(scores, str | Path) else "",
         test=test,
         correction=correction,
-        confidence=confidence,
+        confidence_level=confidence_level,
         baseline=baseline,
         random_state=random_state,
         unit="units" if cluster is None else "clusters",

@@ -191,5 +191,5 @@ def _slices(data: FitData | Problem, size: int) -> Iterator[tuple[Columns, Query
         rows = slice(lo, lo + size)
         first, last = int(codes[lo]), int(codes[rows][-1])
         sizes = np.bincount(codes[rows] - first)
-        part = QueryGroups(np.append(0, np.cumsum(sizes)), None, groups.ids[first : last + 1])
+        part = QueryGroups(np.append(0, np.cumsum(sizes)), None, ids=groups.ids[first : last + 1])
         yield (data.X[rows], data.y[rows], w[rows]), part

@@ -69,6 +69,7 @@ from rankwise.datasets.table_columns import (
     list_names,
 )
 from rankwise.groups import Chunk, RowStream
+from rankwise.runtime.arrow import pa
 from rankwise.runtime.frames import FrameColumns, text_array
 from rankwise.runtime.messages import setting
 from rankwise.runtime.threads import available_threads
@@ -343,8 +344,6 @@ class ParquetFiles(RowStream):
 
 def chunks_of(batches: Iterable[Any], columns: Columns, dtype: DTypeLike) -> Iterator[Chunk]:
     """Convert record batches to chunks."""
-    import pyarrow as pa
-
     row = 0
     for batch in batches:
         try:

@@ -175,9 +175,11 @@ def _check_histogram_boosting(where: str, estimator: Any) -> None:
     """Check histogram gradient boosting, which holds a tree per class for every round."""
     if not hasattr(estimator, "_predictors"):
         return
-    from sklearn.ensemble._hist_gradient_boosting.common import PREDICTOR_RECORD_DTYPE
-    from sklearn.ensemble._hist_gradient_boosting.predictor import TreePredictor
+    from sklearn.ensemble import HistGradientBoostingRegressor
 
+    # The type of trees and of their nodes depends on the release: a model of this one has them.
+    smallest: Any = HistGradientBoostingRegressor(max_iter=1, min_samples_leaf=1)
+    known = smallest.fit([[0.0], [1.0]], [0.0, 1.0])._predictors[0][0]
     rounds, where = estimator._predictors, f"{where}._predictors"
     n_trees, n_features = estimator.n_trees_per_iteration_, estimator.n_features_in_
     n_expected = len(getattr(estimator, "classes_", [])) if n_trees != 1 else 1
@@ -193,8 +195,8 @@ def _check_histogram_boosting(where: str, estimator: Any) -> None:
             trees,
         )  # fmt: skip
         for k, tree in enumerate(trees):
-            require(type(tree) is TreePredictor, f"{place}[{k}]", "be a tree", tree)
-            _check_predictor(f"{place}[{k}].nodes", tree.nodes, n_features, PREDICTOR_RECORD_DTYPE)
+            require(type(tree) is type(known), f"{place}[{k}]", "be a tree", tree)
+            _check_predictor(f"{place}[{k}].nodes", tree.nodes, n_features, known.nodes.dtype)
             for name in ("raw_left_cat_bitsets", "binned_left_cat_bitsets"):
                 sets = Array(("n_sets", 8), "u", dtype="u4")
                 run(sets.check(getattr(tree, name), f"{place}[{k}].{name}", Scope()))

@@ -35,6 +35,7 @@ from functools import cached_property, lru_cache, partial
 from pathlib import Path
 from typing import Any
 
+from rankwise._packages import missing_package
 from rankwise.runtime.array_folder import HEADER
 
 _ENGLISH = (
@@ -188,10 +189,7 @@ class Analyzer:
         try:
             import snowballstemmer
         except ImportError as error:
-            raise ImportError(
-                f"stemmer={self.stemmer!r} needs snowballstemmer: pip install rankwise[text], or "
-                "pass stemmer=None."
-            ) from error
+            raise missing_package(f"stemmer={self.stemmer!r}", "snowballstemmer") from error
         if self.stemmer not in snowballstemmer.algorithms():
             known = ", ".join(snowballstemmer.algorithms())
             raise ValueError(f"stemmer must be None or one of {known}, got {self.stemmer!r}.")

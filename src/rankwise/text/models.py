@@ -295,16 +295,16 @@ def _unit_tfidf(counts: Float64Array, idf: Float64Array) -> Float64Array:
 
 MODELS: dict[str, Model] = {
     "bm25": Model(_lucene, _counts, parameters=BM25_PARAMETERS),
-    "bm25-lucene": Model(_lucene, _counts, parameters=BM25_PARAMETERS),
-    "bm25-robertson": Model(_robertson, _counts, parameters=BM25_PARAMETERS),
-    "bm25-atire": Model(_atire, _counts, parameters=BM25_PARAMETERS),
-    "bm25-okapi": Model(_okapi, _counts, parameters={**BM25_PARAMETERS, "epsilon": 0.25}),
+    "bm25_lucene": Model(_lucene, _counts, parameters=BM25_PARAMETERS),
+    "bm25_robertson": Model(_robertson, _counts, parameters=BM25_PARAMETERS),
+    "bm25_atire": Model(_atire, _counts, parameters=BM25_PARAMETERS),
+    "bm25_okapi": Model(_okapi, _counts, parameters={**BM25_PARAMETERS, "epsilon": 0.25}),
     "bm25f": Model(_lucene, _counts, parameters=BM25_PARAMETERS),
     "dirichlet": Model(_dirichlet, _counts, _dirichlet_shift, parameters={"mu": 2000.0}),
-    "jelinek-mercer": Model(_jelinek_mercer, _counts, parameters={"lam": 0.1}),
+    "jelinek_mercer": Model(_jelinek_mercer, _counts, parameters={"lam": 0.1}),
     "pl2": Model(_pl2, _share_of_largest, parameters={"c": 1.0}),
     "dph": Model(_dph, _share_of_largest),
-    "tf-idf": Model(_tfidf, _unit_tfidf, scale=inverse_norm),
+    "tf_idf": Model(_tfidf, _unit_tfidf, scale=inverse_norm),
 }
 
 

@@ -27,6 +27,7 @@ from rankwise.datasets.data import RankingData
 from rankwise.datasets.readers.judged_run import find_missed_documents, grades_of
 from rankwise.datasets.readers.trec import Qrels, Run
 from rankwise.kernels.text_search import NAMES, pair_features
+from rankwise.runtime.finite import names_its_class
 from rankwise.runtime.threads import available_threads, thread_map
 from rankwise.text.documents import convert_to_id, convert_to_queries
 from rankwise.text.models import Postings, check_count, check_number, idf, inverse_norm
@@ -54,7 +55,8 @@ class QueryDocumentFeatures(TransformerMixin, BaseEstimator):
     k1, b : float, default=1.2, 0.75
         Parameters of BM25.
     mu, lam, delta : float, default=2000, 0.1, 0.7
-        Parameters of the three language models, see Notes.
+        Smoothing of the three language models, see Notes. ``lam`` is a share, not a penalty: the
+        lambda of Jelinek and Mercer.
     near : int >= 1, default=8
         Largest distance at which two terms count as an unordered pair.
 
@@ -110,6 +112,7 @@ class QueryDocumentFeatures(TransformerMixin, BaseEstimator):
     (2, 35)
     """
 
+    @names_its_class
     def __init__(
         self,
         index: TextIndex,
@@ -261,7 +264,9 @@ class QueryDocumentFeatures(TransformerMixin, BaseEstimator):
             y, _ = grades_of(qrels, run.qid, run.doc_ids)
             missed = find_missed_documents(qrels, run.qid, run.doc_ids)
         names = self.feature_names
-        return RankingData(X, y, run.qid, run.doc_ids, names, name="text", missed=missed)
+        return RankingData(
+            X, y, qid=run.qid, doc_ids=run.doc_ids, feature_names=names, name="text", missed=missed
+        )
 
     def _number_queries(
         self, texts: list[str]

@@ -307,22 +307,22 @@ class TextIndex:
             Retrieval model. A term occurs tf times in the document, in df documents, and cf times
             in total. There are N documents; this one has dl terms, and the mean is avgdl.
 
-            - "bm25-lucene" (also "bm25"): ``ln(1 + (N - df + .5) / (df + .5)) s`` for
-              ``s = tf / (tf + k1 (1 - b + b dl / avgdl))``; "bm25-robertson":
-              ``ln(max(1, (N - df + .5) / (df + .5))) s``; "bm25-atire": ``ln(N / df) (k1 + 1) s``;
-              "bm25-okapi": ``ln((N - df + .5) / (df + .5)) (k1 + 1) s``, where a negative logarithm
+            - "bm25_lucene" (also "bm25"): ``ln(1 + (N - df + .5) / (df + .5)) s`` for
+              ``s = tf / (tf + k1 (1 - b + b dl / avgdl))``; "bm25_robertson":
+              ``ln(max(1, (N - df + .5) / (df + .5))) s``; "bm25_atire": ``ln(N / df) (k1 + 1) s``;
+              "bm25_okapi": ``ln((N - df + .5) / (df + .5)) (k1 + 1) s``, where a negative logarithm
               is ``epsilon`` times the mean over all terms. k1 = 1.5, b = 0.75, epsilon = 0.25;
-            - "bm25f": as "bm25-lucene" with ``s = t / (t + k1)`` for the sum
+            - "bm25f": as "bm25_lucene" with ``s = t / (t + k1)`` for the sum
               ``t = sum_f w_f tf_f / (1 - b + b dl_f / avgdl_f)`` over fields;
             - "dirichlet": ``ln(1 + tf / (mu cf / T)) + ln(mu / (mu + dl))`` for T terms of all
               documents, mu = 2000. This is the likelihood of the query, divided by that under the
               collection;
-            - "jelinek-mercer": ``ln(1 + (1 - lam) / lam (tf / dl) / (cf / T))``, lam = 0.1;
+            - "jelinek_mercer": ``ln(1 + (1 - lam) / lam (tf / dl) / (cf / T))``, lam = 0.1;
             - "pl2" and "dph": divergence from randomness as in Terrier, c = 1;
-            - "tf-idf": cosine of ``(1 + ln tf) ln(N / df)``.
+            - "tf_idf": cosine of ``(1 + ln tf) ln(N / df)``.
 
             A term that occurs n times in a query has weight n. "pl2" and "dph" divide n by the
-            largest n of the query; "tf-idf" weights query terms like document terms.
+            largest n of the query; "tf_idf" weights query terms like document terms.
         field_weights : mapping from field to float >= 0, optional
             Field weights ``w_f`` of "bm25f". Fields that are not in the mapping have weight 1.
         tag : str, optional

@@ -19,8 +19,9 @@ from rankwise.groups import QueryGroups
 from rankwise.persistence import dump_bytes, load_bytes
 from rankwise.rankers.rank_svm import RankSVM
 from rankwise.runtime.array_folder import HEADER
-from rankwise.runtime.finite import restore_on_error
+from rankwise.runtime.finite import names_its_class, restore_on_error
 from rankwise.runtime.messages import callers_level, check_choice
+from rankwise.runtime.renames import VALUES
 from rankwise.structure.state_rules import require, violation
 from rankwise.text.collections import read_judgements
 from rankwise.text.documents import convert_to_queries
@@ -88,6 +89,7 @@ class TextRanker(BaseEstimator):
     ['b']
     """
 
+    @names_its_class
     def __init__(
         self,
         index: TextIndex,
@@ -279,7 +281,9 @@ class TextRanker(BaseEstimator):
         X = self._features_of(texts, run)
         names = [*self._pairs.feature_names, "retrieval_score"]
         missed = find_missed_documents(qrels, run.qid, run.doc_ids)
-        data = RankingData(X, y, run.qid, run.doc_ids, names, name="text", missed=missed)
+        data = RankingData(
+            X, y, qid=run.qid, doc_ids=run.doc_ids, feature_names=names, name="text", missed=missed
+        )
         if self.unjudged == "zero":
             return data
         kept = judged.copy()
@@ -408,6 +412,7 @@ def _check_settings(facts: dict[str, Any], where: str) -> None:
         raise violation(where, f"have the keys {', '.join(kinds)}", list(facts))
     for name, kind in kinds.items():
         require(type(facts[name]) is kind, f"{where}.{name}", f"be a {kind.__name__}", facts[name])
+    facts["model"] = VALUES.get(facts["model"], facts["model"])
     for name, known in (("model", MODELS), ("unjudged", UNJUDGED)):
         allowed = f"be one of {', '.join(known)}"
         require(facts[name] in known, f"{where}.{name}", allowed, facts[name])

@@ -25,7 +25,7 @@ def clean(rng, n_queries=8, size=5, n_features=6, first_query=0, **columns):
     return RankingData(
         rng.standard_normal((n, n_features)),
         np.tile(np.roll(np.arange(size, dtype=float), 2), n_queries),
-        np.repeat(np.arange(first_query, first_query + n_queries), size),
+        qid=np.repeat(np.arange(first_query, first_query + n_queries), size),
         **columns,
     )
 
@@ -273,7 +273,7 @@ def test_parts_of_different_width(rng):
 
 
 def test_no_rows():
-    report = lint(RankingData(np.empty((0, 3)), np.empty(0), np.empty(0)))
+    report = lint(RankingData(np.empty((0, 3)), np.empty(0), qid=np.empty(0)))
     assert report.rows == []
     assert report.parts[0].n_queries == 0
     assert "data" in str(report)

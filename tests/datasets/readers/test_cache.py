@@ -212,7 +212,7 @@ def test_damage_in_every_array_is_seen_by_verify(source, folder, parses, text):
 
 
 def test_another_version_or_format_is_not_used(source, folder, parses, monkeypatch):
-    for name, value in (("__version__", "0.0.1"), ("_FORMAT", 99)):
+    for name, value in (("RELEASE", "0.0.1"), ("_FORMAT", 99)):
         with monkeypatch.context() as patch:
             patch.setattr(cache_module, name, value)
             read_letor(source)

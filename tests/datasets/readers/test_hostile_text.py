@@ -245,7 +245,7 @@ def test_long_ids_are_written_and_read_again(tmp_path):
     doc_ids = np.array([f"d{k}" for k in range(3000)] + ["x" * 5000], dtype=object)
     qid, y = np.ones(3001, dtype=int), np.arange(3001) % 3
     path = tmp_path / "x.qrels"
-    write_qrels(Qrels.from_data(RankingData(np.ones((3001, 1)), y, qid, doc_ids=doc_ids)), path)
+    write_qrels(Qrels.from_data(RankingData(np.ones((3001, 1)), y, qid=qid, doc_ids=doc_ids)), path)
     assert read_qrels(path).doc_ids.tolist() == doc_ids.tolist()
 
 

@@ -249,11 +249,14 @@ def test_lists_of_parts(tmp_path):
 
 def test_judged_rows():
     data = RankingData(
-        np.zeros((2, 1)), np.array([1.0, 0.0]), np.array([7.0, 8.0]), np.array(["a", "b"])
+        np.zeros((2, 1)),
+        np.array([1.0, 0.0]),
+        qid=np.array([7.0, 8.0]),
+        doc_ids=np.array(["a", "b"]),
     )
     assert listed(read_judgements(data)) == [("7", "a", 1), ("8", "b", 0)]
     with pytest.raises(ValueError, match="judged rows need document ids"):
-        read_judgements(RankingData(data.X, data.y, data.qid))
+        read_judgements(RankingData(data.X, data.y, qid=data.qid))
 
 
 FRAMES = {

@@ -105,7 +105,7 @@ def test_rows_with_query_ids_are_refused(tmp_path):
 def shuffled(rng, weight):
     qid = rng.permutation(np.repeat([5, 3, 9], [4, 1, 6]))
     X = rng.standard_normal((11, 3)).astype(np.float32)
-    return RankingData(X, rng.integers(0, 3, 11).astype(float), qid, sample_weight=weight(qid))
+    return RankingData(X, rng.integers(0, 3, 11).astype(float), qid=qid, sample_weight=weight(qid))
 
 
 @pytest.mark.parametrize(
@@ -174,7 +174,7 @@ def test_a_missing_file_is_missing_before_its_sizes_are(tmp_path):
     [("rows.txt", "rows.txt.query"), ("rows.txt", "rows.txt.group"), ("r.txt.gz", "r.txt.query")],
 )
 def test_read_letor_points_to_sizes_that_lie_beside(tmp_path, text, sizes):
-    data = RankingData(np.eye(4, dtype=np.float32), np.arange(4.0), np.array([1, 1, 2, 2]))
+    data = RankingData(np.eye(4, dtype=np.float32), np.arange(4.0), qid=np.array([1, 1, 2, 2]))
     write_letor(data, tmp_path / text, with_qid=False)
     assert read_letor(tmp_path / text, cache=False).n_queries == 1
     (tmp_path / sizes).write_text("2\n2\n")
@@ -310,7 +310,7 @@ def test_numbers_without_names_or_sizes_say_what_to_do(tmp_path):
     "make, message",
     [
         (
-            lambda path: RankingData(np.eye(2), np.arange(2.0), np.ones(2), sample_weight=W),
+            lambda path: RankingData(np.eye(2), np.arange(2.0), qid=np.ones(2), sample_weight=W),
             r"sample_weight must be >= 0, got -1\.0 at row 1",
         ),
         (

@@ -162,14 +162,14 @@ def test_judge_small_case():
         np.array(["z", "b", "a", "a", "b"]),
         np.array([0.5, 0.5, 0.1, 1.0, 3.0]),
     )
-    rows = judge(run, qrels)
+    rows = judge(qrels, run)
     assert rows.qid.tolist() == ["1", "1", "1", "1", "3", "3"]
     assert rows.doc_ids.tolist() == ["z", "b", "a", "c", "b", "a"]
     assert rows.y.tolist() == [0, 0, 2, 1, 0, 0]
     np.testing.assert_allclose(rows.scores, [0.5, 0.5, 0.1, -np.inf, 3.0, -np.inf])
     assert rows.judged.tolist() == [False, True, True, True, False, True]
     assert rows.retrieved.tolist() == [True, True, True, False, True, False]
-    assert judge(run, qrels, all_queries=True).qid.tolist() == ["1"] * 4 + ["2"] + ["3"] * 2
+    assert judge(qrels, run, all_queries=True).qid.tolist() == ["1"] * 4 + ["2"] + ["3"] * 2
 
 
 def random_run_and_qrels(rng):
@@ -198,7 +198,7 @@ def test_judged_rows_give_the_values_of_trec_eval(rng):
     peer = pytrec_eval.RelevanceEvaluator(nested(qrels, qrels.relevance), measures).evaluate(
         nested(run, run.scores)
     )
-    rows = judge(run, qrels)
+    rows = judge(qrels, run)
     assert set(rows.qid.tolist()) == set(peer)
     specs = {
         "AP": "map",
@@ -224,6 +224,6 @@ def test_judge_ignores_line_order(rng):
     run, qrels = random_run_and_qrels(rng)
     shuffled = rng.permutation(len(run))
     other = Run(run.qid[shuffled], run.doc_ids[shuffled], run.scores[shuffled])
-    first, second = judge(run, qrels), judge(other, qrels)
+    first, second = judge(qrels, run), judge(qrels, other)
     for name in ("y", "scores", "qid", "doc_ids", "judged", "retrieved"):
         np.testing.assert_array_equal(getattr(first, name), getattr(second, name))

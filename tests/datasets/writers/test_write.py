@@ -48,7 +48,7 @@ def test_sparse_round_trip(tmp_path, rng, dtype):
     X.data[:2] = [0.0, np.nan]
     X = sparse.vstack([X[:100], sparse.csr_matrix((3, 5000), dtype=dtype), X[100:]], format="csr")
     y, qid = rng.standard_normal(203), np.arange(203) // 7
-    write_letor(RankingData(X, y, qid), tmp_path / "data")
+    write_letor(RankingData(X, y, qid=qid), tmp_path / "data")
     back = read_letor(tmp_path / "data", dtype=dtype, dense=False, n_features=5000, cache=False)
     for part in ("indptr", "indices"):
         np.testing.assert_array_equal(getattr(back.X, part), getattr(X, part))
@@ -76,14 +76,14 @@ def test_unsorted_indices_are_written_ascending(tmp_path):
 
 def test_text(tmp_path):
     X = np.array([[0.5, 0.0], [-2.0, 1e-7]], dtype=np.float32)
-    data = RankingData(X, np.array([2.0, 0.5]), np.array(["a", "b"]))
+    data = RankingData(X, np.array([2.0, 0.5]), qid=np.array(["a", "b"]))
     write_letor(data, tmp_path / "data", comments=["docid = d1", ""])
     assert (tmp_path / "data").read_text() == (
         "2 qid:a 1:0.5 2:0 #docid = d1\n0.5 qid:b 1:-2 2:1e-7\n"
     )
     write_letor(data, tmp_path / "data", with_qid=False)
     assert (tmp_path / "data").read_text() == "2 1:0.5 2:0\n0.5 1:-2 2:1e-7\n"
-    named = RankingData(X, data.y, data.qid, doc_ids=np.array(["d1", "d2"]))
+    named = RankingData(X, data.y, qid=data.qid, doc_ids=np.array(["d1", "d2"]))
     write_letor(named, tmp_path / "data")
     assert read_letor(tmp_path / "data", cache=False).doc_ids.tolist() == ["d1", "d2"]
 
@@ -129,7 +129,7 @@ def test_refusals(tmp_path):
     with pytest.raises(TypeError, match="need y and qid"):
         write_letor(X, path, y=[1, 2])
     with pytest.raises(TypeError, match="part of the RankingData"):
-        write_letor(RankingData(X, np.ones(2), np.ones(2)), path, y=[1, 2])
+        write_letor(RankingData(X, np.ones(2), qid=np.ones(2)), path, y=[1, 2])
     with pytest.raises(ValueError, match="y must have n_samples=2 entries, got 1"):
         write_letor(X, path, y=[1], qid=[1, 1])
     with pytest.raises(ValueError, match=r"qid must hold ids without .* got 'a b' at row 1"):
@@ -138,7 +138,7 @@ def test_refusals(tmp_path):
         write_letor(X, path, y=[1, 2], qid=[1, 1], comments=["a", "b\n"])
     for wrong in ([[1.0], [2.0]], np.zeros(2)):
         with pytest.raises(TypeError, match="X must be a matrix of one row per document, got"):
-            RankingData(wrong, np.zeros(2), np.zeros(2))
+            RankingData(wrong, np.zeros(2), qid=np.zeros(2))
     with pytest.raises(ValueError, match="comments must have n_samples=2 entries"):
         write_letor(X, path, y=[1, 2], qid=[1, 1], comments=["a"])
     with pytest.raises(ValueError, match="X must hold numbers, got dtype object"):
@@ -148,7 +148,7 @@ def test_refusals(tmp_path):
 
 def test_comments_name_the_documents_of_the_rows(tmp_path):
     notes = np.array(["docid = a", "docid = b inc = 1"])
-    data = RankingData(np.eye(2), np.array([1, 0]), np.array([1, 1]), comments=notes)
+    data = RankingData(np.eye(2), np.array([1, 0]), qid=np.array([1, 1]), comments=notes)
     other = replace(data, doc_ids=np.array(["a", "c"]))
     with pytest.raises(ValueError, match=r"got 'c' and the comment 'docid = b inc = 1' at row 1"):
         write_letor(other, tmp_path / "t.txt")

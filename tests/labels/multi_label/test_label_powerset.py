@@ -63,7 +63,7 @@ def test_powerset_of_a_classifier(case):
     np.testing.assert_array_equal(hard.decision_function(X), hard.predict(X))
     same = LabelPowerset(estimator=GaussianNB()).fit(X, np.ones((120, 2), dtype=int))
     assert same.predict(X).all()
-    with pytest.raises(ValueError, match="estimator must accept sample_weight"):
+    with pytest.raises(TypeError, match="estimator must accept sample_weight"):
         LabelPowerset(estimator=KNeighborsClassifier()).fit(X, Y, sample_weight=np.ones(120))
     with pytest.raises(ValueError, match=r"estimator must be a classifier, .* got Ridge\(\)"):
         LabelPowerset(estimator=Ridge()).fit(X, Y)  # would regress the numbers of the sets

@@ -29,7 +29,9 @@ LINEAR = {
     "plst": PLST(3, alpha=0.3),
     "plst zero": PLST(4, 0.3, reference="zero"),
     "cplst": CPLST(3, alpha=0.3),
-    "code": LinearLabelSpaceTransform(np.arange(21.0).reshape(3, 7) ** 0.5, None, "mean", 0.3),
+    "code": LinearLabelSpaceTransform(
+        np.arange(21.0).reshape(3, 7) ** 0.5, None, reference="mean", alpha=0.3
+    ),
 }
 
 
@@ -149,11 +151,11 @@ def test_all_axes_about_the_mean_differ_by_the_shrunken_constant(model, alpha, l
 
 def test_estimators_are_cases_of_the_linear_transform(labelled):
     X, Y = labelled
-    for model in (*LINEAR.values(), CompressedSensing(5, 2, 0, alpha=0.3)):
+    for model in (*LINEAR.values(), CompressedSensing(5, 2, random_state=0, alpha=0.3)):
         model = model.fit(X, Y)
         code = model.components_
         code = code.toarray() if sparse.issparse(code) else code
-        case = LinearLabelSpaceTransform(code, None, model.offset_, alpha=0.3)
+        case = LinearLabelSpaceTransform(code, None, reference=model.offset_, alpha=0.3)
         if isinstance(model, CompressedSensing):
             case.set_params(decode=model.decode_scores)
         np.testing.assert_allclose(
@@ -364,7 +366,8 @@ def test_weights_go_to_the_base(labelled, rng):
         got = model.fit(X, Y, sample_weight=weight).decision_function(X)
         np.testing.assert_allclose(got, expected, rtol=1e-6, atol=1e-6)
     with pytest.raises(
-        ValueError, match=r"estimator must accept sample_weight .* KNeighborsRegressor does not"
+        TypeError,
+        match=r"estimator must accept sample_weight, but KNeighborsRegressor\.fit does not",
     ):
         BinaryRelevance(estimator=KNeighborsRegressor()).fit(X, Y, sample_weight=weight)
 

@@ -26,7 +26,9 @@ ESTIMATORS = {
     "plst": PLST(3, alpha=0.3),
     "plst zero": PLST(4, 0.3, reference="zero"),
     "cplst": CPLST(3, alpha=0.3),
-    "code": LinearLabelSpaceTransform(np.arange(21.0).reshape(3, 7) ** 0.5, None, "mean", 0.3),
+    "code": LinearLabelSpaceTransform(
+        np.arange(21.0).reshape(3, 7) ** 0.5, None, reference="mean", alpha=0.3
+    ),
     "cs": CompressedSensing(4, random_state=0, alpha=0.3),
 }
 

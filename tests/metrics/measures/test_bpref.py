@@ -55,7 +55,7 @@ def test_unjudged_rows_do_not_count():
 
 def test_rows_that_do_not_say_which_are_judged_are_refused():
     y, scores, qid = [0, 1, 0, 1] * 2, [4, 3, 2, 1] * 2, [1] * 4 + [2] * 4
-    data = RankingData(np.array(scores, float)[:, None], np.array(y, float), np.array(qid),
+    data = RankingData(np.array(scores, float)[:, None], np.array(y, float), qid=np.array(qid),
                        feature_names=["a"])  # fmt: skip
 
     class First:
@@ -65,7 +65,7 @@ def test_rows_that_do_not_say_which_are_judged_are_refused():
     for call in (
         lambda: evaluate(y, scores, qid, "Bpref"),
         lambda: evaluate(data, scores, "Bpref", preset="letor3"),
-        lambda: evaluate_systems({"a": "column:a"}, data, measures="Bpref"),
+        lambda: evaluate_systems(data, {"a": "column:a"}, measures="Bpref"),
         lambda: make_scorer("Bpref")(First(), data.X, data.y, qid=qid),
         lambda: parse("Bpref").per_query(data.y, data.X[:, 0], data.groups),
         lambda: compare({"a": "column:a"}, data, cv=2, measures="bpref", isolate=False),

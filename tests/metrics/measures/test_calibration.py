@@ -68,7 +68,7 @@ def test_classes_in_order(rng):
 @pytest.mark.parametrize("level", [0.5, 0.99])
 def test_levels(drawn, level):
     y, p = drawn
-    line = calibration(y[:50], p[:50], range(4), n_bins=3, level=level).lines[0]
+    line = calibration(y[:50], p[:50], range(4), n_bins=3, confidence_level=level).lines[0]
     for share, n, low, high in zip(line.observed, line.counts, line.low, line.high, strict=True):
         ci = binomtest(round(share * n), int(n)).proportion_ci(level, method="exact")
         assert (low, high) == pytest.approx((ci.low, ci.high))
@@ -84,7 +84,12 @@ def test_levels(drawn, level):
         ([0, 1], [[np.nan, 0.5], [0.5, 0.5]], {}, "at least 0 and sum to 1"),
         (["a", "z"], [[0.5, 0.5]] * 2, {"classes": ["b", "a"]}, "got 'z'"),
         ([0, 1], [[0.5, 0.5]] * 2, {"n_bins": 0}, "n_bins must be a whole number >= 1, got 0"),
-        ([0, 1], [[0.5, 0.5]] * 2, {"level": 1}, "level must lie between 0 and 1, got 1"),
+        (
+            [0, 1],
+            [[0.5, 0.5]] * 2,
+            {"confidence_level": 1},
+            "confidence_level must lie between 0 and 1, got 1",
+        ),
     ],
 )
 def test_what_cannot_be_calibrated(y, p, options, message):

@@ -120,8 +120,8 @@ def test_bad_arguments_are_named():
         kappa_interval([0, 1], [0, 1], weights="cubic")
     with pytest.raises(ValueError, match="at least 2 clusters, got 1"):
         kappa_interval([0, 1], [0, 1], qid=[3, 3])
-    with pytest.raises(ValueError, match="confidence must lie between 0 and 1"):
-        kappa_interval([0, 1], [0, 1], confidence=2)
+    with pytest.raises(ValueError, match="confidence_level must lie between 0 and 1"):
+        kappa_interval([0, 1], [0, 1], confidence_level=2)
 
 
 def test_kappa_notes_that_few_rows_decide():

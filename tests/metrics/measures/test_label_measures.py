@@ -91,7 +91,7 @@ def test_propensities_and_their_precision(case, rng):
     worth = Y / p
     ours = np.take_along_axis(worth, first, axis=1).sum(axis=1) / 3
     best = -np.sort(-worth, axis=1)[:, :3].sum(axis=1) / 3
-    of_best, plain = "PSP(ties=stable)@3", "PSP(normalised=False,ties=stable)@3"
+    of_best, plain = "PSP(ties=stable)@3", "PSP(normalized=False,ties=stable)@3"
     result = evaluate_labels(Y, scores, [of_best, plain, "PSP@3"], propensity=p)
     assert result[of_best] == pytest.approx(ours.sum() / best.sum(), rel=1e-12)
     assert result.per_row[of_best] == pytest.approx(ours, rel=1e-12)
@@ -160,7 +160,7 @@ def test_scorers_take_scores_or_sets(rng):
         (([[1, 0]], [[1.0, 2.0]], "PSP@1"), {"propensity": [0, 1]}, r"number in \(0, 1\]"),
         (([[1, 0]], sparse.csr_array([[1.0, 0]]), "LRAP"), {}, "compares the scores of all labels"),
         (([[1, 0]], [[1.0, 2.0]], "Haming"), {}, "Did you mean 'Hamming'"),
-        (([[1, 0]], [[1.0, 2.0]], "PSP(normalised=2)@1"), {}, "normalised must be True or False"),
+        (([[1, 0]], [[1.0, 2.0]], "PSP(normalized=2)@1"), {}, "normalized must be True or False"),
     ],
 )
 def test_bad_input_is_refused(args, kwargs, message):

@@ -36,12 +36,12 @@ def test_the_worked_example_of_the_paper():
     assert found.chi2 == pytest.approx(9.28, abs=0.005)
     assert found.f == pytest.approx(3.69, abs=0.005)
     assert found.critical_difference == pytest.approx(1.25, abs=0.005)
-    assert average_ranks(columns(AUC, NAMES), level=0.9).critical_difference == pytest.approx(
-        1.12, abs=0.005
-    )
+    assert average_ranks(
+        columns(AUC, NAMES), confidence_level=0.9
+    ).critical_difference == pytest.approx(1.12, abs=0.005)
     # "not powerful enough" at 0.05; at 0.10 C4.5 differs from both variants with m.
     assert found.cliques() == [found.names]
-    assert average_ranks(columns(AUC, NAMES), level=0.9).cliques() == [
+    assert average_ranks(columns(AUC, NAMES), confidence_level=0.9).cliques() == [
         ["C4.5+m+cf", "C4.5+m", "C4.5+cf"],
         ["C4.5+cf", "C4.5"],
     ]
@@ -55,7 +55,7 @@ def test_critical_values_are_those_of_the_paper(k, at_05, at_10, rng):
     """Its Table 5."""
     values = columns(rng.normal(size=(20, k)))
     for level, q in ((0.95, at_05), (0.9, at_10)):
-        found = average_ranks(values, level=level).critical_difference
+        found = average_ranks(values, confidence_level=level).critical_difference
         assert found / np.sqrt(k * (k + 1) / (6 * 20)) == pytest.approx(q, abs=6e-4)
 
 
@@ -131,7 +131,11 @@ def test_extremes(rng):
         ({"a": [1, 2]}, {}, "at least two systems, got 1"),
         ({"a": [1, 2], "b": [1]}, {}, r"got shapes {'a': \(2,\), 'b': \(1,\)}"),
         ({"a": [1, np.nan], "b": [1, 2]}, {}, "every system has a value, got 1"),
-        ({"a": [1, 2], "b": [1, 2]}, {"level": 95}, "level must lie between 0 and 1, got 95"),
+        (
+            {"a": [1, 2], "b": [1, 2]},
+            {"confidence_level": 95},
+            "confidence_level must lie between 0 and 1, got 95",
+        ),
     ],
 )
 def test_what_cannot_be_ranked(values, options, message):

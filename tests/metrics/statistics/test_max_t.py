@@ -62,12 +62,12 @@ def test_intervals_exclude_zero_exactly_where_p_is_below_the_level(rng, level):
     values = rng.random((30, 8)) + np.linspace(0, 0.4, 8)
     strata = np.arange(30) % 4
     pairs = pair_differences(values, strata)
-    found = max_t(values, pairs, strata=strata, level=level, n_resamples=999)
+    found = max_t(values, pairs, strata=strata, confidence_level=level, n_resamples=999)
     off = ~np.eye(8, dtype=bool)
     t, p = correct_t(pairs)[off], found.p_values[off]
     assert ((t > found.critical) == (p < round(1 - level, 12))).all()
     assert 0 < (p < 1 - level).sum() < len(p)
-    coarse = max_t(values, pairs, strata=strata, level=level, n_resamples=1)
+    coarse = max_t(values, pairs, strata=strata, confidence_level=level, n_resamples=1)
     assert coarse.critical == (math.inf if level > 0.5 else coarse.critical)
 
 
@@ -154,7 +154,7 @@ def test_p_values_of_a_baseline_are_those_of_all_flips_of_its_pairs(rng, folds):
         assert (found[name].wins, found[name].losses) == (better, worse)
 
 
-@pytest.mark.parametrize("method", ["t", "wilcoxon", "randomisation"])
+@pytest.mark.parametrize("method", ["t", "wilcoxon", "randomization"])
 def test_other_corrections_count_the_pairs_of_the_baseline(rng, method):
     of = {name: rng.random(30) + 0.1 * i for i, name in enumerate("abcd")}
     table = compare_to_baseline(of, "a", method=method, correction="holm")

@@ -66,7 +66,7 @@ def test_the_interval_is_that_of_double_sampling_with_regression(seed):
     other = weight**2 * every.var(ddof=1) / n_machine
     free = (own + other) ** 2 / (own**2 / (n - 2) + other**2 / (n_machine - 1))
     half = stats.t.ppf(0.95, free) * np.sqrt(own + other)
-    unbounded = {"bounds": (-np.inf, np.inf), "confidence": 0.9}
+    unbounded = {"bounds": (-np.inf, np.inf), "confidence_level": 0.9}
     found = prediction_powered_mean(y, f, g, **unbounded)
     assert (found.low, found.high) == pytest.approx((mean - half, mean + half), rel=1e-10)
     fixed = prediction_powered_mean(y, f, g, weight=weight, **unbounded)
@@ -77,7 +77,9 @@ def test_the_interval_is_that_of_double_sampling_with_regression(seed):
 
 def test_weight_0_is_students_t_interval_of_the_human_values(rng):
     y, f, g = rng.random(12), rng.random(12), rng.random(40)
-    found = prediction_powered_mean(y, f, g, weight=0, bounds=(-np.inf, np.inf), confidence=0.9)
+    found = prediction_powered_mean(
+        y, f, g, weight=0, bounds=(-np.inf, np.inf), confidence_level=0.9
+    )
     ends = stats.ttest_1samp(y, 0).confidence_interval(0.9)
     assert (found.low, found.high) == pytest.approx((ends.low, ends.high))
     assert (found.human_low, found.human_high) == pytest.approx((ends.low, ends.high))
@@ -146,8 +148,8 @@ def test_bad_values_are_named():
         prediction_powered_mean([1, 2, 3], [1, 2, 3], [[3]])
     with pytest.raises(ValueError, match="weight must lie between 0 and 1, got 2"):
         prediction_powered_mean([1, 2, 3], [1, 2, 3], [3], weight=2)
-    with pytest.raises(ValueError, match="confidence must lie between 0 and 1"):
-        prediction_powered_mean([1, 2, 3], [1, 2, 3], [3], confidence=95)
+    with pytest.raises(ValueError, match="confidence_level must lie between 0 and 1"):
+        prediction_powered_mean([1, 2, 3], [1, 2, 3], [3], confidence_level=95)
 
 
 @pytest.mark.parametrize("rate", [0.01, 0.05, 0.5, 0.95, 0.99])

@@ -65,7 +65,7 @@ def test_more_groups_than_letters_have_numbers():
     assert letters[:3] == ["1", "1.2", "2.3"]
 
 
-@pytest.mark.parametrize("correction", ["max-t", "holm", "bonferroni"])
+@pytest.mark.parametrize("correction", ["max_t", "holm", "bonferroni"])
 @pytest.mark.parametrize("greater_is_better", [True, False])
 def test_comparisons_carry_the_intervals_of_their_pairs(rng, correction, greater_is_better):
     shifts = np.array([0.0, 0.1, 1.0, 2.5, 2.6])
@@ -75,7 +75,7 @@ def test_comparisons_carry_the_intervals_of_their_pairs(rng, correction, greater
     p = np.full((5, 5), math.nan)
     for i, j in itertools.combinations(range(5), 2):
         p[i, j] = p[j, i] = stats.ttest_rel(values[:, i], values[:, j]).pvalue
-    if correction == "max-t":
+    if correction == "max_t":
         p = max_t(values, pair_differences(values)).p_values
     else:
         from rankwise.metrics import significance
@@ -96,7 +96,7 @@ def test_no_intervals_where_nothing_controls_all_pairs(rng):
     columns = {name: rng.random(20) for name in "abc"}
     for row in compare_to_baseline(columns, "a"):
         assert (row.rank_low, row.rank_high, row.letters) == (None, None, "")
-    for row in compare_to_best(columns, correction="benjamini-hochberg"):
+    for row in compare_to_best(columns, correction="benjamini_hochberg"):
         assert row.rank_low is None
 
 

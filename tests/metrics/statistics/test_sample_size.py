@@ -93,7 +93,7 @@ def test_queries_that_do_not_count_are_left_out(rng):
         (lambda v: queries_needed(v, math.nan), "difference must be"),
         (lambda v: queries_needed(v, 1e-9), "more than 10,000,000 queries"),
         (lambda v: queries_needed(v, 0.1, power=1.0), "power must lie"),
-        (lambda v: queries_needed(v, 0.1, level=0.0), "level must lie"),
+        (lambda v: queries_needed(v, 0.1, confidence_level=0.0), "confidence_level must lie"),
         (lambda v: detectable_difference(v, 1), "n_queries must be >= 6"),
         (lambda v: detectable_difference({k: c[:5] for k, c in v.items()}), "no difference is sig"),
         (lambda v: queries_needed(v, "x"), "difference must be"),
@@ -156,12 +156,12 @@ def test_the_planned_power_is_met():
 @pytest.mark.parametrize("level", [0.5, 0.9, 0.95, 0.99])
 def test_fewer_queries_than_the_flips_need_find_nothing(rng, level):
     """With n queries, the smallest p-value is that of 2 in 2^n flips."""
-    n = queries_needed(pilot(rng), 1e3, level=level)
+    n = queries_needed(pilot(rng), 1e3, confidence_level=level)
     assert 2 / 2**n < 1 - level <= 2 / 2 ** (n - 1)
     values = {"a": np.linspace(0.9, 1.0, n), "b": np.linspace(0.0, 0.05, n)}
     for size, is_found in ((n, True), (n - 1, False)):
         cut = {name: column[:size] for name, column in values.items()}
-        row = compare_to_best(cut, level=level)[1]
+        row = compare_to_best(cut, confidence_level=level)[1]
         # Draws with replacement reach the smallest p-value up to their error.
         if level != 0.5:
             assert (row.p_corrected < 1 - level) == is_found

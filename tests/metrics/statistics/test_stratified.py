@@ -60,7 +60,7 @@ def naive_skewness(column, strata):
 
 def test_one_stratum_is_students_t(rng):
     values = rng.random((17, 3))
-    for system, (low, high) in enumerate(t_intervals(values, level=0.9)):
+    for system, (low, high) in enumerate(t_intervals(values, confidence_level=0.9)):
         theirs = stats.ttest_1samp(values[:, system], 0.0)
         assert (low, high) == pytest.approx(tuple(theirs.confidence_interval(0.9)), rel=1e-12)
     theirs = stats.ttest_1samp(values, 0.5)
@@ -148,8 +148,8 @@ def test_too_few_and_equal_values():
 def test_bad_arguments_are_named():
     with pytest.raises(ValueError, match=r"strata must have shape \(2,\)"):
         t_intervals(np.ones((2, 1)), strata=[1])
-    with pytest.raises(ValueError, match="level must lie between 0 and 1, got 95"):
-        t_intervals(np.ones((2, 1)), level=95)
+    with pytest.raises(ValueError, match="confidence_level must lie between 0 and 1, got 95"):
+        t_intervals(np.ones((2, 1)), confidence_level=95)
     with pytest.raises(ValueError, match="finite numbers or NaN"):
         t_intervals(np.array([[np.inf]]))
 

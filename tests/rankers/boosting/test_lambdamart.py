@@ -387,8 +387,9 @@ def test_paths_stay_in_a_group(given, groups, growth, judged):
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        ({"monotonic_cst": [1, 0]}, "has shape .2,. but the input data X has 6"),
-        ({"monotonic_cst": [2, 0, 0, 0, 0, 0]}, "array-like of -1, 0 or 1"),
+        ({"monotonic_cst": [1, 0]}, "a sign for each of the 6 columns of X, got shape .2,."),
+        ({"monotonic_cst": [2, 0, 0, 0, 0, 0]}, "-1 .decreasing. and 0 .free., got 2. Set"),
+        ({"monotonic_cst": {"a": 1}}, "does not have: a; X has no names"),
         ({"interaction_cst": [[0, 6]]}, "numbers of columns from 0 to 5, as X has no names, got 6"),
         ({"interaction_cst": [["a"]]}, "as X has no names, got 'a'"),
         ({"interaction_cst": [0, 1]}, "must hold sequences of columns, got 0"),

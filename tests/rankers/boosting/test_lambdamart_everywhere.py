@@ -113,7 +113,7 @@ def test_the_tuning_space_and_the_blend_hold_parameters_of_the_class():
 @pytest.mark.parametrize("name", VALUES)
 def test_the_command_line_takes_it(name):
     value = VALUES[name][0]
-    ranker = make_ranker("lambdamart", [f"{name}={value}"], 0)
+    ranker, _ = make_ranker("lambdamart", [f"{name}={value}"], 0)
     assert getattr(ranker, name) == value
     spec = f"lambdamart({name}={value})"
     ((shown, candidate),) = read_candidates(spec, None)[0].items()
@@ -147,7 +147,7 @@ def test_a_file_keeps_it(name, models, rows, tmp_path):  # noqa: F811
 def test_the_command_line_lists_and_describes_it(key):
     listed = CliRunner().invoke(app, ["list", "--ranker", key, "--json"])
     told = json.loads(listed.stdout)["parameters"]
-    made = make_ranker(key, None, 0).get_params(deep=False)
+    made = make_ranker(f"{key}()", None, 0)[0].get_params(deep=False)
     assert {row["name"]: row["value"] for row in told} == made
     undescribed = [row["name"] for row in told if not (row["values"] and row["meaning"])]
     assert not undescribed

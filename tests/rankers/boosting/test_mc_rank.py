@@ -35,7 +35,7 @@ def boosted(**params):
 @GAINS
 def test_scores_are_expected_gains(form, gain, judged):
     X, y, qid = judged
-    fitted = McRank(LogisticRegression(), form, gain).fit(X, y, qid=qid)
+    fitted = McRank(LogisticRegression(), form, gain=gain).fit(X, y, qid=qid)
     gains = np.array([0, 1, 2, 4.0]) if gain == "linear" else np.array([0, 1, 3, 15.0])
     if form == "plain":
         expected = LogisticRegression().fit(X, y).predict_proba(X) @ gains

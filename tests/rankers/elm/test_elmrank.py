@@ -17,6 +17,7 @@ from rankwise.tuning import content_folds, deal_queries
 from tests.oracles import dense_laplacian, literal_elmrank_system, ragged_groups
 
 LAM, C = [1e-3, 0.1], [4.0, 2.0**12, np.inf]
+ALPHA = [1 / c for c in C]
 
 
 @pytest.fixture
@@ -56,7 +57,7 @@ def test_directions_singular_to_rounding_are_dropped(rng, n_nodes):
     fit = {"activation": "relu", "random_state": 3}
     for lam in (0.0, 1e-100, 1e-22):
         penalty = np.inf if lam < 1e-50 else 2 / (40**2 * lam)
-        ours = ELMRank(n_nodes, lam, np.inf, **fit).fit(X, y)
+        ours = ELMRank(n_nodes, lam, **fit).fit(X, y)
         theirs = PairwiseELM(n_nodes, C=penalty, **fit).fit(X, y)
         expected = theirs.predict(X)
         np.testing.assert_allclose(ours.predict(X), expected, atol=1e-8 * np.abs(expected).max())
@@ -75,13 +76,15 @@ def test_no_first_ridge_is_searched_like_any_other(rng, n_nodes, block, monkeypa
     X, y = rng.normal(size=(30, 5)), rng.normal(size=30)
     fit = {"activation": "relu", "random_state": 0}
     for C_values in ([4.0, 2.0**12], [4.0, np.inf]):  # without any penalty: no block formula
-        ranker = ELMRank(n_nodes, [0.0, 1e-3], C_values, cv=5, **fit).fit(X, y)
+        ranker = ELMRank(n_nodes, [0.0, 1e-3], alpha=[1 / c for c in C_values], cv=5, **fit).fit(
+            X, y
+        )
         expected = np.zeros((2, 2))
         for fold in content_folds(X, y, 5, seed_of_folds(ranker, 5)):
             train = np.setdiff1d(np.arange(30), fold)
             for i, lam in enumerate([0.0, 1e-3]):
                 for j, c in enumerate(C_values):
-                    model = ELMRank(n_nodes, lam, c, **fit).fit(X[train], y[train])
+                    model = ELMRank(n_nodes, lam, alpha=1 / c, **fit).fit(X[train], y[train])
                     error = y - model.predict(X)
                     expected[i, j] += ((error[fold] - error[train].mean()) ** 2).sum()
         np.testing.assert_allclose(ranker.cv_results_["squared_error"][0], expected, rtol=1e-8)
@@ -89,16 +92,16 @@ def test_no_first_ridge_is_searched_like_any_other(rng, n_nodes, block, monkeypa
 
 @pytest.mark.parametrize("n_nodes", [8, 60], ids=["primal", "dual"])
 @pytest.mark.parametrize(
-    ("lam", "c"), [(0.0, 2.0), (1e-3, 2.0), (0.1, 2.0**20), (1e-2, np.inf), ("cv", "cv")]
+    ("lam", "alpha"), [(0.0, 0.5), (1e-3, 0.5), (0.1, 2.0**-20), (1e-2, 0.0), ("cv", "cv")]
 )
-def test_output_weights_solve_the_paper_s_system(rng, n_nodes, lam, c):
+def test_output_weights_solve_the_paper_s_system(rng, n_nodes, lam, alpha):
     X, y = rng.random((30, 3)), rng.normal(size=30)
-    ranker = ELMRank(n_nodes, lam, c, n_draws=2, random_state=0).fit(X, y)
+    ranker = ELMRank(n_nodes, lam, alpha=alpha, n_draws=2, random_state=0).fit(X, y)
     for draw, beta in enumerate(ranker.output_weights_):
         A, B = literal_elmrank_system(hidden(ranker, X, draw), y, ranker.lam_[draw])
-        residual = A.T @ A @ beta + beta / ranker.C_[draw] - A.T @ B
+        residual = A.T @ A @ beta + beta * ranker.alpha_[draw] - A.T @ B
         assert np.abs(residual).max() <= 1e-8 * np.abs(A.T @ B).max()
-        if c == np.inf:
+        if alpha == 0.0:
             np.testing.assert_allclose(A @ beta, B, atol=1e-8 * np.abs(B).max())
 
 
@@ -107,7 +110,7 @@ def test_output_weights_solve_the_paper_s_system(rng, n_nodes, lam, c):
 def test_several_queries_solve_the_dense_system(case, n_nodes, query_weight):
     X, y, qid, w = case
     for c in C:
-        ranker = ELMRank(n_nodes, 0.02, c, query_weight=query_weight, random_state=1)
+        ranker = ELMRank(n_nodes, 0.02, alpha=1 / c, query_weight=query_weight, random_state=1)
         ranker.fit(X, y, qid=qid, sample_weight=w)
         H = hidden(ranker, X)
         expected = H @ solve(*system(H, y, qid, w, 0.02, query_weight), c)
@@ -118,7 +121,7 @@ def test_several_queries_solve_the_dense_system(case, n_nodes, query_weight):
 def test_without_the_second_ridge_it_is_pairwise_elm_and_ridge(rng, activation):
     X, y = rng.random((40, 3)), rng.normal(size=40)
     lam = 0.05
-    ours = ELMRank(15, lam, np.inf, activation=activation, random_state=3).fit(X, y)
+    ours = ELMRank(15, lam, activation=activation, random_state=3).fit(X, y)
     theirs = PairwiseELM(15, activation, C=2 / (40**2 * lam), random_state=3).fit(X, y)
     shift = (ours.predict(X) - theirs.predict(X)).mean() if activation == "linear" else 0.0
     np.testing.assert_allclose(ours.predict(X) - shift, theirs.predict(X), rtol=1e-8)
@@ -164,7 +167,7 @@ def check_choice(ranker, errors):
     np.testing.assert_allclose(ranker.cv_results_["squared_error"], errors, rtol=1e-8)
     for draw in range(ranker.n_draws):
         i, j = np.unravel_index(errors[draw].argmin(), errors[draw].shape)
-        assert (ranker.lam_[draw], ranker.C_[draw]) == (LAM[i], C[j])
+        assert (ranker.lam_[draw], ranker.alpha_[draw]) == (LAM[i], ALPHA[j])
         np.testing.assert_array_equal(
             ranker.output_weights_[draw], ranker.path_["coef"][draw, i, j]
         )
@@ -175,7 +178,7 @@ def check_choice(ranker, errors):
 def test_row_folds_of_one_query_equal_refits(case, n_nodes, block, monkeypatch):
     monkeypatch.setattr(stabilised, "block_costs_less", lambda *_: block)
     X, y, _, w = case
-    ranker = ELMRank(n_nodes, LAM, C, n_draws=2, cv=5, random_state=5)
+    ranker = ELMRank(n_nodes, LAM, alpha=ALPHA, n_draws=2, cv=5, random_state=5)
     ranker.fit(X, y, sample_weight=w)
     folds = content_folds(X, y, 5, seed_of_folds(ranker, 4))
     one = np.zeros(len(y))
@@ -188,7 +191,7 @@ def test_row_folds_of_one_query_equal_refits(case, n_nodes, block, monkeypatch):
 @pytest.mark.parametrize("n_nodes", [7, 120], ids=["primal", "dual"])
 def test_query_folds_equal_refits(case, n_nodes, query_weight):
     X, y, qid, w = case
-    ranker = ELMRank(n_nodes, LAM, C, query_weight=query_weight, cv=4, random_state=5)
+    ranker = ELMRank(n_nodes, LAM, alpha=ALPHA, query_weight=query_weight, cv=4, random_state=5)
     ranker.fit(X, y, qid=qid, sample_weight=w)
     groups = QueryGroups.from_qid(qid, len(y))
     folds = [groups.rows(f) for f in deal_queries(groups, 4, seed_of_folds(ranker, 4))]
@@ -199,7 +202,7 @@ def test_query_folds_equal_refits(case, n_nodes, query_weight):
 def test_fewer_queries_than_folds_cut_over_rows(case, n_nodes):
     X, y, _, w = case
     qid = np.arange(len(y)) % 3
-    ranker = ELMRank(n_nodes, LAM, C, cv=6, random_state=5)
+    ranker = ELMRank(n_nodes, LAM, alpha=ALPHA, cv=6, random_state=5)
     ranker.fit(X, y, qid=qid, sample_weight=w)
     folds = content_folds(X, y, 6, seed_of_folds(ranker, 4))
     check_choice(
@@ -213,7 +216,7 @@ def test_splitters_and_index_pairs(case):
     splits = list(GroupKFold(3).split(X, y, groups=codes))
     expected = None
     for cv in (GroupKFold(3), splits):
-        ranker = ELMRank(9, LAM, C, cv=cv, random_state=2)
+        ranker = ELMRank(9, LAM, alpha=ALPHA, cv=cv, random_state=2)
         ranker.fit(X, y, qid=qid, sample_weight=w)
         if expected is None:
             expected = naive_errors(ranker, case, splits, intercept=False)
@@ -221,7 +224,7 @@ def test_splitters_and_index_pairs(case):
     one = np.zeros(len(y))
     for n_nodes in (9, 120):
         splits = list(KFold(4).split(X))
-        ranker = ELMRank(n_nodes, LAM, C, cv=splits, random_state=2)
+        ranker = ELMRank(n_nodes, LAM, alpha=ALPHA, cv=splits, random_state=2)
         ranker.fit(X, y, sample_weight=w)
         check_choice(ranker, naive_errors(ranker, (X, y, one, w), splits, intercept=True))
 
@@ -230,13 +233,13 @@ def test_splitters_and_index_pairs(case):
 def test_validation_data_choose(case, n_nodes):
     X, y, qid, w = case
     val = qid % 3 == 0
-    ranker = ELMRank(n_nodes, LAM, C, n_draws=2, random_state=2)
+    ranker = ELMRank(n_nodes, LAM, alpha=ALPHA, n_draws=2, random_state=2)
     validation = {"X_val": X[val], "y_val": y[val], "qid_val": qid[val]}
     ranker.fit(X[~val], y[~val], qid=qid[~val], sample_weight=w[~val], **validation)
     splits = [(np.flatnonzero(~val), np.flatnonzero(val))]
     w = np.where(val, 1.0, w)
     check_choice(ranker, naive_errors(ranker, (X, y, qid, w), splits, intercept=False))
-    named = ELMRank(n_nodes, "val", C="val", random_state=2)
+    named = ELMRank(n_nodes, "val", alpha="val", random_state=2)
     named.fit(X[~val], y[~val], qid=qid[~val], **validation)
     assert named.cv_results_["squared_error"].shape == (1, 7, 25)
 
@@ -246,7 +249,7 @@ def test_a_weight_is_a_repetition_in_the_search_too(case, searched):
     X, y, qid, w = case
     qid = {"rows": np.zeros(len(y)), "queries": qid, "cut": np.arange(len(y)) % 3}[searched]
     rows = np.repeat(np.arange(len(y)), w.astype(int))
-    fit = {"lam": "cv", "C": "cv", "n_draws": 2, "random_state": 0}
+    fit = {"lam": "cv", "alpha": "cv", "n_draws": 2, "random_state": 0}
     weighted = ELMRank(20, **fit).fit(X, y, qid=qid, sample_weight=w)
     repeated = ELMRank(20, **fit).fit(X[rows], y[rows], qid=qid[rows])
     np.testing.assert_allclose(
@@ -260,7 +263,7 @@ def test_a_weight_is_a_repetition_in_the_search_too(case, searched):
 def test_order_of_rows_changes_nothing(case, rng, searched):
     X, y, qid, _ = case
     qid = {"rows": np.zeros(len(y)), "queries": qid, "cut": np.arange(len(y)) % 3}[searched]
-    ranker = ELMRank(20, LAM, C, n_draws=2, random_state=0)
+    ranker = ELMRank(20, LAM, alpha=ALPHA, n_draws=2, random_state=0)
     expected = ranker.fit(X, y, qid=qid).predict(X)
     errors = ranker.cv_results_["squared_error"]
     rows = rng.permutation(len(y))
@@ -272,10 +275,10 @@ def test_order_of_rows_changes_nothing(case, rng, searched):
 
 def test_first_of_equal_grid_points_wins(rng):
     X = rng.random((20, 3))
-    ranker = ELMRank(5, lam="cv", C="cv", random_state=0).fit(X, np.zeros(20))
-    assert (ranker.lam_[0], ranker.C_[0]) == (LAM_GRID[0], C_GRID[0])
-    ranker = ELMRank(5, lam=[2.0, 1.0], C=[np.inf, 3.0], random_state=0).fit(X, np.zeros(20))
-    assert (ranker.lam_[0], ranker.C_[0]) == (1.0, 3.0)
+    ranker = ELMRank(5, lam="cv", alpha="cv", random_state=0).fit(X, np.zeros(20))
+    assert (ranker.lam_[0], ranker.alpha_[0]) == (LAM_GRID[0], 1 / C_GRID[0])
+    ranker = ELMRank(5, lam=[2.0, 1.0], alpha=[0.0, 0.3], random_state=0).fit(X, np.zeros(20))
+    assert (ranker.lam_[0], ranker.alpha_[0]) == (1.0, 0.3)
     np.testing.assert_array_equal(ranker.path_["lam"], [1.0, 2.0])
 
 
@@ -287,7 +290,7 @@ def test_default_grids_are_the_paper_s():
 
 def test_draws_are_those_of_single_rankers_and_average(rng):
     X, y, X_test = rng.random((25, 3)), rng.normal(size=25), rng.random((7000, 3))
-    ranker = ELMRank(12, lam="cv", C="cv", n_draws=3, random_state=4, weight_law="normal")
+    ranker = ELMRank(12, lam="cv", alpha="cv", n_draws=3, random_state=4, weight_law="normal")
     scores = ranker.fit(X, y).predict(X_test)
     state = np.random.RandomState(4)
     parts = []
@@ -296,18 +299,18 @@ def test_draws_are_those_of_single_rankers_and_average(rng):
         np.testing.assert_array_equal(ranker.hidden_weights_[draw], nodes.weights)
         parts.append(nodes(X_test) @ ranker.output_weights_[draw])
     np.testing.assert_allclose(scores, np.mean(parts, axis=0), rtol=1e-10)
-    assert ranker.lam_.shape == ranker.C_.shape == (3,)
+    assert ranker.lam_.shape == ranker.alpha_.shape == (3,)
     assert ranker.path_["coef"].shape == (3, 7, 25, 12)
 
 
 def test_a_number_and_a_list_search_the_list(case):
     X, y, _, _ = case
-    ranker = ELMRank(9, 0.1, C, random_state=0).fit(X, y)
+    ranker = ELMRank(9, 0.1, alpha=ALPHA, random_state=0).fit(X, y)
     assert ranker.cv_results_["squared_error"].shape == (1, 1, 3)
-    ranker.set_params(C=4.0).fit(X, y)
+    ranker.set_params(alpha=0.25).fit(X, y)
     assert not hasattr(ranker, "cv_results_")
     assert ranker.lam_[0] == 0.1
-    assert ranker.C_[0] == 4.0
+    assert ranker.alpha_[0] == 0.25
 
 
 def test_cost_decides_between_block_and_differences():
@@ -325,10 +328,10 @@ def test_cost_decides_between_block_and_differences():
         ({"lam": [1.0, -0.5]}, "lam must be a number or a list of numbers from 1e-100"),
         ({"lam": [np.inf]}, "lam must be a number"),
         ({"lam": []}, "lam must be a number"),
-        ({"C": [-1.0]}, r"\(or infinity\)"),
-        ({"C": "loqo"}, "C"),
+        ({"alpha": [-1.0]}, r"\(or 0\)"),
+        ({"alpha": "loqo"}, "alpha"),
         ({"lam": "val"}, 'lam="val" needs validation data'),
-        ({"lam": "cv", "C": "val"}, "searched in one way"),
+        ({"lam": "cv", "alpha": "val"}, "searched in one way"),
         ({"lam": "cv", "cv": 1000}, "cv=1000 needs at least as many distinct rows"),
         ({"cv": 1}, "cv"),
         ({"n_nodes": 0}, "n_nodes"),

@@ -4,10 +4,10 @@ import tracemalloc
 
 import numpy as np
 import pytest
-from rankwise.exceptions import IgnoredParameterWarning
 from sklearn.metrics.pairwise import rbf_kernel
 
 from rankwise import CLSRRank, LSRRank, LSSVRanker, MPRank, PairwiseELM, PointwiseELM, RankRLS, load
+from rankwise.exceptions import IgnoredParameterWarning
 from tests.oracles import dense_laplacian
 from tests.rankers.kernel.kernel_cases import GAMMA, GRID, rows, skewed
 
@@ -63,7 +63,7 @@ def test_the_papers_lambda_minimises_the_mean_over_ordered_pairs():
 def test_mprank_is_lsrrank():
     X, y, qid = rows()
     for kernel in ("rbf", "linear", "perceptron"):
-        one = MPRank(kernel, C=20.0).fit(X, y, qid=qid).predict(X)
+        one = MPRank(kernel, lam=0.05).fit(X, y, qid=qid).predict(X)
         two = LSRRank(kernel, lam=1 / 20.0).fit(X, y, qid=qid).predict(X)
         np.testing.assert_allclose(one, two, rtol=1e-12)
 
@@ -122,7 +122,7 @@ def test_all_pairs_are_pointwise_with_one_intercept_per_query():
 @pytest.mark.parametrize("make", [
     lambda kernel: RankRLS(kernel, alpha=0.3),
     lambda kernel: LSRRank(kernel, lam=0.01),
-    lambda kernel: MPRank(kernel, C=9.0),
+    lambda kernel: MPRank(kernel, lam=1 / 9),
     lambda kernel: LSSVRanker(kernel, C=2.0),
     lambda kernel: PairwiseELM(kernel=kernel, C=2.0),
 ])  # fmt: skip
@@ -277,7 +277,7 @@ def test_values_that_overflow_and_wrong_widths_are_named():
     with pytest.warns(
         IgnoredParameterWarning, match="gamma has no effect with kernel='linear'"
     ) as caught:
-        LSRRank("linear", gamma="grid").fit(X, y)
+        LSRRank("linear", gamma="cv").fit(X, y)
     assert {warning.filename for warning in caught} == {__file__}
     with pytest.raises(ValueError, match="alpha > 0"):
         RankRLS("rbf", alpha=0.0, approximation="pcg").fit(X, y)

@@ -1,6 +1,7 @@
 """Ways in which kernel rankers choose their penalty and width."""
 
 import itertools
+from functools import partial
 
 import numpy as np
 import pytest
@@ -9,9 +10,17 @@ from rankwise import (
     CLSRRank,
     LSRRank,
     LSSVRanker,
+    MPRank,
+    OrdinalSVM,
+    PairRanker,
     PairwiseELM,
     PointwiseELM,
+    PrunedRankSVM,
+    RankLR,
     RankRLS,
+    RankSVM,
+    SVRank,
+    SVRRanker,
 )
 from rankwise.metrics import evaluate
 from tests.common.estimators import with_default_grid
@@ -114,7 +123,7 @@ def test_width_and_penalty_are_searched_together():
     best = alone[int(np.argmin(means)) // 3]
     assert (model.gamma_, model.lam_) == (best.gamma_, best.lam_)
     np.testing.assert_allclose(model.predict(X), best.predict(X))
-    fixed = LSRRank(gamma="grid", lam=0.01, measure="MSD").fit(X, y, qid=qid)
+    fixed = LSRRank(gamma="cv", lam=0.01, measure="MSD").fit(X, y, qid=qid)
     assert len(fixed.cv_results_["gamma"]) == 7
 
 
@@ -139,3 +148,48 @@ def test_validation_data_choose(make, dtype):
         values.append(evaluate(y_val, scores, qid_val, ["MSD"])["MSD"])
     np.testing.assert_allclose(model.cv_results_["mean_test_score"], values, rtol=1e-6)
     assert model.lam_ == GRID[int(np.argmin(values))]
+
+
+OFFERED = {
+    "LSRRank": (LSRRank, "lam", ["cv", "loqo", "lpo", "val"]),
+    "CLSRRank": (CLSRRank, "lam", ["cv", "loqo", "val"]),
+    "MPRank": (partial(MPRank, "rbf"), "lam", ["cv", "loqo", "lpo", "val"]),
+    "RankRLS": (partial(RankRLS, "rbf"), "alpha", ["cv", "loqo", "lpo", "val"]),
+    "LSSVRanker": (LSSVRanker, "C", ["cv", "loqo", "lpo", "val"]),
+    "PairwiseELM": (partial(PairwiseELM, kernel="rbf"), "C", ["cv", "loqo", "lpo", "val"]),
+    "PointwiseELM": (partial(PointwiseELM, kernel="rbf"), "C", ["cv", "loqo", "lpo", "val"]),
+    "RankSVM": (partial(RankSVM, kernel="rbf"), "C", ["cv", "val"]),
+    "PrunedRankSVM": (partial(PrunedRankSVM, kernel="rbf", random_state=0), "C", ["cv", "val"]),
+    "RankLR": (partial(RankLR, kernel="rbf"), "C", ["cv", "val"]),
+    "PairRanker": (partial(PairRanker, features="rbf"), "C", ["cv", "val"]),
+    "SVRank": (SVRank, "lam", ["cv", "val"]),
+    "SVRRanker": (SVRRanker, "C", ["cv", "val"]),
+    "OrdinalSVM": (partial(OrdinalSVM, "rbf"), "C", ["cv", "val"]),
+}
+
+
+@pytest.mark.parametrize("name", OFFERED)
+def test_words_that_search_the_penalty_search_the_width(name):
+    make, penalty, offered = OFFERED[name]
+    X, y, qid = rows()
+    y = np.digitize(y, np.quantile(y, [0.3, 0.7]))
+    validation = {"X_val": X[:9], "y_val": y[:9], "qid_val": qid[:9]}
+    options = {} if name == "OrdinalSVM" else {"measure": "MSD"}
+    for way in offered:
+        given = validation if way == "val" else {}
+        alone = make(gamma=way, cv=2, **{penalty: 0.1}, **options).fit(X, y, qid=qid, **given)
+        both = make(gamma=way, cv=2, **{penalty: way}, **options)
+        both = with_default_grid(both, [0.1]).fit(X, y, qid=qid, **given)
+        assert len(set(alone.cv_results_["gamma"].tolist())) == 7
+        for key, values in both.cv_results_.items():
+            np.testing.assert_array_equal(alone.cv_results_[key], values)
+        assert alone.gamma_ == both.gamma_
+    with pytest.raises(ValueError, match='gamma="grid" is now gamma="cv", or "val"'):
+        make(gamma="grid").fit(X, y, qid=qid)
+    with pytest.raises(ValueError, match='gamma="val" needs validation data'):
+        make(gamma="val").fit(X, y, qid=qid)
+    with pytest.raises(ValueError, match=f"{penalty} and gamma must be searched in one way"):
+        make(gamma="val", **{penalty: "cv"}).fit(X, y, qid=qid, **validation)
+    for way in [way for way in ("loqo", "lpo") if way not in offered]:
+        with pytest.raises(ValueError, match=f"gamma must be .*{', '.join(offered)}; got '{way}'"):
+            make(gamma=way).fit(X, y, qid=qid)

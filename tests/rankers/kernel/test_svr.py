@@ -203,19 +203,21 @@ def test_width_and_zone_are_searched_with_C():
     X_val, y_val, qid_val = rows(16, 40)
     validation = {"X_val": X_val, "y_val": y_val, "qid_val": qid_val}
     gammas, epsilons, C = [0.1, 2.0], [0.0, 0.5], [0.1, 10.0]
-    ranker = SVRRanker("rbf", gammas, C, epsilons, measure="MSD")
+    ranker = SVRRanker("rbf", gammas, C=C, epsilon=epsilons, measure="MSD")
     ranker.fit(X, y, qid=qid, **validation)
     results = ranker.cv_results_
     assert results["mean_test_score"].shape == (8,)
     held = QueryGroups.from_qid(qid_val, 40)
     for k, score in enumerate(results["mean_test_score"]):
-        single = SVRRanker("rbf", results["gamma"][k], results["C"][k], results["epsilon"][k])
+        single = SVRRanker(
+            "rbf", results["gamma"][k], C=results["C"][k], epsilon=results["epsilon"][k]
+        )
         scores = single.fit(X, y).predict(X_val)
         assert score == pytest.approx(parse("MSD").mean(y_val, scores, held), rel=1e-3)
     best = int(np.argmin(results["mean_test_score"]))
     chosen = (ranker.gamma_, ranker.C_, ranker.epsilon_)
     assert chosen == tuple(results[name][best] for name in ("gamma", "C", "epsilon"))
-    by_folds = SVRRanker("rbf", "grid", "cv", 0.2, cv=2, measure="MSD").fit(X, y, qid=qid)
+    by_folds = SVRRanker("rbf", "cv", C="cv", epsilon=0.2, cv=2, measure="MSD").fit(X, y, qid=qid)
     assert set(by_folds.cv_results_["C"]) == {1e-3, 1e-2, 0.1, 1.0, 10.0, 100.0}
     np.testing.assert_allclose(np.unique(by_folds.cv_results_["gamma"]), sorted(gamma_grid(X)))
     assert "epsilon" not in by_folds.cv_results_

@@ -59,7 +59,9 @@ def test_objective_is_the_definition_and_nothing_near_is_lower(kernel, epsilon):
     X, y, qid = rows()
     w = np.random.default_rng(1).integers(1, 4, len(y)) * 1.0
     gamma = GAMMA if kernel == "rbf" else None
-    ranker = SVRank(kernel, gamma, 0.02, epsilon, tol=1e-9).fit(X, y, qid=qid, sample_weight=w)
+    ranker = SVRank(kernel, gamma, lam=0.02, epsilon=epsilon, tol=1e-9).fit(
+        X, y, qid=qid, sample_weight=w
+    )
     K = gaussian(X, X) if kernel == "rbf" else X
     coef = ranker.dual_coef_ if kernel == "rbf" else ranker.coef_
 

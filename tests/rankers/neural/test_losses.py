@@ -167,3 +167,29 @@ def test_ranks_are_those_of_the_groups(judged):
     scores = scores.round()
     groups = QueryGroups.from_sizes(SIZES)
     np.testing.assert_array_equal(losses.ranks(scores, INDPTR), groups.ranks(scores.numpy()))
+
+
+@pytest.mark.parametrize("name", list(LOSSES))
+def test_whole_weights_are_repetition(judged, name):
+    scores, labels = judged
+    weight = torch.arange(len(scores)) % 3 + 1
+    copies = torch.repeat_interleave(torch.arange(len(scores)), weight)
+    indptr = np.concatenate([[0], np.cumsum(weight.numpy())])[INDPTR].astype(np.int64)
+    loss, free = LOSSES[name], scores.clone().requires_grad_()
+    values = loss(free, labels, INDPTR, weight.double())
+    repeated = scores.clone().requires_grad_()
+    expected = loss(repeated[copies], labels[copies], indptr)
+    np.testing.assert_allclose(values.detach(), expected.detach(), rtol=1e-12, atol=1e-14)
+    values.sum().backward()
+    expected.sum().backward()
+    np.testing.assert_allclose(free.grad, repeated.grad, rtol=1e-11, atol=1e-14)
+
+
+@pytest.mark.parametrize("name", list(LOSSES))
+def test_losses_are_continuous_in_the_weights(judged, name):
+    scores, labels = judged
+    whole, little = torch.ones_like(scores), 2.0**-30
+    at_one = LOSSES[name](scores, labels, INDPTR, whole)
+    np.testing.assert_allclose(at_one, LOSSES[name](scores, labels, INDPTR), rtol=1e-12)
+    near = LOSSES[name](scores, labels, INDPTR, whole + little)
+    np.testing.assert_allclose(near, at_one, rtol=1e-7, atol=1e-7)

@@ -125,14 +125,14 @@ def test_optimisers_penalty_and_scaling_do_something(judged):
     plain = fitted(RankNet, judged).predict(X)
     for changed in (
         {"optimizer": "sgd"},
-        {"alpha": 1.0},
-        {"standardize": False},
+        {"lam": 1.0},
+        {"scaling": False},
         {"batch_size": 3},
         {"activation": "tanh"},
         {"learning_rate_init": 0.02},
     ):
         assert not np.allclose(fitted(RankNet, judged, **changed).predict(X), plain)
-    for changed in ({"gain": "linear"}, {"discount": "reciprocal"}, {"cutoff": 2}):
+    for changed in ({"gain": "linear"}, {"discount": "reciprocal"}, {"k": 2}):
         usual = fitted(LambdaRank, judged).predict(X)
         assert not np.allclose(fitted(LambdaRank, judged, **changed).predict(X), usual)
 

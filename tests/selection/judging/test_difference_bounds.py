@@ -103,18 +103,18 @@ def test_extremes_are_those_of_all_completions(rng, monkeypatch, spec, preset, m
 
 def pool_of(runs, judgements):
     qrels = read_judgements(judgements)
-    judged = {name: judge(as_run(run), qrels, all_queries=True) for name, run in runs.items()}
+    judged = {name: judge(qrels, as_run(run), all_queries=True) for name, run in runs.items()}
     return pool_runs(judged, qrels)
 
 
 def test_the_bounds_of_means_add_up_queries(rng):
     runs, judgements = case(rng, n_queries=12)
     pool = pool_of(runs, judgements)
-    [bounds] = difference_bounds(runs, judgements, "nDCG(empty=0)@3")
+    [bounds] = difference_bounds(judgements, runs, "nDCG(empty=0)@3")
     pair = bounds.first, bounds.second
     low, high = Completions(pool, parse("nDCG(empty=0)@3"), *pair).extremes()
     assert (bounds.low, bounds.high) == pytest.approx((low.mean(), high.mean()), abs=1e-12)
-    values = {name: evaluate(run, judgements, "nDCG(empty=0)@3") for name, run in runs.items()}
+    values = {name: evaluate(judgements, run, "nDCG(empty=0)@3") for name, run in runs.items()}
     ends = [values[name]["nDCG(empty=0)@3"] for name in pair]
     assert bounds.difference == pytest.approx(ends[0] - ends[1], abs=1e-12) and bounds.low < 0
     assert bounds.difference >= 0 and not bounds.is_settled  # best first
@@ -123,9 +123,9 @@ def test_the_bounds_of_means_add_up_queries(rng):
 def test_neighbours_come_in_the_order_of_the_means(rng):
     runs, judgements = case(rng, n_queries=9)
     runs |= {"c": case(rng, 9)[0]["a"], "d": case(rng, 9)[0]["b"]}
-    means = {name: evaluate(run, judgements, "AP")["AP"] for name, run in runs.items()}
+    means = {name: evaluate(judgements, run, "AP")["AP"] for name, run in runs.items()}
     order = sorted(means, key=means.get, reverse=True)
-    found = difference_bounds(runs, judgements, "AP")
+    found = difference_bounds(judgements, runs, "AP")
     assert [(b.first, b.second) for b in found] == list(pairwise(order))
 
 
@@ -160,16 +160,16 @@ def test_long_lists_have_the_bounds_of_the_measure(rng, monkeypatch, spec):
 
 def test_without_unjudged_documents_everything_is_settled():
     runs = {"a": {"q": {"d1": 2.0, "d2": 1.0}}, "b": {"q": {"d2": 2.0, "d1": 1.0}}}
-    [bounds] = difference_bounds(runs, {"q": {"d1": 1, "d2": 0}}, "nDCG")
+    [bounds] = difference_bounds({"q": {"d1": 1, "d2": 0}}, runs, "nDCG")
     assert bounds.n_open == 0 and bounds.is_settled
     assert bounds.low == bounds.difference == bounds.high > 0
-    [same] = difference_bounds(runs, {"q": {"d1": 1, "d2": 1}}, "nDCG")
+    [same] = difference_bounds({"q": {"d1": 1, "d2": 1}}, runs, "nDCG")
     assert same.difference == 0 and same.is_settled
 
 
 def test_unjudged_documents_can_be_better_than_all_judged_ones():
     runs = {"a": {"q": {"d1": 2.0, "d2": 1.0}}, "b": {"q": {"d2": 2.0, "d1": 1.0}}}
-    [bounds] = difference_bounds(runs, {"q": {"d1": 2}}, "P(rel=3)@1", pairs=[("a", "b")])
+    [bounds] = difference_bounds({"q": {"d1": 2}}, runs, "P(rel=3)@1", pairs=[("a", "b")])
     assert (bounds.difference, bounds.low, bounds.high) == (0, -1, 0)
 
 
@@ -184,12 +184,12 @@ def test_bad_arguments_are_named(rng):
         "nDCG(short=zero)@3",
     ):
         with pytest.raises(ValueError, match="measure must take unjudged documents as not relev"):
-            difference_bounds(runs, judgements, spec)
+            difference_bounds(judgements, runs, spec)
     with pytest.raises(ValueError, match=r"pairs must name two systems each, got .*Systems: a, b"):
-        difference_bounds(runs, judgements, pairs=[("a", "x")])
+        difference_bounds(judgements, runs, pairs=[("a", "x")])
     with pytest.raises(ValueError, match="at least two systems, got 1"):
-        difference_bounds({"a": runs["a"]}, judgements)
+        difference_bounds(judgements, {"a": runs["a"]})
     with pytest.raises(TypeError, match="systems must map names to runs, got list"):
-        difference_bounds([runs["a"]], judgements)
+        difference_bounds(judgements, [runs["a"]])
     with pytest.raises(ValueError, match="no query in common"):
-        difference_bounds(runs, {"other": {"d1": 1}})
+        difference_bounds({"other": {"d1": 1}}, runs)

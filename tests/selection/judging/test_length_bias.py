@@ -48,7 +48,7 @@ def test_the_interval_is_that_of_the_ranks(rng):
     human, machine, lengths = case(rng, n_queries=60)
     first = {q: next(iter(documents)) for q, documents in human.items()}
     human = {q: {d: human[q][d]} for q, d in first.items()}
-    [of_rank] = bias_by_rank({"a": {q: {d: 1.0} for q, d in first.items()}}, human, machine)
+    [of_rank] = bias_by_rank(human, machine, {"a": {q: {d: 1.0} for q, d in first.items()}})
     [group] = bias_by_length(human, machine, lengths, n_groups=1).groups
     assert (group.low, group.high) == pytest.approx((of_rank.low, of_rank.high))
 
@@ -61,7 +61,7 @@ def test_the_slope_is_that_of_statsmodels(rng):
     fit = sm.OLS(rows[:, 2], X).fit(
         cov_type="cluster", cov_kwds={"groups": rows[:, 0].astype(int)}, use_t=True
     )
-    found = bias_by_length(human, machine, lengths, confidence=0.9)
+    found = bias_by_length(human, machine, lengths, confidence_level=0.9)
     assert found.slope == pytest.approx(fit.params[2])
     assert (found.low, found.high) == pytest.approx(tuple(fit.conf_int(0.1)[2]))
     assert found.p == pytest.approx(fit.pvalues[2])
@@ -116,8 +116,8 @@ def test_bad_arguments_are_named(rng):
     human, machine, lengths = case(rng)
     with pytest.raises(ValueError, match="n_groups must be a whole number >= 1, got 0"):
         bias_by_length(human, machine, lengths, n_groups=0)
-    with pytest.raises(ValueError, match="confidence must lie between 0 and 1"):
-        bias_by_length(human, machine, lengths, confidence=1)
+    with pytest.raises(ValueError, match="confidence_level must lie between 0 and 1"):
+        bias_by_length(human, machine, lengths, confidence_level=1)
     with pytest.raises(ValueError, match="lengths must hold documents that both judged, got none"):
         bias_by_length(human, machine, {"other": 1})
     for length in (0, -1, np.nan, np.inf):

@@ -39,10 +39,10 @@ def case(rng, n_queries=120, n_human=30, favoured=0.0):
 @pytest.mark.parametrize("spec", ["P@3", "nDCG(empty=0)@5"])
 def test_estimates_are_those_of_the_values_per_query(rng, spec):
     systems, human, machine, _ = case(rng)
-    found = evaluate_with_judge(systems, human, machine, [spec, "RR(empty=0)"])
+    found = evaluate_with_judge(human, machine, systems, [spec, "RR(empty=0)"])
     values = {}
     for name, run in systems.items():
-        results = [evaluate(run, qrels, spec) for qrels in (human, machine)]
+        results = [evaluate(qrels, run, spec) for qrels in (human, machine)]
         by_query = [dict(zip(r.qids.tolist(), r.per_query[spec], strict=True)) for r in results]
         others = sorted(set(machine) - set(human))
         values[name] = (
@@ -63,8 +63,8 @@ def test_the_true_mean_of_all_queries_is_covered_though_the_machine_is_lenient(r
     hits, errors = 0, []
     for _ in range(60):
         systems, human, machine, complete = case(rng, favoured=0.9)
-        [found] = evaluate_with_judge({"a": systems["a"]}, human, machine, "P@3").means.values()
-        truth = evaluate(systems["a"], complete, "P@3")["P@3"]
+        [found] = evaluate_with_judge(human, machine, {"a": systems["a"]}, "P@3").means.values()
+        truth = evaluate(complete, systems["a"], "P@3")["P@3"]
         hits += found["a"].low <= truth <= found["a"].high
         errors.append(found["a"].machine_mean - truth)
     assert hits >= 54 and np.mean(errors) > 0.04
@@ -72,18 +72,18 @@ def test_the_true_mean_of_all_queries_is_covered_though_the_machine_is_lenient(r
 
 def test_a_machine_that_favours_one_system_is_told(rng):
     systems, human, machine, _ = case(rng, n_human=60, favoured=0.9)
-    found = evaluate_with_judge(systems, human, machine, "P@1").differences["P@1"]
+    found = evaluate_with_judge(human, machine, systems, "P@1").differences["P@1"]
     assert found["a", "b"].bias > 0.1 and found["a", "b"].bias_p < 0.01
     assert found["b", "c"].bias_p > 0.01
     systems, human, machine, _ = case(rng, n_human=60)
-    fair = evaluate_with_judge(systems, human, machine, "P@1").differences["P@1"]
+    fair = evaluate_with_judge(human, machine, systems, "P@1").differences["P@1"]
     assert fair["a", "b"].bias_p > 0.01
 
 
 def test_the_table_names_systems_and_pairs(rng):
     systems, human, machine, _ = case(rng)
     human["only"] = {"d1": 1}
-    found = evaluate_with_judge(systems, human, machine, "P@3")
+    found = evaluate_with_judge(human, machine, systems, "P@3")
     lines = str(found).splitlines()
     assert lines[0].startswith("P@3: 30 queries with human and machine judgements, 90 with")
     assert [line.split("  ")[0] for line in lines[2:8]] == [
@@ -109,20 +109,20 @@ def test_objects_of_every_form_are_taken(rng):
         return [np.array(column) for column in zip(*rows, strict=True)]
 
     same = evaluate_with_judge(
-        {"a": Run(*columns(systems["a"]))}, Qrels(*columns(human)), Qrels(*columns(machine)), "P@3"
+        Qrels(*columns(human)), Qrels(*columns(machine)), {"a": Run(*columns(systems["a"]))}, "P@3"
     )
-    assert same.means == evaluate_with_judge({"a": systems["a"]}, human, machine, "P@3").means
+    assert same.means == evaluate_with_judge(human, machine, {"a": systems["a"]}, "P@3").means
 
 
 def test_bad_arguments_are_named(rng):
     systems, human, machine, _ = case(rng)
     with pytest.raises(TypeError, match="systems must map names to runs, got list"):
-        evaluate_with_judge([systems["a"]], human, machine)
+        evaluate_with_judge(human, machine, [systems["a"]])
     two = dict(list(human.items())[:2])
     with pytest.raises(ValueError, match="must share at least 3 judged queries, got 2"):
-        evaluate_with_judge(systems, two, machine)
+        evaluate_with_judge(two, machine, systems)
     human[next(iter(human))] = dict.fromkeys([f"d{d}" for d in range(12)], 0)
     with pytest.raises(ValueError, match=r"nDCG@5: human must be finite.*empty=0"):
-        evaluate_with_judge(systems, human, machine, "nDCG@5")
-    evaluate_with_judge(systems, human, machine)
-    evaluate_with_judge(systems, human, machine, "ndcg_cut_5", preset="trec_eval")
+        evaluate_with_judge(human, machine, systems, "nDCG@5")
+    evaluate_with_judge(human, machine, systems)
+    evaluate_with_judge(human, machine, systems, "ndcg_cut_5", preset="trec_eval")

@@ -37,7 +37,7 @@ def case(rng, n_queries=30, n_documents=30, length=10, judged=0.5, relevant=0.3)
 
 def test_shares_add_up_to_the_width_of_the_bounds(rng):
     runs, known, _ = case(rng)
-    pool = read_pool(runs, known, all_queries=True)
+    pool = read_pool(known, runs, all_queries=True)
     for spec in ("P@5", "nDCG(empty=0)@5", "DCG@5", "RBP"):
         completions = Completions(pool, parse(spec), "a", "b")
         low, high = completions.extremes()
@@ -54,14 +54,14 @@ def test_shares_add_up_to_the_width_of_the_bounds(rng):
 def test_a_judgement_narrows_the_bounds_by_its_gain(rng):
     runs, known, complete = case(rng)
     words = {"pairs": [("a", "b")], "all_queries": True}
-    [before] = difference_bounds(runs, known, "DCG@5", **words)
-    chosen = next_judgements(runs, known, "DCG@5", n=7, **words)
+    [before] = difference_bounds(known, runs, "DCG@5", **words)
+    chosen = next_judgements(known, runs, "DCG@5", k=7, **words)
     assert len(chosen) == 7
     assert [c.gain for c in chosen] == sorted((c.gain for c in chosen), reverse=True)
     for c in chosen:
         assert c.doc_id not in known[c.qid]
         known[c.qid][c.doc_id] = complete[c.qid][c.doc_id]
-    [after] = difference_bounds(runs, known, "DCG@5", **words)
+    [after] = difference_bounds(known, runs, "DCG@5", **words)
     narrowed = (before.high - before.low) - (after.high - after.low)
     assert narrowed == pytest.approx(sum(c.gain for c in chosen))
 
@@ -69,13 +69,13 @@ def test_a_judgement_narrows_the_bounds_by_its_gain(rng):
 def test_judging_all_that_is_asked_for_settles_every_pair(rng):
     runs, known, complete = case(rng, n_queries=6)
     n_asked = 0
-    while chosen := next_judgements(runs, known, "nDCG@3", n=5):
+    while chosen := next_judgements(known, runs, "nDCG@3", k=5):
         n_asked += len(chosen)
         for c in chosen:
             known[c.qid][c.doc_id] = complete[c.qid][c.doc_id]
-    bounds = difference_bounds(runs, known, "nDCG@3")
+    bounds = difference_bounds(known, runs, "nDCG@3")
     assert all(b.is_settled or b.low == b.high for b in bounds) and n_asked > 5
-    full = difference_bounds(runs, complete, "nDCG@3")
+    full = difference_bounds(complete, runs, "nDCG@3")
     assert [(b.first, b.second) for b in bounds] == [(b.first, b.second) for b in full]
 
 
@@ -86,9 +86,9 @@ def test_documents_that_settle_several_pairs_come_first():
         "c": {"q": {"shared": 1.0, "d4": 2.0}},
     }
     pairs = [("a", "b"), ("b", "c")]
-    first, *_ = next_judgements(runs, {"q": {"other": 1}}, "P@2", pairs=pairs)
+    first, *_ = next_judgements({"q": {"other": 1}}, runs, "P@2", pairs=pairs)
     assert first.doc_id in ("shared", "d2", "d3") and first.gain == pytest.approx(1.0)
-    alike = next_judgements(runs, {"q": {"other": 1}}, "P@2", pairs=[("a", "c")])
+    alike = next_judgements({"q": {"other": 1}}, runs, "P@2", pairs=[("a", "c")])
     assert {c.doc_id for c in alike} == {"d1", "d4"}
 
 
@@ -96,7 +96,7 @@ def test_certainty_is_the_share_of_the_signs_of_sampled_judgements(rng):
     """P and DCG are linear in relevance, so only the normal approximation differs."""
     for spec, judged in (("P@5", 0.7), ("DCG@5", 0.4), ("P@5", 0.2)):
         runs, known, _ = case(rng, judged=judged)
-        pool = read_pool(runs, known, all_queries=True)
+        pool = read_pool(known, runs, all_queries=True)
         completions = Completions(pool, parse(spec), "a", "b")
         expected, found = expect_difference(completions, *completions.extremes())
         is_known = completions.is_read & pool.judged
@@ -126,34 +126,34 @@ def test_documents_that_both_rank_alike_come_when_no_others_are_left():
         "b": {"q": ranked(["bad", "good", "x"]), "p": ranked(["m", "good", "n", "o", "r"])},
     }
     judgements = {"q": {"good": 1, "bad": 0}, "p": dict.fromkeys("mnor", 0) | {"good": 1}}
-    assert not difference_bounds(runs, judgements, "nDCG@5")[0].is_settled
-    [chosen] = next_judgements(runs, judgements, "nDCG@5")
+    assert not difference_bounds(judgements, runs, "nDCG@5")[0].is_settled
+    [chosen] = next_judgements(judgements, runs, "nDCG@5")
     assert chosen.doc_id == "x" and chosen.gain > 0
     for grade, leader in ((0, "a"), (1, "b")):
         judgements["q"]["x"] = grade
-        assert next_judgements(runs, judgements, "nDCG@5") == []
-        assert difference_bounds(runs, judgements, "nDCG@5")[0].first == leader
+        assert next_judgements(judgements, runs, "nDCG@5") == []
+        assert difference_bounds(judgements, runs, "nDCG@5")[0].first == leader
 
 
 def test_settled_pairs_are_certain_and_ask_for_nothing(rng):
     runs, _, complete = case(rng)
-    for bounds in difference_bounds(runs, complete, "P@5"):
+    for bounds in difference_bounds(complete, runs, "P@5"):
         assert bounds.certainty == 1 and bounds.n_open == 0
-    assert next_judgements(runs, complete, "P@5") == []
+    assert next_judgements(complete, runs, "P@5") == []
     runs, known, _ = case(rng, judged=0.1)
-    assert all(0.5 <= b.certainty < 1 for b in difference_bounds(runs, known, "P@5"))
+    assert all(0.5 <= b.certainty < 1 for b in difference_bounds(known, runs, "P@5"))
 
 
-@pytest.mark.parametrize("n", [0, -1, 2.5, True, "3"])
-def test_the_number_of_documents_is_checked(rng, n):
+@pytest.mark.parametrize("k", [0, -1, 2.5, True, "3"])
+def test_the_number_of_documents_is_checked(rng, k):
     runs, known, _ = case(rng, n_queries=2)
-    with pytest.raises(ValueError, match="n must be a whole number >= 1"):
-        next_judgements(runs, known, n=n)
+    with pytest.raises(ValueError, match="k must be a whole number >= 1"):
+        next_judgements(known, runs, k=k)
 
 
 def test_other_measures_and_unknown_systems_are_refused(rng):
     runs, known, _ = case(rng, n_queries=2)
     with pytest.raises(ValueError, match="measure must take unjudged documents as not relevant"):
-        next_judgements(runs, known, "infAP")
+        next_judgements(known, runs, "infAP")
     with pytest.raises(ValueError, match="pairs must name two systems each"):
-        next_judgements(runs, known, pairs=["ab"])
+        next_judgements(known, runs, pairs=["ab"])

@@ -41,7 +41,7 @@ def pairs_by_rank(runs, human, machine, rel):
 def test_shares_are_those_of_loops(rng, rel):
     runs, human, machine = case(rng, n_systems=3)
     wanted = pairs_by_rank(runs, human, machine, rel)
-    found = bias_by_rank(runs, human, machine, k=6, rel=rel)
+    found = bias_by_rank(human, machine, runs, k=6, rel=rel)
     assert [b.rank for b in found] == [1, 2, 3, 4, 5, 6]
     for b in found:
         people, model = (np.mean([pair[i] for pair in wanted[b.rank]]) for i in (1, 2))
@@ -53,7 +53,7 @@ def test_shares_are_those_of_loops(rng, rel):
 def test_the_interval_of_one_system_is_students_t(rng):
     runs, human, machine = case(rng, n_systems=1)
     wanted = pairs_by_rank(runs, human, machine, 1)
-    for b in bias_by_rank(runs, human, machine, confidence=0.9):
+    for b in bias_by_rank(human, machine, runs, confidence_level=0.9):
         people, model = (np.array([pair[i] for pair in wanted[b.rank]], float) for i in (1, 2))
         ends = stats.ttest_rel(model, people).confidence_interval(0.9)
         if np.abs(model - people).sum() >= 20:  # otherwise too few errors for Student's t
@@ -65,7 +65,7 @@ def test_copies_of_a_system_add_no_certainty(rng):
     runs, human, machine = case(rng, n_systems=1)
     copies = dict.fromkeys("abc", runs["s0"])
     for one, three in zip(
-        bias_by_rank(runs, human, machine), bias_by_rank(copies, human, machine), strict=True
+        bias_by_rank(human, machine, runs), bias_by_rank(human, machine, copies), strict=True
     ):
         assert three.n_documents == 3 * one.n_documents
         assert (three.low, three.high) == pytest.approx((one.low, one.high))
@@ -73,7 +73,7 @@ def test_copies_of_a_system_add_no_certainty(rng):
 
 def test_leniency_at_the_first_rank_is_seen_there(rng):
     runs, human, machine = case(rng, n_systems=1, lenient_first=1.0)
-    first, *others = bias_by_rank(runs, human, machine)
+    first, *others = bias_by_rank(human, machine, runs)
     assert first.low > 0.05 and first.machine == 1
     assert sum(b.low > 0.05 or b.high < -0.05 for b in others) <= 2
 
@@ -81,10 +81,10 @@ def test_leniency_at_the_first_rank_is_seen_there(rng):
 def test_bad_arguments_are_named(rng):
     runs, human, machine = case(rng)
     with pytest.raises(ValueError, match="k must be a whole number >= 1, got 0"):
-        bias_by_rank(runs, human, machine, k=0)
-    with pytest.raises(ValueError, match="confidence must lie between 0 and 1"):
-        bias_by_rank(runs, human, machine, confidence=1)
+        bias_by_rank(human, machine, runs, k=0)
+    with pytest.raises(ValueError, match="confidence_level must lie between 0 and 1"):
+        bias_by_rank(human, machine, runs, confidence_level=1)
     with pytest.raises(ValueError, match="judged no document of the systems in common"):
-        bias_by_rank(runs, human, {"other": {"d": 1}})
-    [only] = bias_by_rank({"a": {"q": {"d": 1.0}}}, {"q": {"d": 1}}, {"q": {"d": 0}})
+        bias_by_rank(human, {"other": {"d": 1}}, runs)
+    [only] = bias_by_rank({"q": {"d": 1}}, {"q": {"d": 0}}, {"a": {"q": {"d": 1.0}}})
     assert only.bias == -1 and np.isnan(only.low)

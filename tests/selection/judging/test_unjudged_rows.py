@@ -40,9 +40,9 @@ def test_rows_and_runs_of_the_same_documents_are_treated_alike(rng, preset):
     data = half_judged(rng, as_text=True)
     data = replace(data, X=data.X.astype(np.float32).astype(float))
     systems = {f"s{number}": data.X[:, number] for number in range(3)}
-    of_rows = evaluate_systems(systems, data, measures=MEASURES, preset=preset)
+    of_rows = evaluate_systems(data, systems, measures=MEASURES, preset=preset)
     runs = {name: Run.from_data(data, scores) for name, scores in systems.items()}
-    of_runs = evaluate_systems(runs, Qrels.from_data(data), measures=MEASURES, preset=preset)
+    of_runs = evaluate_systems(Qrels.from_data(data), runs, measures=MEASURES, preset=preset)
     order = [of_runs.qids.tolist().index(qid) for qid in of_rows.qids.tolist()]
     for name in systems:
         for spec in MEASURES:
@@ -151,9 +151,9 @@ def test_runs_that_miss_rows_and_missed_documents(rng):
     few = rng.random(len(run)) < 0.7
     run = Run(run.qid[few], run.doc_ids[few], run.scores[few])
     systems = {"run": run, "column": kept.X[:, 1]}
-    of_rows = evaluate_systems(systems, table, measures=["P@3", "nDCG@5"])
+    of_rows = evaluate_systems(table, systems, measures=["P@3", "nDCG@5"])
     runs = {"run": run, "column": Run.from_data(kept, kept.X[:, 1])}
-    of_runs = evaluate_systems(runs, qrels, measures=["P@3", "nDCG@5"], all_queries=True)
+    of_runs = evaluate_systems(qrels, runs, measures=["P@3", "nDCG@5"], all_queries=True)
     for spec in ("P@3", "nDCG@5"):
         for name in systems:
             assert of_rows.unjudged(name, spec) == pytest.approx(of_runs.unjudged(name, spec))
@@ -203,7 +203,7 @@ def test_frames_name_the_label_of_unjudged_rows(rng, label):
     board = compare(columns(2), frame, unjudged=label, **words)
     assert board.unjudged("s0") == compare(columns(2), data, **words).unjudged("s0")
     systems = {"a": "column:f0", "b": "column:f1"}
-    assert evaluate_systems(systems, frame, unjudged=label).unjudged("a") > 0.2
+    assert evaluate_systems(frame, systems, unjudged=label).unjudged("a") > 0.2
     if label == "missing":
         with pytest.raises(ValueError, match="label must be finite, column 'label' has nan"):
             compare(columns(2), frame, **words)

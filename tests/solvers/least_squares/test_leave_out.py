@@ -103,7 +103,7 @@ LONG = {
     ),
     "mean": lambda lam: LSRRank("linear", lam=lam, query_weight="document", measure="MSD"),
     "kernel": lambda lam: LSRRank("rbf", lam=lam, gamma=0.5, measure="MSD"),
-    "sum": lambda C: MPRank("linear", C=C, measure="MSD"),
+    "sum": lambda lam: MPRank("linear", lam=lam, measure="MSD"),
     "nodes": lambda C: PointwiseELM(4, C=C, random_state=0, measure="MSD"),
     "intercept": lambda alpha: RidgeRanker(alpha=alpha, measure="MSD"),
     "no intercept": lambda alpha: RidgeRanker(alpha=alpha, fit_intercept=False, measure="MSD"),

@@ -74,7 +74,7 @@ def expedia() -> Fold:
     y = np.where(columns["booking_bool"] > 0, 5.0, 1.0 * (columns["click_bool"] > 0))
     names = [name for name in columns if name not in _NO_FEATURES]
     X = np.column_stack([columns[name].astype(np.float64) for name in names])
-    rows = RankingData(X, y, qid, feature_names=names, name="expedia-slice")
+    rows = RankingData(X, y, qid=qid, feature_names=names, name="expedia-slice")
     share = _splitmix64(qid) % np.uint64(10)
     whole = qid != qid[-1]
     parts = [share < 6, (share >= 6) & (share < 8), share >= 8]

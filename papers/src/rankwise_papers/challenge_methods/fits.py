@@ -63,7 +63,7 @@ def by_query(fold: Fold) -> Fold:
     assert fold.vali is not None
 
     def scaled(part: RankingData) -> RankingData:
-        return replace(part, X=QueryScaler("minmax").fit_transform(part.X, qid=part.qid))
+        return replace(part, X=QueryScaler("min_max").fit_transform(part.X, qid=part.qid))
 
     return Fold(scaled(fold.train), scaled(fold.vali), scaled(fold.test), fold.name)
 

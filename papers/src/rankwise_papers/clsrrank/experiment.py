@@ -119,8 +119,8 @@ def _compounds(name: str) -> dict[str, Any]:
     gammas = (np.array([1 / 16, 1 / 4, 1.0]) / median_distance(data.X_train)).tolist()
     search = {"measure": "MSD", "cv": 10}
     models = {
-        "LSRRank Gaussian": [LSRRank("rbf", gammas, LAM.tolist(), **search)],
-        "CLSRRank Gaussian": [CLSRRank("rbf", gammas, COEFFICIENT_LAM.tolist(), **search)],
+        "LSRRank Gaussian": [LSRRank("rbf", gammas, lam=LAM.tolist(), **search)],
+        "CLSRRank Gaussian": [CLSRRank("rbf", gammas, lam=COEFFICIENT_LAM.tolist(), **search)],
     }
     for kernel, settings in kernel_functions(data.X_train).items():
         if kernel != "Gaussian":

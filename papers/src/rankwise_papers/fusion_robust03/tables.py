@@ -19,7 +19,7 @@ RULES = (
 LEARNT: dict[str, dict[str, Any]] = {
     "reciprocal ranks": {"features": ["reciprocal_rank"]},
     "reciprocal ranks, weights >= 0": {"features": ["reciprocal_rank"], "nonnegative": True},
-    "min-max scores, weights >= 0": {"features": ["min-max"], "nonnegative": True},
+    "min-max scores, weights >= 0": {"features": ["min_max"], "nonnegative": True},
 }
 N_JUDGED = (5, 10, 20, 40, 80)
 SEEDS = (0, 1, 2)

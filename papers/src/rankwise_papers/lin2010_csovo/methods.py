@@ -190,9 +190,7 @@ BY_RANK: dict[str, Method] = {
         lambda C, rows, costs: OrdinalReduction(_svm(C, rows, costs)), SVM_C, "numbers"
     ),
     "SVM, OrdinalSVM": Method(lambda C, rows, costs: KernelThresholds(C), SVM_C, "columns"),
-    "ORBoost": Method(
-        lambda rounds, rows, costs: ORBoost("all", n_estimators=rounds), ROUNDS, "columns", False
-    ),
+    "ORBoost": Method(lambda rounds, rows, costs: ORBoost(rounds), ROUNDS, "columns", False),
 }
 # Without what the other kind of costs shows: fewer for time.
 ORDINAL = {

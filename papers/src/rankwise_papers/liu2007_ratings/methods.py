@@ -66,7 +66,7 @@ TREES: dict[str, Loss] = {
 PERCEPTRONS: dict[str, Callable[[int], Any]] = {
     "PRank": lambda seed: PRank(shuffle=False),
     "VotedPRank": lambda seed: VotedPRank(shuffle=False),
-    "WidrowHoff": lambda seed: WidrowHoff(eta=ETA, shuffle=False),
+    "WidrowHoff": lambda seed: WidrowHoff(learning_rate=ETA, shuffle=False),
     "AggregatePRank bpm": _aggregate("bpm"),
     "AggregatePRank bag": _aggregate("bag"),
     "AggregatePRank vote": _aggregate("vote"),

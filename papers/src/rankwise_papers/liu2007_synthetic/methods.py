@@ -50,7 +50,7 @@ def perceptrons(data: Points, seed: int) -> dict[str, dict[str, float]]:
     """
     losses: dict[str, dict[str, float]] = {}
     for name, learner in (
-        ("WidrowHoff(eta=0.1)", WidrowHoff(eta=0.1, degree=2, shuffle=False)),
+        ("WidrowHoff(eta=0.1)", WidrowHoff(learning_rate=0.1, degree=2, shuffle=False)),
         ("PRank", PRank(degree=2, shuffle=False)),
     ):
         losses[name] = {"one": data.loss(learner.fit(data.X, data.y).predict(data.X_test))}
@@ -60,7 +60,7 @@ def perceptrons(data: Points, seed: int) -> dict[str, dict[str, float]]:
     for tau in TAUS:
         for letters, combine in (("VP", "vote"), ("BPM", "bpm"), ("Bagg", "bag")):
             learner = AggregatePRank(
-                combine, tau, N_PRANK, degree=2, shuffle=False, random_state=seed
+                combine, tau, n_prank=N_PRANK, degree=2, shuffle=False, random_state=seed
             )
             name = f"OAP-{letters}(tau={tau})"
             if combine == "bpm":

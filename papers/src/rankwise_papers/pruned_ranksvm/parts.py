@@ -38,7 +38,7 @@ def columns(data: str, part: int, scaling: str, kernel: str) -> Fold:
     fold = _scaled(data, part, scaling)
     if kernel == "linear":
         return fold
-    features = Nystroem(n_landmarks=N_LANDMARKS, random_state=part).fit(fold.train.X)
+    features = Nystroem(n_components=N_LANDMARKS, random_state=part).fit(fold.train.X)
     return _changed(fold, lambda part: features.transform(part.X))
 
 
@@ -48,7 +48,7 @@ def _scaled(data: str, part: int, scaling: str) -> Fold:
     fold = _ordinal(data, part) if SETS[data].is_ordinal else _queries(data, part)
     if scaling == NONE:
         return fold
-    scaler = QueryScaler("minmax").fit(fold.train.X, qid=fold.train.qid)
+    scaler = QueryScaler("min_max").fit(fold.train.X, qid=fold.train.qid)
     return _changed(
         fold, lambda part: scaler.transform(part.X, qid=part.qid if scaling == QUERY else None)
     )
@@ -86,7 +86,7 @@ def _films(part: int) -> Fold:
         films = np.concatenate([items for items, _ in lists])
         grades = np.concatenate([values for _, values in lists]) - ratings.scale[0]
         qid = np.repeat(np.arange(n), [len(items) for items, _ in lists])
-        made.append(RankingData(panel[films], grades, qid))
+        made.append(RankingData(panel[films], grades, qid=qid))
     return Fold(made[0], made[1], made[2], f"draw{part}")
 
 
@@ -120,7 +120,7 @@ def _ordinal(data: str, part: int) -> Fold:
     rows = np.random.default_rng(part).permutation(len(known.y))[: sum(ROWS)]
     made = [
         RankingData(
-            X[block], known.y[block].astype(np.float64), np.zeros(len(block), dtype=np.int64)
+            X[block], known.y[block].astype(np.float64), qid=np.zeros(len(block), dtype=np.int64)
         )
         for block in np.split(rows, np.cumsum(ROWS)[:-1])
     ]

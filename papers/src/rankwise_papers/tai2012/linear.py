@@ -79,7 +79,7 @@ def ridge(cell: Cell) -> dict[str, Any]:
             "ideal PLST": prefix_losses(ideal, *code, grid),
             "ideal PBR": partial_losses(0 * wrong, absent, order, len(test), grid),
         }
-        share = PartialBinaryRelevance(n_axes, "mean", ALPHA, random_state=seed)
+        share = PartialBinaryRelevance(n_axes, "mean", alpha=ALPHA, random_state=seed)
         for_mean = next(iter(fit_splits(share, data.X, data.Y, [train[seed]])))
         values["PBR mean"] = hamming(for_mean.decision_function(X), truth)
         for name, value in values.items():
@@ -90,7 +90,9 @@ def ridge(cell: Cell) -> dict[str, Any]:
 def sense_labels(cell: Cell) -> list[float]:
     """Loss of every split for one draw of the rows."""
     data, params = rows_of(cell.data), cell.params
-    model = CompressedSensing(params["n_axes"], params["sparsity"], params["draw"], alpha=ALPHA)
+    model = CompressedSensing(
+        params["n_axes"], params["sparsity"], random_state=params["draw"], alpha=ALPHA
+    )
     splits = [split(data.n_samples, seed) for seed in range(params["n_splits"])]
     return _split_losses(model, data, splits)
 
@@ -101,7 +103,7 @@ def subset(cell: Cell) -> dict[str, Any]:
     n_axes, seeds = params["n_axes"], range(params["n_splits"])
     splits = [split(data.n_samples, seed, params["n_rows"]) for seed in seeds]
     draws = [
-        CompressedSensing(n_axes, params["sparsity"], draw, alpha=ALPHA)
+        CompressedSensing(n_axes, params["sparsity"], random_state=draw, alpha=ALPHA)
         for draw in range(params["n_draws"])
     ]
     return {
@@ -132,7 +134,7 @@ def times(cell: Cell) -> dict[str, float]:
     found["full BR"] = _median(lambda: BinaryRelevance(ALPHA).fit(X, Y))
     methods = {
         "PLST": PLST(params["n_axes"], alpha=ALPHA),
-        "CS": CompressedSensing(params["n_axes"], params["sparsity"], 0, alpha=ALPHA),
+        "CS": CompressedSensing(params["n_axes"], params["sparsity"], random_state=0, alpha=ALPHA),
     }
     for name, model in methods.items():
         fitted: Any = model.fit(X, Y)

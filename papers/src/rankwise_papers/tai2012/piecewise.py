@@ -58,12 +58,14 @@ def sense_labels_by_tree(cell: Cell) -> dict[str, Any]:
     grid, sparsity = params["grid"], params["sparsity"]
     train, test = split(data.n_samples, params["split"])
     X = densify(data.X)
-    model = CompressedSensing(max(grid), sparsity, params["draw"], estimator=ModelTree())
+    model = CompressedSensing(
+        max(grid), sparsity, random_state=params["draw"], estimator=ModelTree()
+    )
     model.fit(X[train], data.Y[train])
     codes = np.column_stack([regressor.predict(X[test]) for regressor in model.regressors_])
     truth = dense_labels(data.Y[test])
     losses = [
-        hamming(cosamp(model.components_[:n], codes[:, :n], sparsity, model.max_steps), truth)
+        hamming(cosamp(model.components_[:n], codes[:, :n], sparsity, model.max_iter), truth)
         for n in grid
     ]
     return {"grid": grid, "CS": losses}

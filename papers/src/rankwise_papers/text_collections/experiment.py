@@ -97,6 +97,6 @@ def folded(ranker: TextRanker, queries: Mapping[str, str], qrels: Qrels, seed: i
 
 def measure_judged(run: Run, qrels: Qrels) -> dict[str, list[float]]:
     """The measures of every judged query."""
-    rows = judge(run, qrels, all_queries=True)
+    rows = judge(qrels, run, all_queries=True)
     result = evaluate(rows, list(MEASURES.values()), preset="trec_eval")
     return {name: result.per_query[spec].tolist() for name, spec in MEASURES.items()}

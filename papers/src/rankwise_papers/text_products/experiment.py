@@ -86,7 +86,14 @@ def table(name: str) -> RankingData:
     y = np.array([float(row[columns["grade"]]) for row in rows]) - 1
     order = np.argsort(qid, kind="stable")
     X = QueryScaler("standard").fit_transform(X[order], qid=qid[order])
-    return RankingData(X, y[order], qid[order], doc_ids[order], features.feature_names, name=name)
+    return RankingData(
+        X,
+        y[order],
+        qid=qid[order],
+        doc_ids=doc_ids[order],
+        feature_names=features.feature_names,
+        name=name,
+    )
 
 
 def _counts(data: RankingData) -> Any:

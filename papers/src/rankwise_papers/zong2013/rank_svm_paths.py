@@ -100,7 +100,7 @@ def _scaled(fold: Fold, scaling: str) -> list[RankingData]:
     parts = [fold.train, fold.vali, fold.test]
     if scaling != "global":
         return parts
-    scaler = QueryScaler("minmax").fit(fold.train.X)
+    scaler = QueryScaler("min_max").fit(fold.train.X)
     return [replace(part, X=scaler.transform(part.X)) for part in parts]
 
 

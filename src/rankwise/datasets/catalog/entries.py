@@ -16,7 +16,10 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NoReturn
 
+from rankwise._packages import LazyPackage
 from rankwise.runtime.files import COMPRESSIONS, cache_folder, data_folders
+
+pooch: Any = LazyPackage("pooch", "Downloading a data set")
 
 CATALOG = Path(__file__).with_name("catalog.toml")
 
@@ -209,8 +212,6 @@ def _candidates(entry: DataSet | Source, file: DataFile | SourceFile) -> list[Pa
 
 
 def _download(entry: DataSet | Source, file: DataFile | SourceFile, mirror: str) -> Path:
-    import pooch
-
     folder = entry.folders[0]
     downloader: Any = pooch.HTTPDownloader(timeout=60)
     path = cache_folder() / "data" / folder / f"{file.name}.gz"

@@ -29,6 +29,7 @@ from scipy import sparse
 from rankwise.datasets.catalog.entries import fetch
 from rankwise.datasets.data import MultiLabelData
 from rankwise.datasets.readers.textfiles import MAX_DECOMPRESSED_BYTES, PathLike, read_text
+from rankwise.runtime.arrow import pa, pa_csv
 from rankwise.typing import Float64Array, Matrix, join_rows
 
 # Rows, features and labels of the whole set, then the rows of the training and test parts.
@@ -514,19 +515,16 @@ def _attribute(path: Path, number: int, line: str) -> Attribute:
 
 def _dense_rows(path: Path, attributes: Sequence[Attribute], data: bytes) -> Float64Array:
     """Read comma-separated rows by pyarrow's reader."""
-    import pyarrow as pa
-    from pyarrow import csv
-
     names = [str(i) for i in range(len(attributes))]
     if not data.strip():
         return np.empty((0, len(names)))
     kinds = [pa.string() if attribute.is_coded else pa.float64() for attribute in attributes]
     try:
-        table = csv.read_csv(
+        table = pa_csv.read_csv(
             pa.BufferReader(data),
-            read_options=csv.ReadOptions(column_names=names, use_threads=False),
-            parse_options=csv.ParseOptions(quote_char="'"),
-            convert_options=csv.ConvertOptions(
+            read_options=pa_csv.ReadOptions(column_names=names, use_threads=False),
+            parse_options=pa_csv.ParseOptions(quote_char="'"),
+            convert_options=pa_csv.ConvertOptions(
                 column_types=dict(zip(names, kinds, strict=True)),
                 null_values=["?"],
                 strings_can_be_null=True,

@@ -14,6 +14,7 @@ import numpy as np
 
 from rankwise.datasets.catalog.entries import fetch
 from rankwise.datasets.readers.textfiles import read_text
+from rankwise.runtime.arrow import pa, pa_csv
 from rankwise.typing import Float64Array, Int64Array
 
 NOT_RATED = 99.0  # Jester's code for missing ratings
@@ -234,15 +235,12 @@ def _columns(
     path: Path, names: tuple[str, ...] | None, *, delimiter: str = ","
 ) -> list[np.ndarray[Any, Any]]:
     """Columns of a text table; ``names`` is its header, or None if it has no header."""
-    import pyarrow as pa
-    from pyarrow import csv
-
     text = read_text(path)
-    options = csv.ReadOptions(autogenerate_column_names=names is None)
+    options = pa_csv.ReadOptions(autogenerate_column_names=names is None)
     types = {"isbn": pa.string()} if names else {}
-    convert = csv.ConvertOptions(column_types=types)
-    parse = csv.ParseOptions(delimiter=delimiter)
-    table = csv.read_csv(pa.BufferReader(text), options, parse, convert)
+    convert = pa_csv.ConvertOptions(column_types=types)
+    parse = pa_csv.ParseOptions(delimiter=delimiter)
+    table = pa_csv.read_csv(pa.BufferReader(text), options, parse, convert)
     if names is not None and tuple(table.column_names) != names:
         raise ValueError(f"{path} must have the columns {names}, got {table.column_names}.")
     return [column.to_numpy() for column in table.columns]

@@ -37,7 +37,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from rankwise._version import __version__
+from rankwise._version import RELEASE
 from rankwise.datasets.readers.textfiles import PathLike, find_files
 from rankwise.runtime.array_folder import Arrays, Json, read_arrays, write_arrays
 from rankwise.runtime.files import cache_folder
@@ -108,7 +108,7 @@ class CacheSlot:
             return None
         header = {
             "format": _FORMAT,
-            "version": __version__,
+            "version": RELEASE,
             "options": self.options,
             "stamps": self.stamps,
             "sha256": [_digest_file(path) for path in self.paths],
@@ -135,7 +135,7 @@ class CacheSlot:
         return None
 
     def _check(self, header: Json) -> None:
-        current = {"format": _FORMAT, "version": __version__, "options": self.options,
+        current = {"format": _FORMAT, "version": RELEASE, "options": self.options,
                    "stamps": self.stamps}  # fmt: skip
         for name, value in current.items():
             if header.get(name) != value:

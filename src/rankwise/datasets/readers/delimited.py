@@ -20,8 +20,6 @@ from typing import Any, Literal
 
 import narwhals as nw
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute
 from numpy.typing import DTypeLike
 
 from rankwise.checks.exact_values import LARGEST_EXACT, RowError, exact_float64
@@ -53,6 +51,7 @@ from rankwise.datasets.table_columns import (
     label_fix,
     list_names,
 )
+from rankwise.runtime.arrow import pa, pa_csv, pc
 from rankwise.runtime.files import COMPRESSIONS
 from rankwise.runtime.frames import MOSTLY_NUMBERS, TIMES, check_unique
 from rankwise.runtime.messages import callers_level, setting
@@ -76,7 +75,6 @@ _NO_TEXT = re.compile(r"(?s)In CSV column #(\d+): Row #(\d+): ")
 _BAD_CELL = re.compile(r"(?s)In CSV column #(\d+): Row #(\d+): .*invalid value ('.*')$")
 
 # Its functions are created on import, so type checkers do not see them.
-pc: Any = pyarrow.compute
 
 
 @contextmanager
@@ -206,10 +204,8 @@ class DelimitedFile:
 
     @property
     def _parse_options(self) -> Any:
-        from pyarrow import csv
-
         signs = {"delimiter": self.delimiter, "quote_char": self.quote_char}
-        return csv.ParseOptions(**signs, newlines_in_values=bool(self.records.long))  # slower
+        return pa_csv.ParseOptions(**signs, newlines_in_values=bool(self.records.long))  # slower
 
     def _unquote(self, table: Any) -> Any:
         """Text of fields that were quoted because they hold marks, as pandas writes TSV."""
@@ -312,8 +308,6 @@ class DelimitedFile:
         yield from self._open(dict.fromkeys(names, pa.string()), False, True)
 
     def _open(self, types: dict[str, Any], threads: bool, with_nulls: bool) -> Any:
-        from pyarrow import csv
-
         file = self.file
         if b"\n" not in file.read(file.start, file.start + _BLOCK_BYTES):
             source: Any = pa.BufferReader(self.text)
@@ -321,11 +315,11 @@ class DelimitedFile:
             source = pa.OSFile(str(self.path))
         else:
             source = pa.BufferReader(pa.py_buffer(file.data).slice(file.start))
-        return csv.open_csv(
+        return pa_csv.open_csv(
             source,
-            csv.ReadOptions(use_threads=threads, block_size=self._block_bytes(_BLOCK_BYTES)),
+            pa_csv.ReadOptions(use_threads=threads, block_size=self._block_bytes(_BLOCK_BYTES)),
             self._parse_options,
-            csv.ConvertOptions(
+            pa_csv.ConvertOptions(
                 column_types=types, include_columns=list(types), strings_can_be_null=with_nulls
             ),
         )
@@ -334,18 +328,16 @@ class DelimitedFile:
         self, types: dict[str, Any], threads: bool, names: Sequence[str] | None = None
     ) -> pa.Table:
         """Read columns of the whole text; ``names`` replace those in the file."""
-        from pyarrow import csv
-
-        return csv.read_csv(
+        return pa_csv.read_csv(
             pa.BufferReader(self.text),
-            csv.ReadOptions(
+            pa_csv.ReadOptions(
                 use_threads=threads,
                 block_size=self._block_bytes(1 << 20),
                 column_names=names,
                 skip_rows_after_names=0 if names is None else 1,
             ),
             self._parse_options,
-            csv.ConvertOptions(column_types=types, include_columns=list(types)),
+            pa_csv.ConvertOptions(column_types=types, include_columns=list(types)),
         )
 
     def _block_bytes(self, usual: int) -> int:

@@ -22,6 +22,7 @@ from rankwise.datasets.readers.file_formats import FormatName, file_format
 from rankwise.datasets.readers.results import as_run, read_judgements
 from rankwise.datasets.readers.trec import Qrels, Run, string_codes, trec_order
 from rankwise.datasets.table_columns import is_frame
+from rankwise.runtime.finite import names_its_class
 from rankwise.runtime.messages import setting
 from rankwise.typing import Float64Array
 
@@ -110,54 +111,54 @@ def find_missed_documents(
     is_missed = np.isin(judged_q, own_q) & ~np.isin(judged_q * n + judged_d, own_q * n + own_d)
     y = np.maximum(qrels.relevance[is_missed], 0).astype(np.float64)
     X = np.empty((len(y), 0))
-    return RankingData(X, y, qrels.qid[is_missed], qrels.doc_ids[is_missed])
+    return RankingData(X, y, qid=qrels.qid[is_missed], doc_ids=qrels.doc_ids[is_missed])
 
 
-def refuse_both_ways(first: Any, second: Any, fix: str) -> None:
-    """Raise ValueError if a run and its judgements could be judgements and a run.
+_BY_NAME = (
+    "The judgements come first here, as in pytrec_eval and ranx. Pass qrels=… and run=… by name."
+)
 
-    pytrec_eval, ranx and ir_measures take the judgements first. Types and names of columns tell the
-    two apart, and so do fractions in the first alone: scores have them more often than grades.
+
+def refuse_both_ways(qrels: Any, run: Any, fix: str = _BY_NAME) -> None:
+    """Raise ValueError if judgements and a run could be a run and judgements.
+
+    Until 0.3, the run came first. Types and names of columns tell the two apart, and so do
+    fractions in the run alone: scores have them more often than grades.
     """
-    if not (_is_plain(first) and _is_plain(second) and _may_be_swapped(first, second)):
+    if not (_is_plain(run) and _is_plain(qrels) and _may_be_swapped(qrels, run)):
         return
     try:
-        as_run(second)  # first, since names of columns soon say that it is no run
-        judgements, other = read_judgements(first), read_judgements(second)
-        as_run(first)
+        as_run(qrels)  # first, since names of columns soon say that it is no run
+        grades, scores = read_judgements(qrels), read_judgements(run)
+        as_run(run)
     except (TypeError, ValueError, OSError):
         return  # can be read one way only
-    share_queries = np.isin(judgements.qid, other.qid).any()
-    only_first = _has_fractions(judgements) and not _has_fractions(other)
-    if share_queries and not only_first and (judgements.relevance <= LARGEST_GRADE).all():
-        what = (
-            "both have fractions"
-            if _has_fractions(judgements)
-            else ("the first of them has whole numbers only")
-        )
-        raise ValueError(
-            f"the run and the judgements can be read both ways, since {what}. The run comes first "
-            f"here, unlike in pytrec_eval and ranx. {fix}"
-        )
+    share_queries = np.isin(scores.qid, grades.qid).any()
+    only_run = _has_fractions(scores) and not _has_fractions(grades)
+    if share_queries and not only_run and (scores.relevance <= LARGEST_GRADE).all():
+        what = "both have fractions" if _has_fractions(scores) else "the run has whole numbers only"
+        raise ValueError(f"the judgements and the run can be read both ways, since {what}. {fix}")
 
 
 def _has_fractions(qrels: Qrels) -> bool:
     return qrels.relevance.dtype.kind == "f"
 
 
-def refuses_both_ways(fix: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Decorator of functions of a run and its judgements, which may be passed by name instead."""
+def refuses_both_ways(function: Callable[P, R]) -> Callable[P, R]:
+    """Wrap a function of judgements and a run, which are passed by name if both ways can be read.
 
-    def decorate(function: Callable[P, R]) -> Callable[P, R]:
-        @wraps(function)
-        def call(*args: P.args, **kwargs: P.kwargs) -> R:
-            if len(args) > 1:
-                refuse_both_ways(args[0], args[1], fix)
-            return function(*args, **kwargs)
+    Errors for wrong arguments name the function, and the new names of old arguments.
+    """
 
-        return call
+    named = names_its_class(function)
 
-    return decorate
+    @wraps(function)
+    def call(*args: P.args, **kwargs: P.kwargs) -> R:
+        if len(args) > 1:
+            refuse_both_ways(args[0], args[1])
+        return named(*args, **kwargs)
+
+    return call
 
 
 def _is_plain(source: Any) -> bool:
@@ -169,16 +170,16 @@ def _is_plain(source: Any) -> bool:
     return isinstance(source, Mapping) or (is_frame(source) and len(source.columns) > 1)
 
 
-def _may_be_swapped(first: Any, second: Any) -> bool:
+def _may_be_swapped(qrels: Any, run: Any) -> bool:
     """A quick look, before all of both sources is read twice."""
     if any(
         file_format(part).kind in (FormatName.run, FormatName.qrels)
-        for part in _list_parts(first)
+        for part in _list_parts(run)
         if isinstance(part, str | Path)
     ):
         return False
-    values = _list_values(second)
-    return _are_whole(_list_values(first)) or not (values and _are_whole(values))
+    values = _list_values(qrels)
+    return _are_whole(_list_values(run)) or not (values and _are_whole(values))
 
 
 def _list_parts(source: Any) -> list[Any]:
@@ -200,10 +201,10 @@ def _are_whole(values: list[Any]) -> bool:
     return all(isinstance(value, Real) and value == value // 1 for value in values)
 
 
-@refuses_both_ways("Pass judge(run=..., qrels=...), or as_run(run) of rankwise.fusion.")
+@refuses_both_ways
 def judge(
-    run: Run | Any,
     qrels: Qrels | Any,
+    run: Run | Any,
     *,
     all_queries: bool = False,
     single_precision: bool = True,
@@ -217,10 +218,10 @@ def judge(
 
     Parameters
     ----------
-    run : Run, path, frame, mapping or list of these
-        See :func:`rankwise.fusion.as_run`.
     qrels : Qrels, path, frame, mapping, RankingData or list of these
         See :func:`rankwise.text.read_judgements`.
+    run : Run, path, frame, mapping or list of these
+        See :func:`rankwise.fusion.as_run`.
     all_queries : bool
         Whether to include all judged queries, as ``trec_eval -c`` does. Otherwise only queries with
         both judgments and retrieved documents are included. Queries without judgments are never
@@ -235,8 +236,8 @@ def judge(
     Raises
     ------
     ValueError
-        If both arguments are plain mappings, tables or files that can be read the other way round,
-        as in pytrec_eval, which takes the judgements first: pass ``run=`` and ``qrels=`` then.
+        If both arguments are plain mappings, tables or files that can be read the other way round:
+        pass ``qrels=`` and ``run=`` by name then.
 
     Returns
     -------

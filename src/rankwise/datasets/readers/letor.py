@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import DTypeLike, NDArray
 from scipy import sparse
 
@@ -50,6 +49,7 @@ from rankwise.datasets.readers.textfiles import (
 from rankwise.datasets.table_columns import Roles
 from rankwise.groups import QueryGroups
 from rankwise.kernels.svmlight import is_canonical
+from rankwise.runtime.arrow import pa
 from rankwise.runtime.files import compress, replace_files
 from rankwise.runtime.threads import thread_map
 from rankwise.typing import Float64Array, is_sparse
@@ -345,7 +345,7 @@ def _from_arrays(
     if qid is None:
         raise KeyError("qid")
     return RankingData(
-        X, arrays["y"], qid, doc_ids=unpack_text("doc_ids", arrays),
+        X, arrays["y"], qid=qid, doc_ids=unpack_text("doc_ids", arrays),
         comments=unpack_text("comments", arrays), sample_weight=weight, name=name,
         first_feature=int(extra["base"]),
     )  # fmt: skip

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
 from rankwise.datasets.readers.textfiles import PathLike, TextFile
+from rankwise.runtime.arrow import pa, pa_csv
 
 # A field that pandas quoted because it holds marks, or because it is empty.
 ENCLOSED = r'^"(([^"]*"")+[^"]*)?"$'
@@ -46,12 +46,10 @@ def unquote(field: bytes) -> bytes:
 
 def split_names(record: bytes, delimiter: str, quote_char: Any = '"') -> list[str]:
     """Names of columns in the first record of a table; any record of text is one."""
-    from pyarrow import csv
-
-    return csv.read_csv(
+    return pa_csv.read_csv(
         pa.BufferReader(record.rstrip(b"\n") + b"\n"),  # without an end, Arrow sees no columns
-        csv.ReadOptions(use_threads=False, block_size=max(len(record) + 1, 1 << 10)),
-        csv.ParseOptions(
+        pa_csv.ReadOptions(use_threads=False, block_size=max(len(record) + 1, 1 << 10)),
+        pa_csv.ParseOptions(
             delimiter=delimiter, quote_char=quote_char, newlines_in_values=True,
             invalid_row_handler=lambda _: "skip",  # after a carriage return
         ),

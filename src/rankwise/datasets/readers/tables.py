@@ -16,9 +16,7 @@ from typing import Any, Literal
 
 import narwhals as nw
 import numpy as np
-import pyarrow as pa
 from numpy.typing import DTypeLike
-from pyarrow import types
 
 from rankwise.checks.text_categories import SAMPLE_ROWS
 from rankwise.datasets.data import RankingData
@@ -44,6 +42,7 @@ from rankwise.datasets.readers.textfiles import (
     find_files,
 )
 from rankwise.datasets.table_columns import Columns, Roles, TableRows
+from rankwise.runtime.arrow import pa, pa_parquet, pa_types
 from rankwise.runtime.files import COMPRESSIONS
 from rankwise.runtime.frames import check_unique
 from rankwise.runtime.messages import setting
@@ -342,30 +341,33 @@ def open_stored(path: Path, max_bytes: int = MAX_DECOMPRESSED_BYTES) -> StoredTa
 
 def _kind_of_type(kind: Any) -> str | None:
     """What a column of an Arrow type holds; None: numbers."""
-    are_numbers = (types.is_integer, types.is_floating, types.is_decimal, types.is_boolean)
-    are_texts = (types.is_string, types.is_large_string, types.is_string_view)
+    are_numbers = (
+        pa_types.is_integer,
+        pa_types.is_floating,
+        pa_types.is_decimal,
+        pa_types.is_boolean,
+    )
+    are_texts = (pa_types.is_string, pa_types.is_large_string, pa_types.is_string_view)
     if any(test(kind) for test in are_numbers):
         return None
     if any(test(kind) for test in are_texts):
         return "text"
-    if types.is_null(kind):
+    if pa_types.is_null(kind):
         return NO_VALUES
-    if types.is_dictionary(kind):
+    if pa_types.is_dictionary(kind):
         return "categories"
-    if types.is_duration(kind) or types.is_interval(kind):
+    if pa_types.is_duration(kind) or pa_types.is_interval(kind):
         return "durations"
-    if types.is_time(kind):
+    if pa_types.is_time(kind):
         return "times of day"
-    return "dates" if types.is_temporal(kind) else str(kind)
+    return "dates" if pa_types.is_temporal(kind) else str(kind)
 
 
 @contextmanager
 def open_parquet(path: Path) -> Iterator[Any]:
     """Open a Parquet file; raises ValueError with its name if it is not valid."""
-    from pyarrow.parquet import ParquetFile
-
     try:
-        with ParquetFile(path) as file:
+        with pa_parquet.ParquetFile(path) as file:
             yield file
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         if isinstance(error, OSError) and error.errno is not None:

@@ -12,20 +12,18 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute
 from numpy.typing import NDArray
 
 from rankwise.checks.exact_values import RowError, token_changes, warn_of_missing_words
 from rankwise.datasets.readers.delimited import DelimitedFile
 from rankwise.datasets.readers.quotes import check_not_enclosed, unquote
 from rankwise.datasets.readers.textfiles import TextFile, find_inner_mark
+from rankwise.runtime.arrow import pa, pc
 from rankwise.runtime.files import open_to_write
 from rankwise.runtime.frames import text_array
 from rankwise.typing import Float64Array, Int64Array
 
 # Its functions are created on import, so type checkers do not see them.
-pc: Any = pyarrow.compute
 
 
 @dataclass(frozen=True)

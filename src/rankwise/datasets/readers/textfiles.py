@@ -25,6 +25,7 @@ from typing import Any, BinaryIO, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from rankwise.runtime.arrow import pa
 from rankwise.runtime.files import cache_folder, write_file
 
 PathLike: TypeAlias = str | os.PathLike[str]
@@ -393,9 +394,7 @@ class _Inflate:
 
 def _zstd(file: BinaryIO) -> Iterator[bytes]:
     """Yield all frames; pyarrow's stream continues to the next and rejects incomplete ones."""
-    import pyarrow
-
-    with pyarrow.CompressedInputStream(pyarrow.PythonFile(file, "r"), "zstd") as stream:
+    with pa.CompressedInputStream(pa.PythonFile(file, "r"), "zstd") as stream:
         while part := stream.read(_WRITE_BYTES):
             yield part
 

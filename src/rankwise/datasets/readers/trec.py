@@ -11,19 +11,21 @@ References
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from itertools import count
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import ArrayLike, NDArray
 
 from rankwise.checks.exact_values import RowError, exact_float64, id_texts
 from rankwise.datasets.data import RankingData
 from rankwise.datasets.readers.text_columns import id_column, lines_of, write_columns
 from rankwise.groups import QueryGroups
+from rankwise.runtime.arrow import pa
 from rankwise.runtime.files import open_to_write
 from rankwise.runtime.frames import text_array
 from rankwise.typing import Float64Array, Int64Array
@@ -180,9 +182,9 @@ def _names(data: RankingData) -> tuple[NDArray[np.str_], NDArray[np.str_]]:
 
 
 # Ends messages about judgements in the place of a run, or the other way round.
-SWAPPED = "Are the run and its judgements swapped? Pass the run first."
+SWAPPED = "Are the judgements and the run swapped?"
 GRADES_RULE = "whole numbers, or fractions above 0"
-GRADES_FIX = "Drop such rows, or shift grades; if these are scores of a run, pass the run first."
+GRADES_FIX = "Drop such rows, or shift grades; if these are scores, pass them as the run."
 
 
 def id_array(values: Any, name: str, where: Callable[[int], str] = "row {}".format) -> NDArray[Any]:
@@ -192,11 +194,12 @@ def id_array(values: Any, name: str, where: Callable[[int], str] = "row {}".form
 
 def string_codes(*columns: NDArray[Any]) -> tuple[list[Int64Array], int]:
     """Common integer codes of string columns, by first appearance, and the number of codes."""
-    both = pa.concat_arrays([pa.array(column.tolist(), pa.string()) for column in columns])
-    encoded = both.dictionary_encode()
-    codes = encoded.indices.to_numpy().astype(np.int64)
-    ends = np.cumsum([len(column) for column in columns])
-    return np.split(codes, ends[:-1]), len(encoded.dictionary)
+    code_of: defaultdict[str, int] = defaultdict(count().__next__)
+    codes = [
+        np.fromiter(map(code_of.__getitem__, column.tolist()), np.int64, len(column))
+        for column in columns
+    ]
+    return codes, len(code_of)
 
 
 def trec_order(codes: Int64Array, scores: Float64Array, doc_ids: NDArray[Any]) -> Int64Array:

@@ -28,7 +28,7 @@ from sklearn.base import clone, is_regressor
 from rankwise.checks.cost_tables import CostTable
 from rankwise.checks.parameter_constraints import N_JOBS, POSITIVE, HasMethods
 from rankwise.losses.class_costs import all_pairs_costs
-from rankwise.prediction import fit_with
+from rankwise.prediction import fit_clone
 from rankwise.runtime.threads import single_threaded_blas, thread_map, threads_asked
 from rankwise.structure.state_rules import (
     Array,
@@ -132,19 +132,7 @@ def _answer(estimator: Any, X: Matrix, signed: Float64Array) -> tuple[Any, float
         model: Any = clone(estimator)
         model.fit(rows, label)
         return model, np.nan
-    return fit_weighted(estimator, rows, label, weight), np.nan
-
-
-def fit_weighted(estimator: Any, X: Matrix, label: Int64Array, weight: Float64Array) -> Any:
-    """Clone fitted with weights; TypeError if it does not accept them."""
-    model = clone(estimator)
-    if not fit_with(model, X, label, {"sample_weight": weight}):
-        raise TypeError(
-            f"estimator must accept sample_weight, but {type(estimator).__name__}.fit does not. "
-            "Use a classifier that does. In a pipeline, call set_fit_request(sample_weight=True) "
-            "on the last step."
-        )
-    return model
+    return fit_clone(estimator, rows, label, weight), np.nan
 
 
 def confidence_of(model: Any, X: Matrix) -> Float64Array | float:

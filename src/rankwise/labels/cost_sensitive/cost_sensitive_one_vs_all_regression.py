@@ -18,7 +18,6 @@ import warnings
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from rankwise.checks.cost_tables import CostTable
@@ -37,7 +36,7 @@ from rankwise.labels.cost_sensitive.binary_questions import (
     solve_positive,
 )
 from rankwise.labels.cost_sensitive.cost_sensitive_classifier import CostSensitiveClassifier
-from rankwise.prediction import fit_with
+from rankwise.prediction import fit_clone
 from rankwise.runtime.threads import single_threaded_blas, thread_map, threads_asked
 from rankwise.structure.state_rules import (
     Fitted,
@@ -68,8 +67,8 @@ class CostSensitiveOneVsAllRegression(CostSensitiveClassifier):
         the classes of least cost of a row and ``max(0, c - r)^2`` for the others; only without an
         ``estimator``.
     alpha : float > 0, default=1.0
-        L2 penalty if ``estimator`` is None: factor of the squared norm. The intercept is not
-        penalised.
+        Penalty added to the SUM of squared errors if ``estimator`` is None: factor of the squared
+        norm. The intercept is not penalised.
     max_iter : int, default=100
         Largest number of Newton steps for the one-sided loss, for each class.
     n_jobs : int, optional
@@ -174,16 +173,9 @@ class CostSensitiveOneVsAllRegression(CostSensitiveClassifier):
                 'loss="one_sided" needs estimator=None, because a regressor has its own loss. '
                 'Use loss="squared", or remove the estimator.'
             )
-        offered = {} if sample_weight is None else {"sample_weight": sample_weight}
 
         def regressor(column: Float64Array) -> Any:
-            model = clone(self.estimator)
-            if fit_with(model, X, column, offered) != set(offered):
-                raise TypeError(
-                    f"estimator must accept sample_weight, but {type(model).__name__}.fit does "
-                    "not. Remove sample_weight, or use a regressor that accepts it."
-                )
-            return model
+            return fit_clone(self.estimator, X, column, sample_weight)
 
         with single_threaded_blas():
             self.estimators_ = thread_map(regressor, list(costs.T), threads_asked(self.n_jobs))

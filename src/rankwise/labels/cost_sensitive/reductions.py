@@ -38,10 +38,10 @@ from rankwise.labels.cost_sensitive.binary_questions import (
     confidence_of,
     cost_contrasts,
     fit_pair_ridge,
-    fit_weighted,
 )
 from rankwise.labels.cost_sensitive.cost_sensitive_classifier import CostSensitiveClassifier
 from rankwise.losses.class_costs import cost_matrix
+from rankwise.prediction import fit_clone
 from rankwise.runtime.threads import single_threaded_blas, threads_asked
 from rankwise.structure.state_rules import (
     Fitted,
@@ -74,8 +74,8 @@ class CSOVO(BinaryQuestions, CostSensitiveClassifier):
         :func:`rankwise.labels.all_pairs_costs`, the weights of weighted all-pairs [2]_ with one
         classifier per pair.
     alpha : float > 0, default=1.0
-        L2 penalty if ``estimator`` is None: factor of the squared norm. Multiplying costs by a
-        number multiplies the weights by it, but not the penalty.
+        Penalty added to the SUM of squared errors if ``estimator`` is None: factor of the squared
+        norm. Multiplying costs by a number multiplies the weights by it, but not the penalty.
     n_jobs : int, optional
         Number of pairs fitted in parallel threads. None: one for each CPU; -2: one fewer, and so
         on.
@@ -188,8 +188,8 @@ class WeightedAllPairs(BinaryQuestions, CostSensitiveClassifier):
         one score per class. "indicators": x and one column per class, -1 for a and 1 for b;
         suitable for trees and kernels.
     alpha : float > 0, default=1.0
-        L2 penalty if ``estimator`` is None: factor of the squared norm. Intercepts are not
-        penalised.
+        Penalty added to the SUM of squared errors if ``estimator`` is None: factor of the squared
+        norm. Intercepts are not penalised.
     n_jobs : int, optional
         Number of pairs processed in parallel threads by ridge regression. None: one for each CPU;
         -2: one fewer, and so on.
@@ -285,7 +285,7 @@ class WeightedAllPairs(BinaryQuestions, CostSensitiveClassifier):
         rows: Any = sparse.vstack(parts, format="csr") if is_sparse(parts[0]) else np.vstack(parts)
         label = np.concatenate(labels).astype(np.int64)
         with single_threaded_blas():
-            return fit_weighted(self.estimator, rows, label, np.concatenate(weights))
+            return fit_clone(self.estimator, rows, label, np.concatenate(weights))
 
     def _encode_pair(self, X: Matrix, first: int, second: int) -> Matrix:
         """Rows x encoded with the pair as input of the classifier."""
@@ -330,7 +330,8 @@ class OrdinalReduction(BinaryQuestions, CostSensitiveClassifier):
         whose costs of the two adjacent classes differ. Label 0 means that the lower class is
         cheaper, 1 that the upper class is. None: ridge regression on -1 and 1, in closed form.
     alpha : float > 0, default=1.0
-        L2 penalty if ``estimator`` is None: factor of the squared norm.
+        Penalty added to the SUM of squared errors if ``estimator`` is None: factor of the squared
+        norm.
     n_jobs : int, optional
         Number of thresholds fitted in parallel threads. None: one for each CPU; -2: one fewer, and
         so on.

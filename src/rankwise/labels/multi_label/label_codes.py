@@ -26,8 +26,8 @@ class BinaryRelevance(LabelSpace):
     Parameters
     ----------
     alpha : float >= 0, default=0.01
-        L2 penalty: factor of the squared norm of the coefficients, including the constants. Not
-        used if ``estimator`` is given.
+        Penalty added to the SUM of squared errors: factor of the squared norm of the coefficients,
+        including the constants. Not used if ``estimator`` is given.
     estimator : regressor, classifier or None, default=None
         Any scikit-learn regressor or classifier. It is fitted once on all labels if it supports
         multiple outputs, and is cloned for each label otherwise. None: ridge regression with one
@@ -118,7 +118,7 @@ class PartialBinaryRelevance(LabelSpace):
         "zero": same as "absent". "mean": share of the training rows with the label; the shares of
         the drawn labels are also subtracted before the regression.
     alpha : float >= 0, default=0.01
-        As in :class:`BinaryRelevance`.
+        Penalty added to the SUM of squared errors, as in :class:`BinaryRelevance`.
     estimator : regressor, classifier or None, default=None
         As in :class:`BinaryRelevance`. A classifier needs ``reference="absent"``.
     random_state : int, RandomState or None, default=None
@@ -180,8 +180,8 @@ class PartialBinaryRelevance(LabelSpace):
         self,
         n_labels: int | None = None,
         reference: Literal["absent", "zero", "mean"] = "absent",
-        alpha: float = 0.01,
         *,
+        alpha: float = 0.01,
         estimator: Any = None,
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
@@ -221,10 +221,10 @@ class CompressedSensing(LabelSpace):
         divided by the square root of M.
     decoder : {"cosamp", "omp"}, default="cosamp"
         Decoder: CoSaMP or orthogonal matching pursuit.
-    max_steps : int >= 1, default=10
+    max_iter : int >= 1, default=10
         Largest number of steps of CoSaMP.
     alpha : float >= 0, default=0.01
-        As in :class:`BinaryRelevance`.
+        Penalty added to the SUM of squared errors, as in :class:`BinaryRelevance`.
     estimator : regressor or None, default=None
         As in :class:`BinaryRelevance`.
 
@@ -287,18 +287,18 @@ class CompressedSensing(LabelSpace):
         "random_state": ["random_state"],
         "rows": [StrOptions({"hadamard", "gaussian"})],
         "decoder": [StrOptions({"cosamp", "omp"})],
-        "max_steps": [minimum(1)],
+        "max_iter": [minimum(1)],
     }
 
     def __init__(
         self,
         n_components: int | None = None,
         sparsity: int | None = None,
-        random_state: int | np.random.RandomState | None = None,
         *,
+        random_state: int | np.random.RandomState | None = None,
         rows: Literal["hadamard", "gaussian"] = "hadamard",
         decoder: Literal["cosamp", "omp"] = "cosamp",
-        max_steps: int = 10,
+        max_iter: int = 10,
         alpha: float = 0.01,
         estimator: Any = None,
     ) -> None:
@@ -307,7 +307,7 @@ class CompressedSensing(LabelSpace):
         self.random_state = random_state
         self.rows = rows
         self.decoder = decoder
-        self.max_steps = max_steps
+        self.max_iter = max_iter
         self.alpha = alpha
         self.estimator = estimator
 
@@ -336,7 +336,7 @@ class CompressedSensing(LabelSpace):
 
     def _decode(self, codes: Float64Array) -> Float64Array:
         if self.decoder == "cosamp":
-            return cosamp(self.components_, codes, self.sparsity_, self.max_steps)
+            return cosamp(self.components_, codes, self.sparsity_, self.max_iter)
         return matching_pursuit(self.components_, codes, self.sparsity_)
 
 
@@ -373,7 +373,7 @@ class LinearLabelSpaceTransform(LabelSpace):
         Reference point o. "zero": 0. "mean": the share of the training rows with each label. An
         array: any other point.
     alpha : float >= 0, default=0.01
-        As in :class:`BinaryRelevance`.
+        Penalty added to the SUM of squared errors, as in :class:`BinaryRelevance`.
     estimator : regressor or None, default=None
         As in :class:`BinaryRelevance`.
 
@@ -432,9 +432,9 @@ class LinearLabelSpaceTransform(LabelSpace):
         self,
         encode: ArrayLike | None = None,
         decode: ArrayLike | Callable[[Float64Array], Float64Array] | None = None,
+        *,
         reference: Literal["zero", "mean"] | ArrayLike = "zero",
         alpha: float = 0.01,
-        *,
         estimator: Any = None,
     ) -> None:
         self.encode = encode

@@ -32,8 +32,8 @@ from sklearn.utils import get_tags
 from rankwise.checks.label_data import one_hot
 from rankwise.checks.parameter_constraints import NOT_NEGATIVE, HasMethods
 from rankwise.labels.cost_sensitive.binary_questions import BinaryQuestions, Contrasts, class_votes
-from rankwise.labels.multi_label.label_space import fit_clone
 from rankwise.labels.multi_label.multi_label_classifier import MultiLabel, level_ties
+from rankwise.prediction import fit_clone
 from rankwise.solvers.many_labels import SharedRidge
 from rankwise.structure.state_rules import (
     Fitted,
@@ -57,8 +57,8 @@ class LabelPowerset(MultiLabel):
     Parameters
     ----------
     alpha : float >= 0, default=0.01
-        L2 penalty: factor of the squared norm of the coefficients, including the constants. Not
-        used if ``estimator`` is given.
+        Penalty added to the SUM of squared errors: factor of the squared norm of the coefficients,
+        including the constants. Not used if ``estimator`` is given.
     estimator : classifier or None, default=None
         Classifier that is fitted on the numbers of the label sets. None: ridge regression on the
         indicators of the sets, with one factorisation; the set of the largest output is predicted.
@@ -204,7 +204,8 @@ class CalibratedLabelRanking(BinaryQuestions, MultiLabel):
         first label, 1 for the second. It must accept ``sample_weight`` only if ``fit`` receives it.
         None: ridge regression on -1 and 1, in closed form.
     alpha : float > 0, default=1.0
-        L2 penalty if ``estimator`` is None: factor of the squared norm.
+        Penalty added to the SUM of squared errors if ``estimator`` is None: factor of the squared
+        norm.
     n_jobs : int, optional
         Number of pairs fitted in parallel threads. None: one for each CPU; -2: one fewer, and so
         on.

@@ -20,14 +20,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import clone, is_classifier
+from sklearn.base import is_classifier
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from rankwise.checks.label_data import check_truth
 from rankwise.checks.parameter_constraints import NOT_NEGATIVE, HasMethods
 from rankwise.labels.multi_label.multi_label_classifier import MultiLabel
-from rankwise.prediction import fit_with
+from rankwise.prediction import fit_clone
 from rankwise.solvers.many_labels import (
     LabelStatistics,
     SharedRidge,
@@ -273,22 +273,6 @@ class StatisticsSource:
 
 
 LabelSource = RowSource | StatisticsSource
-
-
-def fit_clone(
-    estimator: Any, X: Matrix, target: NDArray[Any], sample_weight: Float64Array | None
-) -> Any:
-    """Clone fitted with the weights; raises ValueError if it does not accept them."""
-    offered = {} if sample_weight is None else {"sample_weight": sample_weight}
-    model = clone(estimator)
-    if fit_with(model, X, target, offered) != offered.keys():
-        raise ValueError(
-            "estimator must accept sample_weight if fit receives it, but "
-            f"{type(estimator).__name__} does not. "
-            "Remove sample_weight, choose another estimator, or call "
-            "set_fit_request(sample_weight=True) on the step of a pipeline that accepts it."
-        )
-    return model
 
 
 def _scores(model: Any, X: Matrix, *, together: bool) -> Float64Array:

@@ -63,7 +63,7 @@ class PLST(LabelSpace):
     n_components : int >= 1 or None, default=None
         Number of axes M. None: all labels.
     alpha : float >= 0, default=0.01
-        As in :class:`BinaryRelevance`.
+        Penalty added to the SUM of squared errors, as in :class:`BinaryRelevance`.
     reference : {"mean", "zero"}, default="mean"
         Reference point o. "mean": share of the training rows with each label. "zero": 0.
     estimator : regressor or None, default=None
@@ -201,8 +201,8 @@ class CPLST(LabelSpace):
     n_components : int >= 1 or None, default=None
         Number of axes M. None: all labels.
     alpha : float >= 0, default=0.01
-        L2 penalty as in :class:`BinaryRelevance`. It also determines H, even if ``estimator`` is
-        given.
+        Penalty added to the SUM of squared errors, as in :class:`BinaryRelevance`. It also
+        determines H, even if ``estimator`` is given.
     estimator : regressor or None, default=None
         As in :class:`BinaryRelevance`.
 

@@ -254,7 +254,7 @@ def kappa_interval(
     weights: str = "quadratic",
     qid: ArrayLike | QueryGroups | None = None,
     classes: ArrayLike | None = None,
-    confidence: float = 0.95,
+    confidence_level: float = 0.95,
 ) -> KappaInterval:
     """Weighted kappa of two judges with an interval.
 
@@ -269,7 +269,7 @@ def kappa_interval(
         Cluster of every row, such as its query; None: rows are independent.
     classes : array-like of shape (n_classes,), optional
         All classes in rank order; see :func:`confusion`.
-    confidence : float in (0, 1)
+    confidence_level : float in (0, 1)
 
     Returns
     -------
@@ -283,8 +283,8 @@ def kappa_interval(
     Notes
     -----
     O(n log n). If all rows agree, the standard error is 0 and says nothing: the lower end is then
-    that of a disagreement by one rank in a share ``1 - ((1 - confidence) / 2) ** (1 / n)`` of the
-    rows, which n clusters without any disagreement do not exclude.
+    that of a disagreement by one rank in a share ``1 - ((1 - confidence_level) / 2) ** (1 / n)`` of
+    the rows, which n clusters without any disagreement do not exclude.
 
     Examples
     --------
@@ -292,7 +292,7 @@ def kappa_interval(
     >>> round(found.kappa, 3), round(found.low, 3), round(found.high, 3)
     (0.8, 0.125, 0.969)
     """
-    check_share("confidence", confidence)
+    check_share("confidence_level", confidence_level)
     found = confusion(y, predicted, classes)
     kappa, n_rows = found.kappa(weights), int(found.counts.sum())
     groups = None if qid is None else QueryGroups.from_qid(qid, n_rows)
@@ -319,7 +319,7 @@ def kappa_interval(
     sums = influence if groups is None else np.bincount(groups.codes(), influence)
     error = math.sqrt(float((sums**2).sum()) * n_clusters / (n_clusters - 1)) / n_rows
     freedom = spread_freedom(sums)
-    quantile = float(stdtrit(freedom, 0.5 + confidence / 2))
+    quantile = float(stdtrit(freedom, 0.5 + confidence_level / 2))
     notes = ()
     if freedom < max(FEW * n_clusters, _FEWEST):
         unit = "rows" if groups is None else "clusters"
@@ -328,7 +328,7 @@ def kappa_interval(
             "cannot be relied on",
         )
     if kappa == 1:
-        share = 1 - ((1 - confidence) / 2) ** (1 / n_clusters)
+        share = 1 - ((1 - confidence_level) / 2) ** (1 / n_clusters)
         low, high = max(1 - share / chance, -1.0), 1.0
     elif kappa <= -1:
         low, high = kappa - quantile * error, kappa + quantile * error
@@ -469,13 +469,13 @@ class Calibration:
         Classes in ascending order.
     lines : list of CalibrationLine
         One line for each class but the highest.
-    level : float
+    confidence_level : float
         Level of the intervals.
     """
 
     classes: NDArray[Any]
     lines: list[CalibrationLine]
-    level: float
+    confidence_level: float
 
     @property
     def error(self) -> float:
@@ -497,7 +497,7 @@ def calibration(
     classes: ArrayLike | None = None,
     *,
     n_bins: int = 10,
-    level: float = 0.95,
+    confidence_level: float = 0.95,
 ) -> Calibration:
     """Compare predicted probabilities of ordered classes with observed shares.
 
@@ -513,7 +513,7 @@ def calibration(
     n_bins : int >= 1, default=10
         Number of bins, with about equally many rows each. Rows with equal probabilities share a
         bin, so there may be fewer.
-    level : float in (0, 1), default=0.95
+    confidence_level : float in (0, 1), default=0.95
         Level of the intervals.
 
     Returns
@@ -549,7 +549,7 @@ def calibration(
     0.0
     """
     check_whole("n_bins", n_bins, 1)
-    check_share("level", level)
+    check_share("confidence_level", confidence_level)
     p = np.asarray(probabilities, dtype=np.float64)
     known = order_labels(y).classes if classes is None else np.asarray(classes)
     n = len(np.asarray(y))
@@ -566,18 +566,18 @@ def calibration(
     for k in range(len(known) - 1):
         values, atom, counts = np.unique(above[:, k], return_inverse=True, return_counts=True)
         is_above = np.bincount(atom, codes > k)
-        lines.append(calibration_line(values, counts, is_above, n_bins, level))
-    return Calibration(known, lines, level)
+        lines.append(calibration_line(values, counts, is_above, n_bins, confidence_level))
+    return Calibration(known, lines, confidence_level)
 
 
 def calibration_line(
-    values: ArrayLike, counts: ArrayLike, above: ArrayLike, n_bins: int, level: float
+    values: ArrayLike, counts: ArrayLike, above: ArrayLike, n_bins: int, confidence_level: float
 ) -> CalibrationLine:
     """Quantile bins of rows that are grouped into atoms of equal or nearly equal probability.
 
     All arrays are (n_atoms,): ``values`` is the probability of each atom, ascending, ``counts`` its
-    number of rows, and ``above`` how many of them lie above the class. ``level`` is that of the
-    interval, in (0, 1).
+    number of rows, and ``above`` how many of them lie above the class. ``confidence_level`` is in
+    (0, 1).
     """
     rows = np.asarray(counts, dtype=np.float64)
     middle = (np.cumsum(rows) - rows / 2) / rows.sum()
@@ -585,7 +585,7 @@ def calibration_line(
     n = np.bincount(bins, rows)
     predicted = np.bincount(bins, rows * np.asarray(values, dtype=np.float64)) / n
     k = np.bincount(bins, np.asarray(above, dtype=np.float64))
-    tail = (1.0 - level) / 2.0
+    tail = (1.0 - confidence_level) / 2.0
     # Wilson's interval lacks the truth in a tenth of bins of 5 rows with a share of .02.
     low = np.where(k > 0, betaincinv(np.maximum(k, 1), n - k + 1, tail), 0.0)
     high = np.where(k < n, betaincinv(k + 1, np.maximum(n - k, 1), 1.0 - tail), 1.0)

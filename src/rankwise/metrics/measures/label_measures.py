@@ -311,13 +311,13 @@ class PropensityPrecision(Measure):
     reads_from_top: ClassVar[bool] = True
 
     # Divide the mean by that of the best ranking; values per row are not divided
-    normalised: bool = True
+    normalized: bool = True
     ties: str = "mean"
     cutoff: int = 1
 
     def __post_init__(self) -> None:
-        if not isinstance(self.normalised, bool):
-            raise ValueError(f"PSP: normalised must be True or False, got {self.normalised!r}.")
+        if not isinstance(self.normalized, bool):
+            raise ValueError(f"PSP: normalized must be True or False, got {self.normalized!r}.")
         check_choice(self.name, "ties", self.ties, TIES)
         check_cutoff(self.name, self.cutoff)
 

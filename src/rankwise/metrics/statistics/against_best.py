@@ -46,10 +46,10 @@ from rankwise.typing import ArrayLike, Float64Array, Int64Array
 
 _OF_P_VALUES = {
     "holm": holm,
-    "benjamini-hochberg": benjamini_hochberg,
+    "benjamini_hochberg": benjamini_hochberg,
     "bonferroni": bonferroni,
 }
-CORRECTIONS = ("max-t", *_OF_P_VALUES)
+CORRECTIONS = ("max_t", *_OF_P_VALUES)
 INTERVALS = ("t", "bca", "percentile")
 
 
@@ -88,7 +88,7 @@ class Comparison:
         are significantly better to the number of systems less those that are significantly worse.
         Systems whose tests contradict each other, each pair on queries of its own, are not ranked
         by them. None in a table of :func:`compare_to_baseline` and with the correction
-        "benjamini-hochberg", which leave the chance of any false claim among the pairs open.
+        "benjamini_hochberg", which leave the chance of any false claim among the pairs open.
     letters : str
         Systems that share a letter are not separable; all others are. Empty like the interval.
     """
@@ -118,9 +118,9 @@ def compare_to_best(
     *,
     greater_is_better: bool = True,
     method: str = "t",
-    correction: str | None = None,
+    correction: str = "auto",
     strata: ArrayLike | None = None,
-    level: float = 0.95,
+    confidence_level: float = 0.95,
     interval: str = "t",
     n_resamples: int = 9999,
     random_state: int = 0,
@@ -134,18 +134,18 @@ def compare_to_best(
         Values per query of each system, queries in the same order; NaN: does not count.
     greater_is_better : bool
         Whether larger values are better.
-    method : {"t", "wilcoxon", "randomisation"}
+    method : {"t", "wilcoxon", "randomization"}
         Two-sided test of a pair of systems. "t" uses the differences within folds; the others are
         those of :func:`paired_test`, on the queries of all folds.
-    correction : {"max-t", "holm", "benjamini-hochberg", "bonferroni"}, optional
+    correction : {"auto", "max_t", "holm", "benjamini_hochberg", "bonferroni"}
         Correction over all pairs of systems, which accounts for the selection of the best by the
-        same queries. "max-t": sign-flip test of the largest t statistic of a pair (method "t"
-        only); "holm", "bonferroni": any dependence; "benjamini-hochberg": the false discovery
-        rate instead of the chance of any false rejection. None: "max-t" with method "t", "holm"
-        with the others.
+        same queries. "max_t": sign-flip test of the largest t statistic of a pair (method "t"
+        only); "holm", "bonferroni": any dependence; "benjamini_hochberg": the false discovery
+        rate instead of the chance of any false rejection. "auto": "max_t" with method "t",
+        "holm" with the others.
     strata : array-like of shape (n_queries,), optional
         Fold of each query; means are then means of fold means.
-    level : float in (0, 1)
+    confidence_level : float in (0, 1)
         Level of the intervals.
     interval : {"t", "bca", "percentile"}
         Interval of a mean: :func:`mean_intervals`, or :func:`bootstrap_interval` with this method.
@@ -171,9 +171,9 @@ def compare_to_best(
 
     Notes
     -----
-    The interval of a difference excludes 0 if and only if the p-value of "max-t" is below
-    ``1 - level``. With the other corrections, the interval is Bonferroni's; it contains 0 for
-    every difference that the corrected t test does not reject.
+    The interval of a difference excludes 0 if and only if the p-value of "max_t" is below
+    ``1 - confidence_level``. With the other corrections, the interval is Bonferroni's; it
+    contains 0 for every difference that the corrected t test does not reject.
 
     Examples
     --------
@@ -182,7 +182,7 @@ def compare_to_best(
     [('b', 0.0, 0, 0), ('a', -0.175, 0, 4)]
     """
     return _table(
-        per_query, None, greater_is_better, method, correction, strata, level, interval,
+        per_query, None, greater_is_better, method, correction, strata, confidence_level, interval,
         n_resamples, random_state, run_errors,
     )  # fmt: skip
 
@@ -193,9 +193,9 @@ def compare_to_baseline(
     *,
     greater_is_better: bool = True,
     method: str = "t",
-    correction: str | None = None,
+    correction: str = "auto",
     strata: ArrayLike | None = None,
-    level: float = 0.95,
+    confidence_level: float = 0.95,
     interval: str = "t",
     n_resamples: int = 9999,
     random_state: int = 0,
@@ -213,8 +213,8 @@ def compare_to_baseline(
         Values per query of each system, queries in the same order; NaN: does not count.
     baseline : str
         A key of ``per_query``, such as the system in production.
-    greater_is_better, method, correction, strata, level, interval, n_resamples, random_state, \
-run_errors
+    greater_is_better, method, correction, strata, confidence_level, interval, n_resamples, \
+random_state, run_errors
         As in :func:`compare_to_best`.
 
     Returns
@@ -239,8 +239,8 @@ run_errors
     if baseline not in per_query:
         raise KeyError(f"baseline={baseline!r} is not one of the systems {list(per_query)}.")
     return _table(
-        per_query, baseline, greater_is_better, method, correction, strata, level, interval,
-        n_resamples, random_state, run_errors,
+        per_query, baseline, greater_is_better, method, correction, strata, confidence_level,
+        interval, n_resamples, random_state, run_errors,
     )  # fmt: skip
 
 
@@ -249,9 +249,9 @@ def _table(
     baseline: str | None,
     greater_is_better: bool,
     method: str,
-    correction: str | None,
+    correction: str,
     strata: ArrayLike | None,
-    level: float,
+    confidence_level: float,
     interval: str,
     n_resamples: int,
     random_state: int,
@@ -277,19 +277,27 @@ def _table(
     runs = _runs_of(names, run_errors, method, interval)
     estimate = stratified_means(columns, strata)
     if interval == "t":
-        check_level(level)
+        check_level(confidence_level)
         of_runs = estimate if runs is None else add_errors(estimate, (runs.error, runs.freedom))
-        half = t_quantile(of_runs.freedom, level) * of_runs.error
+        half = t_quantile(of_runs.freedom, confidence_level) * of_runs.error
         ends = np.column_stack([estimate.mean - half, estimate.mean + half])
-        ends = widen_near_bounds(columns, ends, None, strata, level)
+        ends = widen_near_bounds(columns, ends, None, strata, confidence_level)
     else:
-        ends = bootstrap_intervals(columns, strata=strata, level=level, method=interval, **sampled)
+        ends = bootstrap_intervals(
+            columns, strata=strata, confidence_level=confidence_level, method=interval, **sampled
+        )
     pairs = pair_differences(columns, strata, runs)
     reference = None if baseline is None else names.index(baseline)
-    if correction == "max-t":
+    if correction == "max_t":
         plain = t_p_values(pairs)
         adjusted, critical = max_t(
-            columns, pairs, strata=strata, runs=runs, reference=reference, level=level, **sampled
+            columns,
+            pairs,
+            strata=strata,
+            runs=runs,
+            reference=reference,
+            confidence_level=confidence_level,
+            **sampled,
         )
     else:
         first, second = np.triu_indices(len(names), 1)
@@ -301,14 +309,14 @@ def _table(
         plain[first, second] = plain[second, first] = p_values
         adjusted = np.full((len(names), len(names)), math.nan)
         adjusted[first, second] = adjusted[second, first] = _OF_P_VALUES[correction](p_values)
-        critical = t_quantile(pairs.freedom, 1 - (1 - level) / max(1, len(first)))
-    separable = adjusted < round(1 - level, 12)
+        critical = t_quantile(pairs.freedom, 1 - (1 - confidence_level) / max(1, len(first)))
+    separable = adjusted < round(1 - confidence_level, 12)
     order, is_better = order_by_tests(separable & (-sign * pairs.mean > 0))
     to = int(order[0]) if reference is None else reference
     if reference is not None:
         order = np.arange(len(names))
     ranks: list[dict[str, Any]] = [{}] * len(names)
-    if reference is None and correction != "benjamini-hochberg":
+    if reference is None and correction != "benjamini_hochberg":
         ranks = _ranks(is_better, order, int(np.isfinite(estimate.mean).sum()))
     plain, corrected = plain[to], adjusted[to].copy()
     lower, upper = correct_ends(critical, pairs.skewness)
@@ -375,18 +383,18 @@ def _ranks(is_better: NDArray[np.bool_], order: Int64Array, n_counted: int) -> l
     ]
 
 
-def check_correction(method: str, correction: str | None, name: str = "method") -> str:
+def check_correction(method: str, correction: str, name: str = "method") -> str:
     """Resolve the correction; raise ValueError if it does not apply to the test.
 
     ``name`` is the caller's parameter that corresponds to ``method``.
     """
     check_choice(name, method, METHODS)
-    if correction is None:
-        return "max-t" if method == "t" else "holm"
-    check_choice("correction", correction, CORRECTIONS)
-    if correction == "max-t" and method != "t":
+    check_choice("correction", correction, ("auto", *CORRECTIONS))
+    if correction == "auto":
+        return "max_t" if method == "t" else "holm"
+    if correction == "max_t" and method != "t":
         raise ValueError(
-            f"correction='max-t' needs t statistics, got {name}={method!r}. "
+            f"correction='max_t' needs t statistics, got {name}={method!r}. "
             f"Use {name}='t', or correction='holm'."
         )
     return correction

@@ -89,7 +89,7 @@ def max_t(
     strata: ArrayLike | None = None,
     runs: RunErrors | None = None,
     reference: int | None = None,
-    level: float = 0.95,
+    confidence_level: float = 0.95,
     n_resamples: int = 9999,
     random_state: int | np.random.Generator | None = 0,
 ) -> MaxT:
@@ -131,7 +131,7 @@ def max_t(
     n_below = np.searchsorted(maxima, squared_t * (1.0 - _TIE))
     p_values = (1.0 + n_resamples - n_below) / (1.0 + n_resamples)
     # p < 1 - level as soon as fewer than this many draws reach the pair's t.
-    allowed = math.ceil(round((1.0 - level) * (1 + n_resamples), 6)) - 1
+    allowed = math.ceil(round((1.0 - confidence_level) * (1 + n_resamples), 6)) - 1
     # Signs that make all differences equal leave no spread, and the kernel a limit in its stead.
     largest = maxima[-allowed] if allowed > 0 else math.inf
     critical = math.inf if largest > 0.5 / SMALLEST_ERROR else math.sqrt(largest)
@@ -339,7 +339,7 @@ class AverageRanks:
         infinite if all blocks rank the systems alike.
     critical_difference : float
         Two systems differ by Nemenyi's test if their average ranks differ by at least this.
-    level : float
+    confidence_level : float
         Joint level of ``critical_difference`` over all pairs.
     """
 
@@ -351,7 +351,7 @@ class AverageRanks:
     f: float
     f_p: float
     critical_difference: float
-    level: float
+    confidence_level: float
 
     def cliques(self) -> list[list[str]]:
         """Largest groups of systems that Nemenyi's test does not separate, best first.
@@ -378,7 +378,8 @@ class AverageRanks:
                 *lines,
                 f"Friedman chi2 {self.chi2:.2f}, p {self.chi2_p:.3g}; "
                 f"F {self.f:.2f}, p {self.f_p:.3g}; {self.n_blocks} blocks",
-                f"critical difference {self.critical_difference:.3f} at level {self.level:g}",
+                f"critical difference {self.critical_difference:.3f} at level "
+                f"{self.confidence_level:g}",
             ]
         )
 
@@ -387,7 +388,7 @@ def average_ranks(
     values: Mapping[str, ArrayLike],
     *,
     greater_is_better: bool = True,
-    level: float = 0.95,
+    confidence_level: float = 0.95,
     tie_correction: bool = True,
 ) -> AverageRanks:
     """Rank systems in every block and test whether their average ranks differ.
@@ -399,7 +400,7 @@ def average_ranks(
         usually a data set. If it is a query, the tests concern further queries of the same data
         set instead of further data sets.
     greater_is_better : bool, default=True
-    level : float in (0, 1), default=0.95
+    confidence_level : float in (0, 1), default=0.95
         Joint level of the critical difference.
     tie_correction : bool, default=True
         Divide Friedman's statistic by ``1 - sum(t**3 - t) / (N (k**3 - k))`` over groups of t tied
@@ -444,7 +445,7 @@ def average_ranks(
     >>> found.cliques()
     [['b', 'a', 'c']]
     """
-    check_level(level)
+    check_level(confidence_level)
     if len(values) < 2:
         raise ValueError(f"values must hold at least two systems, got {len(values)}.")
     table = stack_columns("values", values, "block")
@@ -466,7 +467,7 @@ def average_ranks(
     statistic = max(float(statistic), 0.0)
     rest = n * (k - 1) - statistic
     ratio = (n - 1) * statistic / rest if rest > 1e-9 * n * k else np.inf
-    q = studentized_range.ppf(level, k, np.inf) / np.sqrt(2)
+    q = studentized_range.ppf(confidence_level, k, np.inf) / np.sqrt(2)
     names = list(values)
     return AverageRanks(
         names=[names[i] for i in order.tolist()],
@@ -477,5 +478,5 @@ def average_ranks(
         f=float(ratio),
         f_p=float(f.sf(ratio, k - 1, (k - 1) * (n - 1))),
         critical_difference=float(q * np.sqrt(k * (k + 1) / (6 * n))),
-        level=level,
+        confidence_level=confidence_level,
     )

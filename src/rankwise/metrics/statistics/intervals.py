@@ -66,7 +66,7 @@ def mean_intervals(
     *,
     bounds: tuple[float, float] | None = None,
     strata: ArrayLike | None = None,
-    level: float = 0.95,
+    confidence_level: float = 0.95,
 ) -> Float64Array:
     """Intervals of the mean over queries of bounded values, one per system.
 
@@ -85,7 +85,7 @@ def mean_intervals(
         with equal values make use.
     strata : array-like of shape (n_queries,), optional
         Fold of each query; the estimate is then the mean of the fold means.
-    level : float in (0, 1)
+    confidence_level : float in (0, 1)
 
     Returns
     -------
@@ -95,7 +95,8 @@ def mean_intervals(
     Raises
     ------
     ValueError
-        If lengths differ, values are infinite or beyond the bounds, or ``level`` is out of range.
+        If lengths differ, values are infinite or beyond the bounds, or ``confidence_level`` is out
+        of range.
 
     Notes
     -----
@@ -116,7 +117,11 @@ def mean_intervals(
     """
     values = check_columns(values)
     return widen_near_bounds(
-        values, t_intervals(values, strata=strata, level=level), bounds, strata, level
+        values,
+        t_intervals(values, strata=strata, confidence_level=confidence_level),
+        bounds,
+        strata,
+        confidence_level,
     )
 
 
@@ -125,7 +130,7 @@ def widen_near_bounds(
     ends: Float64Array,
     bounds: tuple[float, float] | None,
     strata: ArrayLike | None,
-    level: float,
+    confidence_level: float,
 ) -> Float64Array:
     """Widen and cut symmetric intervals as :func:`mean_intervals` does Student's t."""
     low, high, is_known = value_bounds(values, bounds)
@@ -144,7 +149,7 @@ def widen_near_bounds(
         np.add.at(sizes, codes, counted)
         sizes = sizes * (sizes > 0).sum(axis=0) / n_values[chosen]  # of equal strata: 1
         weights = np.divide(counted, sizes[codes], out=np.zeros(values.shape), where=counted)
-        tail = (1.0 - level) / 2.0
+        tail = (1.0 - confidence_level) / 2.0
         filled = np.where(counted, values, 0.0)
         bound = (
             dirichlet_bounds(-filled, weights, -low, tail),
@@ -255,7 +260,7 @@ def bootstrap_interval(
     values: ArrayLike,
     *,
     strata: ArrayLike | None = None,
-    level: float = 0.95,
+    confidence_level: float = 0.95,
     method: str = "bca",
     n_resamples: int = 9999,
     random_state: int | np.random.Generator | None = 0,
@@ -269,7 +274,7 @@ def bootstrap_interval(
     strata : array-like of shape (n_queries,), optional
         Fold of each query. Queries are drawn within folds, and the statistic is the mean of the
         fold means.
-    level : float in (0, 1)
+    confidence_level : float in (0, 1)
         Level of the interval.
     method : {"bca", "percentile"}
         "bca" corrects for bias and skewness (Efron 1987, JASA 82:171-185).
@@ -310,7 +315,7 @@ def bootstrap_interval(
     low, high = bootstrap_intervals(
         np.asarray(values, dtype=np.float64)[:, None],
         strata=strata,
-        level=level,
+        confidence_level=confidence_level,
         method=method,
         n_resamples=n_resamples,
         random_state=random_state,
@@ -322,7 +327,7 @@ def bootstrap_intervals(
     values: NDArray[np.floating],
     *,
     strata: ArrayLike | None = None,
-    level: float = 0.95,
+    confidence_level: float = 0.95,
     method: str = "bca",
     n_resamples: int = 9999,
     random_state: int | np.random.Generator | None = 0,
@@ -333,10 +338,10 @@ def bootstrap_intervals(
     """
     values = check_columns(values)
     codes = stratum_codes(strata, len(values))
-    check_level(level)
+    check_level(confidence_level)
     check_choice("method", method, ("bca", "percentile"))
     check_whole("n_resamples", n_resamples, 1)
-    _warn_of_short(values, strata, level)
+    _warn_of_short(values, strata, confidence_level)
     seed = random_state
     if not isinstance(seed, int | np.integer):
         seed = int(np.random.default_rng(seed).integers(1 << 62))
@@ -350,29 +355,31 @@ def bootstrap_intervals(
         parts = [values[np.ix_(rows & (codes == code), systems)] for code in np.unique(codes[rows])]
         rng = np.random.default_rng(seed)
         intervals[systems] = (
-            _intervals(parts, level, method == "bca", n_resamples, rng)
+            _intervals(parts, confidence_level, method == "bca", n_resamples, rng)
             if any(len(part) > 1 for part in parts)
             else math.nan
         )
     return intervals
 
 
-def _warn_of_short(values: Float64Array, strata: ArrayLike | None, level: float) -> None:
+def _warn_of_short(values: Float64Array, strata: ArrayLike | None, confidence_level: float) -> None:
     """Warn of values for which the bootstrap errs too often."""
     found, n = stratified_means(values, strata), (~np.isnan(values)).sum(axis=0)
     has = found.freedom > 0
     # Resampled means lack a share of the variance: that of the degrees of freedom lost to means.
     share = np.sqrt(np.maximum(found.freedom, 0.0) / np.maximum(n, 1))
-    errors = 2.0 * stdtr(np.maximum(found.freedom, 1.0), share * ndtri((1.0 - level) / 2.0))
+    errors = 2.0 * stdtr(
+        np.maximum(found.freedom, 1.0), share * ndtri((1.0 - confidence_level) / 2.0)
+    )
     low, high, is_known = value_bounds(values, None)
-    width = 2.0 * t_quantile(found.freedom, level) * found.error
+    width = 2.0 * t_quantile(found.freedom, confidence_level) * found.error
     is_rare = _may_lack_rare(found.mean, width * n, low, high) & is_known
     reasons = {
         f"fewer than {FEW_QUERIES} values": n < FEW_QUERIES,
         "equal values": found.error == 0,
         f"a skewness of the mean beyond {MOST_SKEWED:g}": np.abs(found.skewness) > MOST_SKEWED,
         "a bound far from all values": is_rare,
-        "small strata": errors > _MORE_ERRORS * (1.0 - level),
+        "small strata": errors > _MORE_ERRORS * (1.0 - confidence_level),
     }
     given = [reason for reason, applies in reasons.items() if (applies & has).any()]
     if given:
@@ -385,13 +392,17 @@ def _warn_of_short(values: Float64Array, strata: ArrayLike | None, level: float)
 
 
 def _intervals(
-    parts: list[Float64Array], level: float, bca: bool, n_resamples: int, rng: np.random.Generator
+    parts: list[Float64Array],
+    confidence_level: float,
+    bca: bool,
+    n_resamples: int,
+    rng: np.random.Generator,
 ) -> Float64Array:
     """Intervals of the mean of the part means; each part has shape (n_part, n_systems)."""
     mean = np.mean([part.mean(axis=0) for part in parts], axis=0)
     constant = np.all([part.min(axis=0) == part.max(axis=0) for part in parts], axis=0)
     draws = _draw_means(parts, n_resamples, rng)
-    tail = (1.0 - level) / 2.0
+    tail = (1.0 - confidence_level) / 2.0
     intervals = np.empty((len(mean), 2))
     for system in range(len(mean)):
         if constant[system]:
@@ -445,10 +456,10 @@ def _bca_tails(
 
 
 def wilson_interval(
-    share: Float64Array, n: Float64Array, level: float
+    share: Float64Array, n: Float64Array, confidence_level: float
 ) -> tuple[Float64Array, Float64Array]:
     """Ends of Wilson's interval of shares of ``n`` independent trials, within 0 and 1."""
-    z = float(ndtri(0.5 + level / 2))
+    z = float(ndtri(0.5 + confidence_level / 2))
     middle = (share + z**2 / (2 * n)) / (1 + z**2 / n)
     half = z / (1 + z**2 / n) * np.sqrt(share * (1 - share) / n + z**2 / (4 * n**2))
     return np.maximum(middle - half, 0.0), np.minimum(middle + half, 1.0)

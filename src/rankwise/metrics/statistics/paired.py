@@ -34,7 +34,7 @@ from rankwise.metrics.statistics.stratified import (
 from rankwise.runtime.messages import check_choice, check_whole
 from rankwise.typing import ArrayLike, Float64Array
 
-METHODS = ("t", "wilcoxon", "randomisation")
+METHODS = ("t", "wilcoxon", "randomization")
 ALTERNATIVES = ("two-sided", "greater", "less")
 # Beyond a skewness of 4 / n of the mean difference, Wilcoxon's test errs too often.
 _OF_SIGNED_RANKS = 4.0
@@ -60,7 +60,7 @@ class PairedTest:
     ----------
     statistic : float
         Student's t for "t". The smaller rank sum for "wilcoxon", or that of the positive
-        differences in a one-sided test. The mean difference for "randomisation".
+        differences in a one-sided test. The mean difference for "randomization".
     p_value : float
     n_pairs : int
         Number of queries that count for both systems.
@@ -95,15 +95,15 @@ def paired_test(
     ----------
     a, b : array-like of shape (n_queries,)
         Values per query in the same order; pairs with a NaN are dropped.
-    method : {"t", "wilcoxon", "randomisation"}
+    method : {"t", "wilcoxon", "randomization"}
         "t": Student's paired t, corrected for skewed differences. "wilcoxon": signed ranks of the
         non-zero differences, with the exact null distribution for up to 50 pairs without ties.
-        "randomisation": flipped signs of the differences, exact for up to 32 non-zero differences,
+        "randomization": flipped signs of the differences, exact for up to 32 non-zero differences,
         sampled for more.
     alternative : {"two-sided", "greater", "less"}
         "greater": ``a`` tends to larger values than ``b``.
     n_resamples : int >= 1
-        Number of draws for "randomisation".
+        Number of draws for "randomization".
     random_state : int, Generator or None
         Seed or generator for the draws.
 
@@ -111,7 +111,7 @@ def paired_test(
     -------
     PairedTest
         If all differences are 0, p is 1. If they are equal but not 0, t is ±inf, and its p is that
-        of "randomisation", ``2 ** (1 - n)``, since equal differences have no spread to judge by.
+        of "randomization", ``2 ** (1 - n)``, since equal differences have no spread to judge by.
         "t" needs two pairs and the others one; with fewer pairs, the results are NaN.
 
     Raises
@@ -167,7 +167,7 @@ def paired_test(
 
 def most_skewed(method: str, n: int) -> float:
     """Skewness of a mean difference of n queries beyond which a test errs too often."""
-    most = {"t": MOST_SKEWED, "randomisation": MOST_SKEWED / 2}  # t is corrected, flips are not
+    most = {"t": MOST_SKEWED, "randomization": MOST_SKEWED / 2}  # t is corrected, flips are not
     return most.get(method, _OF_SIGNED_RANKS / max(1, n))
 
 

@@ -96,7 +96,7 @@ def prediction_powered_mean(
     *,
     weight: float | None = None,
     bounds: tuple[float, float] | None = None,
-    confidence: float = 0.95,
+    confidence_level: float = 0.95,
 ) -> PoweredMean:
     """Estimate a mean over queries from few human and many machine values.
 
@@ -113,7 +113,7 @@ def prediction_powered_mean(
     bounds : (float, float), optional
         Lowest and highest possible value. None: 0 and 1 or -1 and 1 if all values lie between
         them, else unknown. Infinite bounds leave Student's t as it is.
-    confidence : float in (0, 1)
+    confidence_level : float in (0, 1)
         Level of all intervals.
 
     Returns
@@ -146,7 +146,7 @@ def prediction_powered_mean(
             f"human and machine must hold values of the same queries, at least 3, got {len(y)} and "
             f"{len(f)}. Pass one value per query with human labels."
         )
-    check_share("confidence", confidence)
+    check_share("confidence_level", confidence_level)
     if weight is not None and not 0 <= weight <= 1:
         raise ValueError(f"weight must lie between 0 and 1, got {weight}. None: tuned.")
     n, n_all = len(y), len(y) + len(g)
@@ -161,13 +161,19 @@ def prediction_powered_mean(
     mean = float(y.mean()) + weight * shift
     lowest, highest, is_known = value_bounds(np.concatenate([y, every]), bounds)
     given = (lowest, highest) if is_known else None
-    human_low, human_high = mean_intervals(y[:, None], bounds=given, level=confidence)[0].tolist()
+    human_low, human_high = mean_intervals(
+        y[:, None], bounds=given, confidence_level=confidence_level
+    )[0].tolist()
     alone = float(y.mean()) - human_low, human_high - float(y.mean())
-    low, high = _interval(y, f, weight, shift, len(g), spread, is_tuned, confidence, given, alone)
+    low, high = _interval(
+        y, f, weight, shift, len(g), spread, is_tuned, confidence_level, given, alone
+    )
     difference = f - y
     width = highest - lowest
     bias_low, bias_high = mean_intervals(
-        difference[:, None], bounds=(-width, width) if is_known else None, level=confidence
+        difference[:, None],
+        bounds=(-width, width) if is_known else None,
+        confidence_level=confidence_level,
     )[0].tolist()
     scale, bias = float(y.std() * f.std()), float(difference.mean())
     if np.ptp(difference) == 0:
@@ -202,7 +208,7 @@ def _interval(
     n_machine: int,
     spread: float,
     is_tuned: bool,
-    confidence: float,
+    confidence_level: float,
     bounds: tuple[float, float] | None,
     alone: tuple[float, float],
 ) -> tuple[float, float]:
@@ -224,12 +230,14 @@ def _interval(
     half = 0.0
     if own + other > 0:
         degrees = (own + other) ** 2 / (own**2 / free + other**2 / max(n_machine - 1, 1))
-        half = float(stdtrit(degrees, 0.5 + confidence / 2)) * math.sqrt(own + other)
+        half = float(stdtrit(degrees, 0.5 + confidence_level / 2)) * math.sqrt(own + other)
     low, high = bounds or (-math.inf, math.inf)
     span, mean = high - low, float(y.mean()) + weight * shift
     if math.isinf(span):
         return (half, half) if half > 0 else (math.nan, math.nan)
-    width = 2 * float(stdtrit(n - 1, 0.5 + confidence / 2)) * float(y.std(ddof=1)) / math.sqrt(n)
+    width = (
+        2 * float(stdtrit(n - 1, 0.5 + confidence_level / 2)) * float(y.std(ddof=1)) / math.sqrt(n)
+    )
     is_near = min(float(y.mean()) - low, high - float(y.mean())) < width
     are_few = np.ptp(residual) == 0 or spread_freedom(residual) < FEW * n
     if not (is_near or are_few):
@@ -237,7 +245,7 @@ def _interval(
     seen = float(f.mean()) + shift
     of_machine = 0.0
     if other > 0:
-        of_machine = float(stdtrit(n_machine - 1, 0.5 + confidence / 2)) * math.sqrt(other)
+        of_machine = float(stdtrit(n_machine - 1, 0.5 + confidence_level / 2)) * math.sqrt(other)
     scale = math.sqrt(share * n * (n - 1) / free) if weight else 1.0
     ends = []
     # An unseen query may have a value at a bound; the machine's value of it is taken to lie one
@@ -248,7 +256,7 @@ def _interval(
         (1.0, high - weight * of_f[1], alone[1]),
     ):
         column = sign * residual[:, None]
-        upper = dirichlet_bounds(column, np.ones((n, 1)), bound, (1.0 - confidence) / 2)
+        upper = dirichlet_bounds(column, np.ones((n, 1)), bound, (1.0 - confidence_level) / 2)
         of_residuals = scale * (float(upper[0]) - float(column.mean()))
         end = math.hypot(of_residuals, of_machine)
         end = max(half, end if is_near else min(end, own_end))

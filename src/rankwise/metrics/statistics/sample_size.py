@@ -46,7 +46,7 @@ def queries_needed(
     difference: float,
     *,
     power: float = 0.8,
-    level: float = 0.95,
+    confidence_level: float = 0.95,
     random_state: int = 0,
     strata: ArrayLike | None = None,
 ) -> int:
@@ -61,7 +61,7 @@ def queries_needed(
         Difference of the means to detect.
     power : float in (0, 1)
         Chance of a significant result if the true difference is this large.
-    level : float in (0, 1)
+    confidence_level : float in (0, 1)
         Joint level of the test over all pairs.
     random_state : int
         Seed of the draws for the critical value.
@@ -101,7 +101,7 @@ def queries_needed(
     if not isinstance(difference, Real) or not 0 < difference < math.inf:
         raise ValueError(f"difference must be a number > 0, got {difference!r}.")
     check_share("power", power)
-    found = _measure_pilot(pilot, strata, level, random_state)
+    found = _measure_pilot(pilot, strata, confidence_level, random_state)
     if found.power(_MOST_QUERIES, difference) < power:
         raise ValueError(
             f"difference={difference:g} needs more than {_MOST_QUERIES:,} queries, since the "
@@ -125,7 +125,7 @@ def detectable_difference(
     n_queries: int | None = None,
     *,
     power: float = 0.8,
-    level: float = 0.95,
+    confidence_level: float = 0.95,
     random_state: int = 0,
     strata: ArrayLike | None = None,
 ) -> float:
@@ -158,12 +158,12 @@ def detectable_difference(
     0.05
     """
     check_share("power", power)
-    found = _measure_pilot(pilot, strata, level, random_state)
+    found = _measure_pilot(pilot, strata, confidence_level, random_state)
     n = found.n_complete if n_queries is None else n_queries
     if n < found.fewest:
         raise ValueError(
             f"n_queries must be >= {found.fewest}, got {n}: with fewer, no difference is "
-            f"significant at level {level:g}."
+            f"significant at level {confidence_level:g}."
         )
     low, high = 0.0, 1.0  # in standard deviations
     while found.power(n, high * found.spread) < power:
@@ -181,19 +181,19 @@ def spread_is_rough(n: int) -> str:
 
 
 def always_valid_interval(
-    differences: ArrayLike, *, level: float = 0.95, n_expected: int = 100
+    differences: ArrayLike, *, confidence_level: float = 0.95, n_expected: int = 100
 ) -> tuple[float, float]:
     """Interval of a mean that may be looked at after every query, without a price.
 
     Judge queries in batches, compute the interval after each, and stop as soon as it excludes 0 (or
-    is short enough): with probability ``level``, the mean lies in all intervals at once.
+    is short enough): with probability ``confidence_level``, the mean lies in all intervals at once.
 
     Parameters
     ----------
     differences : array-like of shape (n_queries,)
         Differences of two systems on the queries judged so far, which were drawn at random; NaN:
         does not count.
-    level : float in (0, 1)
+    confidence_level : float in (0, 1)
     n_expected : int >= 1
         Number of queries at which the interval is shortest. It must not be changed on the way.
 
@@ -229,7 +229,7 @@ def always_valid_interval(
     >>> round(low, 3), round(high, 3)
     (0.167, 0.233)
     """
-    check_level(level)
+    check_level(confidence_level)
     check_whole("n_expected", n_expected, 1)
     values = np.asarray(differences, dtype=np.float64)
     if values.ndim != 1 or np.isinf(values).any():
@@ -250,18 +250,20 @@ def always_valid_interval(
             UserWarning,
             stacklevel=callers_level(),
         )
-    critical = time_uniform_half_width(n, level, n_expected) * math.sqrt(n)
+    critical = time_uniform_half_width(n, confidence_level, n_expected) * math.sqrt(n)
     lower, upper = correct_ends(critical, found.skewness)
     low, high = (found.mean - end * found.error for end in (upper, lower))
     return float(low[0]), float(high[0])
 
 
-def time_uniform_half_width(n: float, level: float, n_expected: float) -> float:
+def time_uniform_half_width(n: float, confidence_level: float, n_expected: float) -> float:
     """Half of the interval of :func:`always_valid_interval` after n values of variance 1."""
-    tail = -2.0 * math.log(1.0 - level)
+    tail = -2.0 * math.log(1.0 - confidence_level)
     rho2 = (tail + math.log(tail + 1.0)) / n_expected
     grown = n * rho2 + 1.0
-    return math.sqrt(2.0 * grown / (n * n * rho2) * math.log(math.sqrt(grown) / (1.0 - level)))
+    return math.sqrt(
+        2.0 * grown / (n * n * rho2) * math.log(math.sqrt(grown) / (1.0 - confidence_level))
+    )
 
 
 class _Pilot(NamedTuple):
@@ -289,9 +291,12 @@ class _Pilot(NamedTuple):
 
 
 def _measure_pilot(
-    pilot: Mapping[str, ArrayLike], strata: ArrayLike | None, level: float, random_state: int
+    pilot: Mapping[str, ArrayLike],
+    strata: ArrayLike | None,
+    confidence_level: float,
+    random_state: int,
 ) -> _Pilot:
-    check_level(level)
+    check_level(confidence_level)
     values = _columns(pilot)
     order = order_by_values(values, strata)
     values, codes = values[order], stratum_codes(strata, len(values))[order]
@@ -309,11 +314,11 @@ def _measure_pilot(
             "more queries."
         )
     freedom, n_strata = float(np.median(pairs.freedom[above])), int(codes.max()) + 1
-    quantile = float(ndtri(0.5 + level / 2.0))
+    quantile = float(ndtri(0.5 + confidence_level / 2.0))
     if values.shape[1] > 2:
         centred = values - np.nanmean(values, axis=0)
         found = max_t(
-            centred, pairs, strata=codes, level=level, n_resamples=_DRAWS,
+            centred, pairs, strata=codes, confidence_level=confidence_level, n_resamples=_DRAWS,
             random_state=random_state,
         )  # fmt: skip
         # The same tail of a normal, so that it holds for other numbers of queries.
@@ -327,7 +332,7 @@ def _measure_pilot(
         errors = np.sqrt(chi2.ppf((np.arange(_DRAWS_OF_SPREAD) + 0.5) / _DRAWS_OF_SPREAD, freedom))
         errors /= math.sqrt(freedom)
     # Of 2^n flips, the given signs and the opposite ones are the most extreme.
-    fewest = 2 + math.floor(-math.log2(1.0 - level))
+    fewest = 2 + math.floor(-math.log2(1.0 - confidence_level))
     n_complete, fewest = int(there.all(axis=1).sum()), max(fewest, n_strata + 1)
     return _Pilot(spread, quantile, n_strata, per_query, fewest, n_complete, errors)
 

@@ -198,7 +198,7 @@ def fit_queries_and_systems(
 
 
 def t_intervals(
-    values: NDArray[np.floating], *, strata: ArrayLike | None = None, level: float = 0.95
+    values: NDArray[np.floating], *, strata: ArrayLike | None = None, confidence_level: float = 0.95
 ) -> Float64Array:
     """Student's t intervals of the mean over queries, one per system.
 
@@ -208,7 +208,7 @@ def t_intervals(
         Values per query; NaN if the query does not count for the system.
     strata : array-like of shape (n_queries,), optional
         Fold of each query; the estimate is then the mean of the fold means.
-    level : float in (0, 1)
+    confidence_level : float in (0, 1)
 
     Returns
     -------
@@ -219,7 +219,7 @@ def t_intervals(
     Raises
     ------
     ValueError
-        If lengths differ, values are infinite, or ``level`` is out of range.
+        If lengths differ, values are infinite, or ``confidence_level`` is out of range.
 
     Notes
     -----
@@ -232,9 +232,9 @@ def t_intervals(
     [[0.18, 0.677]]
     """
     values = check_columns(values)
-    check_level(level)
+    check_level(confidence_level)
     found = stratified_means(values, strata)
-    half = t_quantile(found.freedom, level) * found.error
+    half = t_quantile(found.freedom, confidence_level) * found.error
     return np.column_stack([found.mean - half, found.mean + half])
 
 
@@ -285,10 +285,11 @@ def t_p_values(estimate: StratifiedMeans) -> Float64Array:
     return np.asarray(np.where(np.isinf(t), 0.0, p), dtype=np.float64)
 
 
-def t_quantile(freedom: Float64Array, level: float) -> Float64Array:
+def t_quantile(freedom: Float64Array, confidence_level: float) -> Float64Array:
     """Half width of a two-sided interval in standard errors."""
     return np.asarray(
-        stdtrit(np.where(freedom > 0, freedom, math.nan), 0.5 + level / 2), dtype=np.float64
+        stdtrit(np.where(freedom > 0, freedom, math.nan), 0.5 + confidence_level / 2),
+        dtype=np.float64,
     )
 
 
@@ -355,9 +356,9 @@ def stack_columns(name: str, values: Mapping[str, ArrayLike], unit: str = "query
     return np.column_stack(list(columns.values()))
 
 
-def check_level(level: float) -> None:
-    """Raise ValueError unless ``level`` lies between 0 and 1."""
-    check_share("level", level, "Write 0.95 for 95 %.")
+def check_level(confidence_level: float) -> None:
+    """Raise ValueError unless ``confidence_level`` lies between 0 and 1."""
+    check_share("confidence_level", confidence_level, "Write 0.95 for 95 %.")
 
 
 class RunErrors(NamedTuple):

@@ -37,7 +37,7 @@ from rankwise.row_order import canonical_order
 from rankwise.runtime.finite import FiniteResults
 from rankwise.runtime.frames import Table
 from rankwise.runtime.messages import did_you_mean
-from rankwise.runtime.threads import available_threads
+from rankwise.runtime.threads import available_threads, threads_asked
 from rankwise.solvers.boosting.rounds import StagedMeasure
 from rankwise.structure.state_rules import Bytes, Number, Plain, Rule, Sometimes, floats, require
 from rankwise.trees.column_table import FROM_DTYPE, CategoricalInput, ColumnTable
@@ -656,7 +656,7 @@ class BoostedRanker(CategoricalInput, Ranker):
         if self.n_jobs is None:
             values = X.nnz if is_sparse(X) else X.size
             return max(1, min(available_threads(), values // VALUES_PER_THREAD))
-        return self.n_jobs if self.n_jobs > 0 else max(1, available_threads() + 1 + self.n_jobs)
+        return threads_asked(self.n_jobs)
 
     def _written_as(self, name: str) -> frozenset[str]:
         """All names of a parameter of the ranker in the library."""

@@ -17,6 +17,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from rankwise._packages import missing_package
 from rankwise.checks.parameter_constraints import FRACTION, NOT_NEGATIVE, Interval, StrOptions
 from rankwise.groups import FitData
 from rankwise.rankers.adapters.boosted_ranker import (
@@ -39,9 +40,7 @@ from rankwise.typing import Int64Array, Matrix, is_sparse
 try:
     import catboost
 except ImportError as error:
-    raise ImportError(
-        'CatBoostRanker needs CatBoost, which is not installed. Run: pip install "rankwise[gbdt]"'
-    ) from error
+    raise missing_package("CatBoostRanker", "catboost") from error
 
 MOST_CATEGORIES = 254  # besides missing values; a constant of CatBoost
 OBJECTIVES = ("YetiRank", "PairLogit", "QueryRMSE")

@@ -16,6 +16,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from rankwise._packages import missing_package
 from rankwise.checks.parameter_constraints import FRACTION, NOT_NEGATIVE, StrOptions, minimum
 from rankwise.groups import FitData
 from rankwise.rankers.adapters.boosted_ranker import (
@@ -40,9 +41,7 @@ from rankwise.typing import Float64Array, Int64Array
 try:
     import lightgbm
 except ImportError as error:
-    raise ImportError(
-        'LightGBMRanker needs LightGBM, which is not installed. Run: pip install "rankwise[gbdt]"'
-    ) from error
+    raise missing_package("LightGBMRanker", "lightgbm") from error
 
 CONNECTING_MINUTES = 2
 LARGEST_QUERY = 10_000  # rows; a constant of LightGBM

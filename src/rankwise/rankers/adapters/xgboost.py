@@ -16,6 +16,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from rankwise._packages import missing_package
 from rankwise.checks.parameter_constraints import FRACTION, NOT_NEGATIVE, StrOptions, minimum
 from rankwise.groups import FitData
 from rankwise.rankers.adapters.boosted_ranker import (
@@ -42,9 +43,7 @@ try:
     from xgboost.core import XGBoostError
     from xgboost.tracker import RabitTracker
 except ImportError as error:
-    raise ImportError(
-        'XGBoostRanker needs XGBoost, which is not installed. Run: pip install "rankwise[gbdt]"'
-    ) from error
+    raise missing_package("XGBoostRanker", "xgboost") from error
 
 _PREDICT_CHUNK = 2**16  # CSR rows made dense at a time
 _FORBIDDEN = re.compile(r"[\[\]<]")

@@ -79,7 +79,7 @@ from rankwise.trees.boosted.growth_rules import (
 )
 from rankwise.trees.column_table import FROM_DTYPE, CategoricalInput, ColumnTable
 from rankwise.trees.tree_ensemble import OrderedRows, TreeEnsemble
-from rankwise.typing import ArrayLike, Float64Array, FrameLike, canonicalise
+from rankwise.typing import ArrayLike, Float64Array, FrameLike, canonicalize
 
 
 class TreeScores(CategoricalInput, Ranker):
@@ -601,7 +601,7 @@ class LambdaMART(TreeScores):
             refuse_constant(measure, data.y, "The trees")
 
         # Distinct rows of each query, in an order that their content determines.
-        matrix = canonicalise(data.X)
+        matrix = canonicalize(data.X)
         order, indptr, weight = distinct_rows_of_queries(
             matrix, data.y, data.groups, data.sample_weight, positions, n_threads=n_threads
         )
@@ -764,7 +764,7 @@ def fit_share(
     measure = parse(ranker.validation_measure or ranker.measure)
     monitor = None if held_out is None else Validation.of(held_out, measure, trees)
 
-    X = canonicalise(data.X)
+    X = canonicalize(data.X)
     order, indptr, weight = distinct_rows_of_queries(
         X, data.y, data.groups, data.sample_weight, n_threads=n_threads
     )

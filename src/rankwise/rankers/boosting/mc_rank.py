@@ -8,10 +8,8 @@ from numbers import Integral
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
-from sklearn.base import clone
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.utils import check_random_state, get_tags
-from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
 
 from rankwise.base import Ranker
@@ -26,6 +24,7 @@ from rankwise.checks.rows import check_fit, check_rows, check_validation
 from rankwise.features.binning import find_bins
 from rankwise.groups import FitData, QueryGroups
 from rankwise.metrics import parse
+from rankwise.prediction import fit_clone
 from rankwise.row_order import canonical_order
 from rankwise.solvers.boosting.rounds import StagedMeasure
 from rankwise.structure.state_rules import (
@@ -97,6 +96,9 @@ class McRank(Ranker):
     are only used by the measure on X_val. Classifiers receive the rows sorted by content. The
     default classifier accepts missing values (NaN) and makes CSR rows dense.
 
+    ``sample_weight`` is passed to the classifier. The leaves of the default classifier count rows,
+    not weights, so it receives w copies of a row instead if all weights are whole numbers.
+
     Every class needs a tree in every round, so one class for each of many fractional labels (clicks
     per view, averages over raters) is slow. It is not better either: on ten data sets that the
     documentation uses for nothing else, 8 classes misordered 0.9 % more pairs than the best number
@@ -130,11 +132,10 @@ class McRank(Ranker):
         "validation_scores_": Sometimes(Plain()),
     }
 
-    # The bins and leaves of the default classifier count rows and ignore their weights.
+    # The leaves of the default classifier count rows and ignore their weights.
     _limits: ClassVar[dict[str, Any]] = {
         "estimator": HistGradientBoostingClassifier(min_samples_leaf=1)
     }
-    __metadata_request__fit: ClassVar[dict[str, Any]] = {"qid": True, "sample_weight": UNUSED}
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "estimator": [HasMethods(["fit", "predict_proba"]), None],
         "form": [StrOptions({"plain", "ordinal"})],
@@ -151,8 +152,8 @@ class McRank(Ranker):
         self,
         estimator: Any = None,
         form: Literal["plain", "ordinal"] = "plain",
-        gain: Literal["linear", "exp2"] = "linear",
         *,
+        gain: Literal["linear", "exp2"] = "linear",
         n_estimators: int = 200,
         learning_rate: float = 0.05,
         max_leaf_nodes: int = 15,
@@ -181,6 +182,7 @@ class McRank(Ranker):
         y: ArrayLike,
         *,
         qid: ArrayLike | QueryGroups | None = None,
+        sample_weight: ArrayLike | None = None,
         X_val: FrameLike | None = None,
         y_val: ArrayLike | None = None,
         qid_val: ArrayLike | QueryGroups | None = None,
@@ -195,6 +197,8 @@ class McRank(Ranker):
             Any finite numbers; larger is better.
         qid : array-like of shape (n_samples,), optional
             Query of each row, of any dtype and in any order. It affects only the order of the rows.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weight of each row, >= 0, which the classifier must support, see the notes.
         X_val, y_val, qid_val : optional
             Validation rows, on which ``measure`` chooses the number of rounds.
 
@@ -210,11 +214,11 @@ class McRank(Ranker):
         self._validate_params()
         forget(self)
         allow_nan = self._takes_missing()
-        data = check_fit(self, X, y, qid, allow_nan=allow_nan, pairs=False)
+        data = check_fit(self, X, y, qid, sample_weight, allow_nan=allow_nan, pairs=False)
         validation = check_validation(self, data, X_val, y_val, qid_val, allow_nan=allow_nan)
         measure = parse(self.measure)
         self._set_score_name(data.y)
-        self.class_labels_, classes = self._classes(data.y)
+        self.class_labels_, classes = self._classes(data.y, data.sample_weight)
         self._gains = self.class_labels_
         if self.gain == "exp2":
             if self._gains.max() > LARGEST_EXPONENT:
@@ -264,7 +268,9 @@ class McRank(Ranker):
     def _takes_missing(self) -> bool:
         return self.estimator is None or get_tags(self.estimator).input_tags.allow_nan
 
-    def _classes(self, y: Float64Array) -> tuple[Float64Array, Int64Array]:
+    def _classes(
+        self, y: Float64Array, weight: Float64Array | None
+    ) -> tuple[Float64Array, Int64Array]:
         """Labels of the classes and class of every row."""
         labels, classes = np.unique(y, return_inverse=True)
         most = self.max_classes
@@ -272,18 +278,25 @@ class McRank(Ranker):
             most = MOST_GRADES if (labels == np.floor(labels)).all() else MOST_BINS
         if len(labels) <= most:
             return labels, classes.astype(np.int64)
-        codes = find_bins(y[:, None], most).codes(y[:, None])[0].astype(np.int64)
-        counts = np.bincount(codes)
+        codes = find_bins(y[:, None], most, weight).codes(y[:, None])[0].astype(np.int64)
+        weight = np.ones(len(y)) if weight is None else weight
         # Sums in the order of the labels do not depend on the order of the rows.
         order = np.argsort(y, kind="stable")
-        return np.bincount(codes[order], y[order]) / counts, codes
+        sums = np.bincount(codes[order], (weight * y)[order])
+        return sums / np.bincount(codes[order], weight[order]), codes
 
     def _train(self, data: FitData, classes: Int64Array) -> list[Any]:
         """One classifier, or one for each grade that a row may reach."""
         n_classes = len(self.class_labels_)
         if n_classes < 2:
             return []
-        order, _ = canonical_order(data.X, data.y, data.groups)
+        weight = data.sample_weight
+        order, _ = canonical_order(data.X, data.y, data.groups, weight)
+        if weight is not None:
+            weight = None if (weight == 1).all() else weight[order]
+        if weight is not None and self.estimator is None and not (weight % 1).any():
+            # Its leaves and bins count rows, so only copies equal repetition.
+            order, weight = np.repeat(order, weight.astype(np.int64)), None
         rows, classes = self._rows(data.X[order]), classes[order]
         classifier: Any = self.estimator
         if classifier is None:
@@ -299,8 +312,7 @@ class McRank(Ranker):
         targets = [classes]
         if self.form == "ordinal":
             targets = [(classes >= k).astype(np.int64) for k in range(1, n_classes)]
-        classifiers: list[Any] = [clone(classifier) for _ in targets]
-        return [c.fit(rows, target) for c, target in zip(classifiers, targets, strict=True)]
+        return [fit_clone(classifier, rows, target, weight) for target in targets]
 
     def _is_staged(self) -> bool:
         """Whether the classifiers provide probabilities after every round."""

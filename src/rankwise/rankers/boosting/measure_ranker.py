@@ -7,12 +7,11 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.utils import check_random_state
-from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
 
 from rankwise.base import Ranker
 from rankwise.checks.parameter_constraints import NOT_NEGATIVE, minimum
-from rankwise.checks.rows import check_fit, check_rows, check_validation
+from rankwise.checks.rows import check_fit, check_rows, check_validation, repeat_rows
 from rankwise.groups import FitData, QueryGroups
 from rankwise.metrics import parse
 from rankwise.metrics.default import is_graded, refuse_constant
@@ -41,9 +40,6 @@ class MeasureRanker(Ranker):
         "validation_scores_": Sometimes(Plain()),
     }
 
-    # A repeated row would occupy two ranks of its query, which no weight can express.
-    __metadata_request__fit: ClassVar[dict[str, Any]] = {"qid": True, "sample_weight": UNUSED}
-
     coef_: Float64Array
     measure: str
 
@@ -53,6 +49,7 @@ class MeasureRanker(Ranker):
         y: ArrayLike,
         *,
         qid: ArrayLike | QueryGroups | None = None,
+        sample_weight: ArrayLike | None = None,
         X_val: FrameLike | None = None,
         y_val: ArrayLike | None = None,
         qid_val: ArrayLike | QueryGroups | None = None,
@@ -66,6 +63,8 @@ class MeasureRanker(Ranker):
             Any finite numbers; larger is better.
         qid : array-like of shape (n_samples,), optional
             Query of each row, of any dtype and in any order. None: all rows form one query.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weight of each row, a whole number >= 0. A row of weight w counts as w equal rows.
         X_val, y_val, qid_val : optional
             Validation rows, on which ``measure`` is also evaluated.
 
@@ -80,7 +79,7 @@ class MeasureRanker(Ranker):
         """
         self._validate_params()
         forget(self)
-        data = check_fit(self, X, y, qid)
+        data = repeat_rows(check_fit(self, X, y, qid, sample_weight), type(self).__name__)
         validation = check_validation(self, data, X_val, y_val, qid_val)
         measure = parse(self.measure)
         if measure.reads_labels:
@@ -150,7 +149,8 @@ class AdaRank(MeasureRanker):
     the scores f. It then sets P to ``exp(-E(q, f))``, normalised, so badly ranked queries gain
     weight. The measures of all weak rankers on all queries are computed once, in threads, in O(N d)
     time plus a sort. A round then costs O(Q d), and O(N) for each weak ranker tried. Rows of equal
-    score are ranked by their content, unless the measure has another rule for ties.
+    score are ranked by their content, unless the measure has another rule for ties. A row of weight
+    w is ranked as w equal rows, so it takes w ranks, and weights must be whole numbers.
 
     AdaRank can also select features (``selected_features_``), as in [2]_.
 
@@ -277,7 +277,8 @@ class CoordinateAscent(MeasureRanker):
     largest weight in both directions, and a weight of 0. It makes the best change if this improves
     the measure; ties go to the smallest change. Scores change by a multiple of one column, so a
     trial costs O(N) and a ranking. Trials run in threads. Rows of equal score are ranked by their
-    content, unless the measure has another rule.
+    content, unless the measure has another rule. A row of weight w is ranked as w equal rows, so it
+    takes w ranks, and weights must be whole numbers.
 
     With X_val, the final weights are those after the sweep (of any start) that is best on X_val.
 

@@ -286,8 +286,8 @@ class FRank(StumpRanker):
         weight. None: thresholds between all values of every feature.
     pair_weight : {"difference", "gain", "power", "product"}, callable or None, default=None
         As in :class:`RankBoost`.
-    query_weight : {"normalised", "pair", "document", "query"}, default="normalised"
-        Weight of a query. "normalised": the weights of its pairs sum to 1. "pair", "document",
+    query_weight : {"normalized", "pair", "document", "query"}, default="normalized"
+        Weight of a query. "normalized": the weights of its pairs sum to 1. "pair", "document",
         "query": the weight of a query of m rows is 1, 1 / m or 1 / m^2, respectively.
     measure : str, default="nDCG@10"
         Measure evaluated on X_val after every round, see :func:`rankwise.metrics.parse`.
@@ -305,7 +305,7 @@ class FRank(StumpRanker):
     Attributes
     ----------
     loss_curve_ : ndarray of shape (n_estimators_ + 1,), float64
-        Loss before the first round and after every round. With "normalised", at most the number of
+        Loss before the first round and after every round. With "normalized", at most the number of
         queries.
     n_estimators_ : int
         Number of rounds kept.
@@ -355,7 +355,7 @@ class FRank(StumpRanker):
     _algorithm = FidelityBoosting
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **StumpRanker._parameter_constraints,
-        "query_weight": [StrOptions({"normalised", *QUERY_WEIGHTS})],
+        "query_weight": [StrOptions({"normalized", *QUERY_WEIGHTS})],
         "max_pairs": [minimum(1)],
     }
 
@@ -365,7 +365,7 @@ class FRank(StumpRanker):
         *,
         max_bins: int | None = 255,
         pair_weight: PairWeight = None,
-        query_weight: Literal["normalised", "pair", "document", "query"] = "normalised",
+        query_weight: Literal["normalized", "pair", "document", "query"] = "normalized",
         measure: str = "nDCG@10",
         early_stopping_rounds: int | None = None,
         warm_start: bool = False,
@@ -381,7 +381,7 @@ class FRank(StumpRanker):
         self.max_pairs = max_pairs
 
     def _pairs(self, data: FitData) -> LayeredPairs:
-        if self.query_weight == "normalised":
+        if self.query_weight == "normalized":
             pairs = layer_pairs(data, self.pair_weight, "pair").normalised()
         else:
             pairs = layer_pairs(data, self.pair_weight, self.query_weight)

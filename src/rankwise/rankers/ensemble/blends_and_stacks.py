@@ -17,20 +17,22 @@ from rankwise.base import Ranker
 from rankwise.checks.parameter_constraints import (
     NOT_NEGATIVE,
     HasMethods,
+    Hidden,
     Interval,
     Options,
     StrOptions,
     minimum,
 )
-from rankwise.features.query_scaling import QueryScaler
+from rankwise.features.query_scaling import QueryScaler, scale_rows
 from rankwise.features.score_expansions import ProductsMap
 from rankwise.groups import FitData, QueryGroups
 from rankwise.metrics import parse
-from rankwise.prediction import fit_with, scores_of
+from rankwise.prediction import scores_of
 from rankwise.rankers.ensemble.members import (
     DEFAULT_RANKERS,
     HeldOutScores,
     MembersMixin,
+    fit_member,
     fit_members,
     make_member,
     member_scores,
@@ -39,6 +41,7 @@ from rankwise.rankers.ensemble.members import (
     score_held_out,
 )
 from rankwise.rankers.pair_ranker import RankLR
+from rankwise.runtime.renames import SPELLINGS
 from rankwise.structure.state_rules import Fitted, Number, Optional, Rule, floats, require
 from rankwise.typing import ArrayLike, Float64Array, FrameLike
 
@@ -48,10 +51,10 @@ class Blend(MembersMixin, Ranker):
 
     _structure: ClassVar[dict[str, Rule]] = {
         "weights_": floats("n_members", low=0),
-        "n_rows_": Number("i", low=1),
+        "n_rows_": Number(low=0),
     }
 
-    _scaling: ClassVar[Literal["standard", "minmax", "rank"]]
+    _scaling: ClassVar[Literal["standard", "min_max", "rank"]]
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **MembersMixin._parameter_constraints,
         "weights": ["array-like", None],
@@ -76,6 +79,7 @@ class Blend(MembersMixin, Ranker):
         y: ArrayLike,
         *,
         qid: ArrayLike | QueryGroups | None = None,
+        sample_weight: ArrayLike | None = None,
         X_val: FrameLike | None = None,
         y_val: ArrayLike | None = None,
         qid_val: ArrayLike | None = None,
@@ -90,25 +94,30 @@ class Blend(MembersMixin, Ranker):
             Grades or real-valued targets; larger is better.
         qid : array-like of shape (n_samples,), optional
             Query of each row. None: all rows form one query.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weight of each row, >= 0. A row of weight w counts as w equal rows. All rankers must
+            accept weights.
         X_val, y_val, qid_val : array-like, optional
             Validation data for rankers that tune parameters or stop early on it.
         """
-        data, validation = self._check_rows(X, y, qid, (X_val, y_val, qid_val))
+        data, validation = self._check_rows(X, y, qid, sample_weight, (X_val, y_val, qid_val))
         self._set_score_name(data.y)
         members = self._members(data, validation is not None)
         self.weights_ = self._shares(len(members))
         ids = None if qid is None else query_numbers(data)
-        self.models_ = [fit_members(members, data.X, data.y, ids, validation)]
+        weight = data.sample_weight
+        self.models_ = [fit_members(members, data.X, data.y, ids, validation, weight)]
         scores = member_scores(self.models_[0], data.X, ids)
-        self.scaler_ = QueryScaler(self._scaling).fit(scores)
-        self.n_rows_ = len(scores)
+        self._set_scaler(self._scaling, scores, weight)
+        n_rows = len(scores) if weight is None else float(weight.sum())
+        self.n_rows_ = int(n_rows) if n_rows % 1 == 0 else n_rows
         return self
 
     def _check_structure(self) -> None:
         super()._check_structure()
         n = len(self.models_[0])
         require(len(self.weights_) == n, "weights_", f"have {n} entries", len(self.weights_))
-        require(self.scaler_ is not None and self.scaler_.method == self._scaling,
+        require(self.scaler_ is not None and self.scaler_.scaling == self._scaling,
                 "scaler_", f"scale by {self._scaling!r}", self.scaler_)  # fmt: skip
 
     def _shares(self, n_members: int) -> Float64Array:
@@ -167,7 +176,7 @@ class ScoreBlend(Blend):
     scaler_ : QueryScaler
         Scaling of the scores of each ranker.
     n_rows_ : int
-        Number of rows of ``fit``.
+        Number of rows of ``fit``; the sum of their weights, a float if that is not whole.
     score_name_ : str
         Name of the measure that ``score`` returns.
     n_features_in_ : int
@@ -220,7 +229,7 @@ class BordaBlend(Blend):
     scaler_ : QueryScaler
         Scaling to centred Borda points: ``(below - above) / (2 m)`` for m rows of a query.
     n_rows_ : int
-        Number of rows of ``fit``.
+        Number of rows of ``fit``; the sum of their weights, a float if that is not whole.
     score_name_ : str
         Name of the measure that ``score`` returns.
     n_features_in_ : int
@@ -249,7 +258,7 @@ class BordaBlend(Blend):
 
 
 class ReciprocalRankBlend(Blend):
-    """Mean over rankers of ``1 / (k + r)`` for the rank r of a row in its query.
+    """Mean over rankers of ``1 / (rank_constant + r)`` for the rank r of a row in its query.
 
     Parameters
     ----------
@@ -257,8 +266,8 @@ class ReciprocalRankBlend(Blend):
         As in :class:`StackingRanker`.
     weights : array-like of shape (n_rankers,), >= 0, or None, default=None
         Weight of each ranker. None: equal weights.
-    k : float >= 0, default=60.0
-        Smoothing constant: the larger k, the smaller the advantage of the top ranks.
+    rank_constant : float >= 0, default=60.0
+        Smoothing constant: the larger it is, the smaller the advantage of the top ranks.
     measure : str or None, default=None
         Tuning metric of rankers given by registry key. None: nDCG@10 for grades, otherwise pairwise
         misranking.
@@ -274,7 +283,7 @@ class ReciprocalRankBlend(Blend):
     scaler_ : QueryScaler
         Scaling of the scores of each ranker.
     n_rows_ : int
-        Number of rows of ``fit``.
+        Number of rows of ``fit``; the sum of their weights, a float if that is not whole.
     score_name_ : str
         Name of the measure that ``score`` returns.
     n_features_in_ : int
@@ -304,7 +313,7 @@ class ReciprocalRankBlend(Blend):
     _scaling = "rank"
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **Blend._parameter_constraints,
-        "k": [NOT_NEGATIVE],
+        "rank_constant": [NOT_NEGATIVE],
     }
 
     def __init__(
@@ -312,16 +321,16 @@ class ReciprocalRankBlend(Blend):
         estimators: Sequence[Any] = DEFAULT_RANKERS,
         weights: ArrayLike | None = None,
         *,
-        k: float = 60.0,
+        rank_constant: float = 60.0,
         measure: str | None = None,
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
         super().__init__(estimators, weights, measure=measure, random_state=random_state)
-        self.k = k
+        self.rank_constant = rank_constant
 
     def _points(self, scaled: Float64Array, sizes: Float64Array) -> Float64Array:
         rank = (sizes + 1) / 2 - sizes * scaled
-        return 1.0 / (self.k + rank)
+        return 1.0 / (self.rank_constant + rank)
 
 
 class StackingRanker(MembersMixin, Ranker):
@@ -331,7 +340,10 @@ class StackingRanker(MembersMixin, Ranker):
     ----------
     estimators : list of str, estimators or (str, estimator) pairs
         Rankers, ordinal estimators (their ``rank_score`` is used), scikit-learn regressors and
-        pipelines. A registry key stands for the parameters of the registry, without its grid.
+        pipelines. A bare key such as "lambdamart" is its tuned recipe, which ``rankwise list``
+        shows; "lambdamart()" and "lambdamart(n_estimators=50)" are the class with its defaults and
+        these parameters. Grids and numbers of trees of recipes are chosen on the validation rows;
+        without them, on a quarter of the queries, and the choice is then fitted on all rows.
         Nested parameters are named ``name__parameter``; an estimator without a name has its
         registry key as name.
     final_estimator : estimator, registry key, "mean" or None, default=None
@@ -344,7 +356,7 @@ class StackingRanker(MembersMixin, Ranker):
     share : float in (0, 1) or None, default=None
         Replaces ``cv``: rankers are fitted on this share of the queries and ``final_estimator`` on
         the others, as in [1]_ with 0.8.
-    scaling : {"standard", "minmax", "rank"} or None, default="standard"
+    scaling : {"standard", "min_max", "rank"} or None, default="standard"
         Scaling of the scores of a ranker within each query, see :class:`QueryScaler`.
     degree : {1, 2}, default=2
         1: ``final_estimator`` receives the scores. 2: it also receives the products of every two
@@ -383,8 +395,10 @@ class StackingRanker(MembersMixin, Ranker):
 
     ``X_val, y_val, qid_val`` are passed to every ranker and ``final_estimator`` that accepts them,
     in every fold. Estimators are used unchanged: one with ``C="val"`` needs validation data.
-    Rankers receive query numbers as query ids. ``sample_weight`` is not accepted, because most
-    rankers do not support it.
+    Rankers receive query numbers as query ids.
+
+    A row of weight w counts as w equal rows: in the fits of the rankers and of ``final_estimator``,
+    and in the statistics that scale scores. For ``n_best``, held-out rows count once.
 
     Training makes ``cv + 1`` fits of every ranker and one fit of ``final_estimator``.
 
@@ -415,7 +429,7 @@ class StackingRanker(MembersMixin, Ranker):
         "final_estimator_": Optional(Fitted()),
     }
 
-    scaling: Literal["standard", "minmax", "rank"] | None
+    scaling: Literal["standard", "min_max", "rank"] | None
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **MembersMixin._parameter_constraints,
         "final_estimator": [
@@ -426,7 +440,11 @@ class StackingRanker(MembersMixin, Ranker):
         ],
         "cv": ["cv_object"],
         "share": [Interval(Real, 0, 1, closed="neither"), None],
-        "scaling": [StrOptions({"standard", "minmax", "rank"}), None],
+        "scaling": [
+            StrOptions({"standard", "min_max", "rank"}),
+            Hidden(StrOptions({*SPELLINGS})),
+            None,
+        ],
         "degree": [Options(Integral, {1, 2})],
         "n_best": [minimum(1), None],
         "refit": ["boolean"],
@@ -439,7 +457,7 @@ class StackingRanker(MembersMixin, Ranker):
         *,
         cv: Any = 5,
         share: float | None = None,
-        scaling: Literal["standard", "minmax", "rank"] | None = "standard",
+        scaling: Literal["standard", "min_max", "rank"] | None = "standard",
         degree: int = 2,
         n_best: int | None = None,
         refit: bool = True,
@@ -463,6 +481,7 @@ class StackingRanker(MembersMixin, Ranker):
         y: ArrayLike,
         *,
         qid: ArrayLike | QueryGroups | None = None,
+        sample_weight: ArrayLike | None = None,
         X_val: FrameLike | None = None,
         y_val: ArrayLike | None = None,
         qid_val: ArrayLike | None = None,
@@ -477,10 +496,13 @@ class StackingRanker(MembersMixin, Ranker):
             Grades or real-valued targets; larger is better.
         qid : array-like of shape (n_samples,), optional
             Query of each row. None: all rows form one query, and folds contain single rows.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weight of each row, >= 0. A row of weight w counts as w equal rows. All rankers and
+            ``final_estimator`` must accept weights.
         X_val, y_val, qid_val : array-like, optional
             Validation data for rankers that tune parameters or stop early on it.
         """
-        data, validation = self._check_rows(X, y, qid, (X_val, y_val, qid_val))
+        data, validation = self._check_rows(X, y, qid, sample_weight, (X_val, y_val, qid_val))
         self._set_score_name(data.y)
         has_qid, numbers = qid is not None, query_numbers(data)
         members = self._members(data, validation is not None)
@@ -492,8 +514,9 @@ class StackingRanker(MembersMixin, Ranker):
         if self.refit:
             ids = numbers if has_qid else None
             kept = {name: members[name] for name in held.models[0]}
-            self.models_ = [fit_members(kept, data.X, data.y, ids, validation)]
-        self.scaler_ = None if self.scaling is None else QueryScaler(self.scaling).fit(held.scores)
+            weight = data.sample_weight
+            self.models_ = [fit_members(kept, data.X, data.y, ids, validation, weight)]
+        self._set_scaler(self.scaling, held.scores, held.weight)
         self._fit_final(data, held, validation)
         return self
 
@@ -516,17 +539,21 @@ class StackingRanker(MembersMixin, Ranker):
             final = RankLR(C="cv", query_weight="query", measure=measure)
         seed = int(check_random_state(self.random_state).randint(2**31))
         has_validation = validation is not None
-        self.final_estimator_ = make_member(
+        member = make_member(
             final, measure, seed, has_validation=has_validation, setting="final_estimator"
         )
-        columns = self._columns(self._scale(held.scores, held.groups))
+        scaled = held.scores
+        if self.scaling is not None:
+            scaled = scale_rows(self.scaling, scaled, held.groups, held.weight)
+        columns = self._columns(scaled)
         if validation is not None:
             ids = validation["qid_val"]
             groups = None if ids is None else QueryGroups.from_qid(ids, len(ids))
             scaled = self._member_columns(validation["X_val"], groups)
             validation = {**validation, "X_val": self._columns(scaled)}
-        offered = {"qid": held.qid, "groups": held.qid}
-        fit_with(self.final_estimator_, columns, held.y, offered, validation)
+        self.final_estimator_ = fit_member(
+            member, columns, held.y, held.qid, validation, held.weight, setting="final_estimator"
+        )
 
     def _columns(self, scaled: Float64Array) -> Float64Array:
         return scaled if self.degree == 1 else ProductsMap(scaled.shape[1])(scaled)

@@ -5,23 +5,30 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
+from sklearn.model_selection import ParameterGrid
 from sklearn.utils import check_random_state, get_tags
-from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
 
-from rankwise._registry import BY_CLASS_NAME, REGISTRY, find_ranker
+from rankwise._registry import (
+    BY_CLASS_NAME,
+    REGISTRY,
+    build_ranker,
+    find_ranker,
+    parse_ranker,
+)
 from rankwise.checks.rows import check_fit, check_rows, check_validation
 from rankwise.features.query_scaling import QueryScaler
 from rankwise.groups import FitData, QueryGroups
+from rankwise.metrics import parse
 from rankwise.metrics.default import GRADED, MISRANKING, is_graded
 from rankwise.metrics.measure import Measure
-from rankwise.prediction import check_ranker, fit_with, scores_of
+from rankwise.prediction import check_ranker, fit_clone, scores_of
 from rankwise.row_order import canonical_order
 from rankwise.runtime.finite import FiniteResults
 from rankwise.structure.state_rules import Dictionary, Fitted, Many, Optional, Rule, Word, require
@@ -38,9 +45,10 @@ from rankwise.typing import ArrayLike, Float64Array, FrameLike, Int64Array, Matr
 def name_members(rankers: Any) -> list[tuple[str, Any]]:
     """Pairs (name, key or estimator) of all rankers.
 
-    A key is its own name. An estimator of the registry has its key as name, any other estimator its
-    class name in lower case. Equal names are numbered: "rank_svm-1", "rank_svm-2". Given names are
-    kept. The result is empty if ``estimators`` is not a list, which ``fit`` reports.
+    A key is its own name, also with parameters. An estimator of the registry has its key as name,
+    any other estimator its class name in lower case. Equal names are numbered: "rank_svm-1",
+    "rank_svm-2". Given names are kept. The result is empty if ``estimators`` is not a list, which
+    ``fit`` reports.
     """
     if not isinstance(rankers, list | tuple):
         return []
@@ -60,7 +68,7 @@ def name_members(rankers: Any) -> list[tuple[str, Any]]:
 
 def _name(ranker: Any) -> str:
     if isinstance(ranker, str):
-        return ranker
+        return ranker.partition("(")[0].strip()
     entry = BY_CLASS_NAME.get(type(ranker).__name__)
     keys = [key for key, known in REGISTRY.items() if known is entry]
     return keys[0] if keys else type(ranker).__name__.lower()
@@ -87,9 +95,87 @@ def check_members(rankers: Any, own: Sequence[str]) -> None:
                 f"estimators: the name {name!r} {why}. Choose another name for the ranker."
             )
         if isinstance(ranker, str):
-            find_ranker(ranker, "estimators")
+            find_ranker(parse_ranker(ranker, "estimators")[0], "estimators")
         else:
             check_ranker(name, ranker)
+
+
+_SHARE = 0.75  # of the queries that a recipe without validation rows is first fitted on
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """Tuned recipe of a key whose grid or number of trees is chosen on rows outside of its fit."""
+
+    estimator: Any
+    space: dict[str, list[Any]]
+    measure: str
+
+    def fit(
+        self,
+        X: Matrix,
+        y: Float64Array,
+        qid: Any,
+        validation: dict[str, Any] | None,
+        weight: Float64Array | None,
+        setting: str,
+    ) -> Any:
+        """Fitted estimator of the best setting.
+
+        Without validation rows, a quarter of the queries is held out for the choice, and all rows
+        are then used.
+        """
+        if validation is not None:
+            return self._best(X, y, qid, validation, weight, setting)
+        data = FitData(X, y, QueryGroups.from_qid(qid, len(y)), None)
+        chosen: Any = clone(self.estimator)
+        try:
+            ((train, held),) = parts(None, _SHARE, data, query_numbers(data))
+            ids = None if qid is None else np.asarray(qid)
+            held_ids = None if ids is None else ids[held]
+            rows = {"X_val": X[held], "y_val": y[held], "qid_val": held_ids}
+            train_ids = None if ids is None else ids[train]
+            some = None if weight is None else weight[train]
+            best = self._best(X[train], y[train], train_ids, rows, some, setting)
+        except ValueError:  # parts may lack pairs to order, which all rows may have
+            return _fit(chosen, X, y, qid, None, weight, setting)
+        params = best.get_params(deep=False)
+        kept = {name: params[name] for name in self.space}
+        n_trees = int(getattr(best, "best_iteration_", getattr(best, "n_estimators_", 0)))
+        if n_trees and params.get("early_stopping_rounds") is not None and "n_estimators" in params:
+            kept["n_estimators"] = n_trees
+        return _fit(chosen.set_params(**kept), X, y, qid, None, weight, setting)
+
+    def _best(
+        self,
+        X: Matrix,
+        y: Float64Array,
+        qid: Any,
+        validation: dict[str, Any],
+        weight: Float64Array | None,
+        setting: str,
+    ) -> Any:
+        measure, found = parse(self.measure), []
+        y_val, ids = np.asarray(validation["y_val"]), validation["qid_val"]
+        for params in ParameterGrid(self.space):
+            model = clone(self.estimator).set_params(**params)
+            model = _fit(model, X, y, qid, validation, weight, setting)
+            if len(ParameterGrid(self.space)) == 1:
+                return model
+            scores = scores_of(model, validation["X_val"], ids)[:, None]
+            groups = QueryGroups.from_qid(ids, len(y_val))
+            value = mean_defined(measure_per_query(measure, y_val, scores, groups))[0]
+            value = value if measure.greater_is_better else -value
+            found.append((-np.inf if np.isnan(value) else value, model))
+        return max(found, key=lambda pair: pair[0])[1]
+
+
+def _fit(
+    model: Any, X: Matrix, y: Float64Array, qid: Any, validation: Any, weight: Any, setting: str
+) -> Any:
+    """Fitted clone of the model, with the metadata that it accepts."""
+    offered = {} if qid is None else {"qid": qid, "groups": qid}
+    return fit_clone(model, X, y, weight, offered, validation, setting=setting)
 
 
 def make_member(
@@ -100,34 +186,54 @@ def make_member(
     has_validation: bool = True,
     setting: str = "estimators",
 ) -> Any:
-    """Unfitted estimator for a registry key or an estimator.
+    """Unfitted estimator, or Recipe, for a registry key or an estimator.
 
-    A key stands for the parameters of the registry, with ``measure`` if the class has this
-    parameter, and with "cv" instead of "val" without validation data. Every ``random_state`` of
-    None is replaced by the given one. ``setting`` is the name of the parameter for the message
-    about an unknown key.
+    A bare key stands for its tuned recipe, with ``measure`` if the class has this parameter, and
+    with "cv" instead of "val" without validation data; a key with parentheses for its class with
+    these parameters. Every ``random_state`` of None is replaced by the given one. ``setting`` is
+    the name of the parameter for the message about an unknown key.
     """
     estimator: Any
+    space: dict[str, list[Any]] = {}
+    is_recipe = isinstance(ranker, str) and "(" not in ranker
     if isinstance(ranker, str):
-        entry = find_ranker(ranker, setting)
-        given = {
-            name: "cv"
-            if isinstance(value, str) and value == "val" and not has_validation
-            else value
-            for name, value in entry.params.items()
-        }
-        estimator = entry.load()(**given)
-        own = estimator.get_params(deep=False)
-        changes = {"measure": measure, "random_state": random_state}
-        estimator.set_params(**{name: value for name, value in changes.items() if name in own})
+        estimator, space = build_ranker(ranker, setting)
     else:
         estimator = clone(ranker)
+    own = estimator.get_params(deep=False)
+    if is_recipe:
+        changes = {"measure": measure, "random_state": random_state}
+        estimator.set_params(**{name: value for name, value in changes.items() if name in own})
+        searched = [k for k, v in own.items() if isinstance(v, str) and v == "val"]
+        if not has_validation:
+            estimator.set_params(**dict.fromkeys(searched, "cv"))
     open_seeds = {
         name: random_state
         for name, value in estimator.get_params(deep=True).items()
         if name.rpartition("__")[2] == "random_state" and value is None
     }
-    return estimator.set_params(**open_seeds)
+    estimator.set_params(**open_seeds)
+    is_stopped = is_recipe and not has_validation and own.get("early_stopping_rounds") is not None
+    return Recipe(estimator, space, measure) if space or is_stopped else estimator
+
+
+def fit_member(
+    member: Any,
+    X: Matrix,
+    y: Float64Array,
+    qid: Any,
+    validation: dict[str, Any] | None,
+    weight: Float64Array | None,
+    *,
+    setting: str,
+) -> Any:
+    """Fitted clone of a member; it receives the metadata that it accepts.
+
+    A member that does not accept weights raises TypeError, which names ``setting``.
+    """
+    if isinstance(member, Recipe):
+        return member.fit(X, y, qid, validation, weight, setting)
+    return _fit(member, X, y, qid, validation, weight, setting)
 
 
 def fit_members(
@@ -135,15 +241,17 @@ def fit_members(
     X: Matrix,
     y: Float64Array,
     qid: Any,
-    validation: Mapping[str, Any] | None,
+    validation: dict[str, Any] | None,
+    weight: Float64Array | None = None,
 ) -> dict[str, Any]:
-    """Fitted clones of the members; each receives the metadata that it accepts."""
-    models = {}
-    for name, member in members.items():
-        models[name] = clone(member)
-        offered = {} if qid is None else {"qid": qid, "groups": qid}
-        fit_with(models[name], X, y, offered, validation)
-    return models
+    """Fitted clones of the members, by name; each receives the metadata that it accepts.
+
+    A member that does not accept weights raises TypeError if there are any.
+    """
+    return {
+        name: fit_member(member, X, y, qid, validation, weight, setting=f"estimators: {name!r}")
+        for name, member in members.items()
+    }
 
 
 def member_scores(models: Mapping[str, Any], X: Matrix, qid: Any) -> Float64Array:
@@ -167,8 +275,6 @@ class MembersMixin(FiniteResults, BaseEstimator):
         "scaler_": Optional(Fitted("n_members")),
     }
 
-    # sample_weight is not accepted, because most members do not support it.
-    __metadata_request__fit: ClassVar[dict[str, Any]] = {"qid": True, "sample_weight": UNUSED}
     __metadata_request__predict: ClassVar[dict[str, Any]] = {"qid": True}
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "estimators": [list, tuple],
@@ -207,7 +313,9 @@ class MembersMixin(FiniteResults, BaseEstimator):
         members = []
         for _, ranker in name_members(self.estimators):
             with suppress(ImportError):  # its extra is not installed
-                members.append(get_tags(make_member(ranker, GRADED, 0)).input_tags)
+                member = make_member(ranker, GRADED, 0)
+                estimator = member.estimator if isinstance(member, Recipe) else member
+                members.append(get_tags(estimator).input_tags)
         tags.input_tags.sparse = all(member.sparse for member in members)
         tags.input_tags.allow_nan = all(member.allow_nan for member in members)
         return tags
@@ -260,11 +368,18 @@ class MembersMixin(FiniteResults, BaseEstimator):
     def _scale(self, scores: Float64Array, groups: QueryGroups | None) -> Float64Array:
         return scores if self.scaler_ is None else self.scaler_.transform(scores, qid=groups)
 
+    def _set_scaler(self, scaling: Any, scores: Float64Array, weight: Float64Array | None) -> None:
+        """Set the scaling of scores of members, from weighted training rows."""
+        self.scaler_ = None if scaling is None else QueryScaler(scaling).fit(scores)
+        if self.scaler_ is not None and weight is not None:
+            self.scaler_._learn(scores, weight)
+
     def _check_rows(
         self,
         X: FrameLike,
         y: ArrayLike,
         qid: ArrayLike | QueryGroups | None,
+        sample_weight: ArrayLike | None,
         validation: tuple[FrameLike | None, ArrayLike | None, ArrayLike | None],
     ) -> tuple[FitData, dict[str, Any] | None]:
         """Checked rows, and validation data under the argument names of ``fit``."""
@@ -272,7 +387,9 @@ class MembersMixin(FiniteResults, BaseEstimator):
         check_members(self.estimators, list(super().get_params(deep=False)))
         tags = self.__sklearn_tags__().input_tags
         rules = {"accept_sparse": tags.sparse, "allow_nan": tags.allow_nan}
-        data = check_fit(self, X, y, qid, None, pairs=False, **rules)
+        data = check_fit(self, X, y, qid, sample_weight, pairs=False, **rules)
+        if data.sample_weight is not None and (data.sample_weight == 1).all():
+            data = replace(data, sample_weight=None)  # members need not accept weights
         rows = check_validation(self, data, *validation, **rules)
         if rows is None:
             return data, None
@@ -303,6 +420,7 @@ class HeldOutScores:
     y: Float64Array
     qid: Int64Array  # query numbers; rows of a query have the same number only within one part
     models: list[dict[str, Any]]  # models that computed the scores, one dict for each part
+    weight: Float64Array | None = None  # of the rows
 
     @property
     def groups(self) -> QueryGroups:
@@ -320,12 +438,12 @@ class HeldOutScores:
         kept = np.sort(order[:n_best])
         names = list(self.models[0])
         models = [{names[k]: fold_models[names[k]] for k in kept} for fold_models in self.models]
-        return HeldOutScores(self.scores[:, kept], self.y, self.qid, models)
+        return replace(self, scores=self.scores[:, kept], models=models)
 
 
 def query_numbers(data: FitData) -> Int64Array:
     """Query number of every row, which depends only on the content of the queries."""
-    order, sizes = canonical_order(data.X, data.y, data.groups)
+    order, sizes = canonical_order(data.X, data.y, data.groups, data.sample_weight)
     numbers = np.empty(len(order), dtype=np.int64)
     numbers[order] = np.repeat(np.arange(len(sizes)), sizes)
     return numbers
@@ -370,21 +488,22 @@ def score_held_out(
     splits: list[tuple[Int64Array, Int64Array]],
     numbers: Int64Array,
     has_qid: bool,
-    validation: Mapping[str, Any] | None,
+    validation: dict[str, Any] | None,
 ) -> HeldOutScores:
     """Fit the members on each part, and score the rows that are left out."""
-    scores, models = [], []
+    scores, models, weight = [], [], data.sample_weight
     for train, test in splits:
         models.append(
             fit_members(
                 members, data.X[train], data.y[train], numbers[train] if has_qid else None,
-                validation,
+                validation, None if weight is None else weight[train],
             )
         )  # fmt: skip
         ids = numbers[test] if has_qid else None
         scores.append(member_scores(models[-1], data.X[test], ids))
     rows, queries = held_out_rows(splits, numbers)
-    return HeldOutScores(np.concatenate(scores), data.y[rows], queries, models)
+    weight = None if weight is None else weight[rows]
+    return HeldOutScores(np.concatenate(scores), data.y[rows], queries, models, weight)
 
 
 def held_out_rows(

@@ -35,7 +35,7 @@ _N_POINTWISE = 4  # arrays of the pointwise network, before those of the pairwis
 class BoltzRank(NeuralRanker):
     """Networks that maximise the expected measure of a random ranking (BoltzRank).
 
-    Minimises ``(1/Q) sum_q loss_q + alpha |W|^2 / 2``: a mean of losses over the Q queries (defined
+    Minimises ``(1/Q) sum_q loss_q + lam |W|^2 / 2``: a mean of losses over the Q queries (defined
     in the notes) plus a penalty on the weights W of all layers. Intercepts are not penalised.
 
     Parameters
@@ -78,10 +78,10 @@ class BoltzRank(NeuralRanker):
         Optimizer of torch.
     learning_rate_init : float > 0, default=0.01
         Step size of the optimizer, constant over all epochs, as in scikit-learn's ``MLPRegressor``.
-    alpha : float >= 0, default=0.0
-        L2 penalty: adds ``alpha / 2`` times the sum of the squared weights; intercepts are not
-        penalised.
-    standardize : bool, default=True
+    lam : float >= 0, default=0.0
+        Penalty added to the MEAN of the losses of the queries: ``lam / 2`` times the sum of the
+        squared weights; intercepts are not penalised.
+    scaling : bool, default=True
         Whether to scale each feature to mean 0 and variance 1 over the training rows.
     measure : str, default="nDCG@10"
         Measure evaluated on X_val after every epoch.
@@ -155,8 +155,10 @@ class BoltzRank(NeuralRanker):
 
     Rows are first sorted by their content, so the order of the training rows does not change the
     weights. On the CPU, equal seeds give bit-identical results. Training is in float64 on one
-    thread. ``sample_weight`` is not accepted, because in a ranking a weight would not be equivalent
-    to repeating the row. Loading and predicting do not need torch.
+    thread. Loading and predicting do not need torch.
+
+    Rankings are drawn of whole rows: a row of weight w is passed w times, so ``sample_weight`` must
+    hold whole numbers. Queries keep equal weight, whatever the weights of their rows.
 
     Composition: expected measure of Boltzmann-distributed rankings x pointwise and pairwise nodes x
     gradient steps.
@@ -199,6 +201,7 @@ class BoltzRank(NeuralRanker):
         "n_features": [minimum(1), None],
         "features": ["array-like", None],
     }
+    _ranks_copies: ClassVar[bool] = True
     selected_features_: Int64Array
     pair_scale_: float
 
@@ -220,8 +223,8 @@ class BoltzRank(NeuralRanker):
         batch_size: int = 16,
         optimizer: str = "adam",
         learning_rate_init: float = 0.01,
-        alpha: float = 0.0,
-        standardize: bool = True,
+        lam: float = 0.0,
+        scaling: bool = True,
         measure: str = "nDCG@10",
         early_stopping_rounds: int | None = None,
         device: str = "cpu",
@@ -242,8 +245,8 @@ class BoltzRank(NeuralRanker):
         self.batch_size = batch_size
         self.optimizer = optimizer
         self.learning_rate_init = learning_rate_init
-        self.alpha = alpha
-        self.standardize = standardize
+        self.lam = lam
+        self.scaling = scaling
         self.measure = measure
         self.early_stopping_rounds = early_stopping_rounds
         self.device = device
@@ -289,17 +292,19 @@ class BoltzRank(NeuralRanker):
                 f"{self.features!r}."
             )
 
-    def _set_input(self, X: Matrix, labels: Float64Array, indptr: Int64Array) -> None:
+    def _set_input(
+        self, X: Matrix, labels: Float64Array, indptr: Int64Array, weight: Float64Array | None
+    ) -> None:
         self.pair_scale_ = max(1.0, float(np.diff(indptr).mean()) - 1.0)
         if self.n_features is not None:
             selector = AdaRank(self.objective, n_features_to_select=self.n_features)
-            groups = QueryGroups(indptr, None, np.arange(len(indptr) - 1))
+            groups = QueryGroups(indptr, None, ids=np.arange(len(indptr) - 1))
             self.selected_features_ = selector.fit(X, labels, qid=groups).selected_features_
         elif self.features is not None:
             self.selected_features_ = np.array(self.features, dtype=np.int64)
         else:
             self.selected_features_ = np.arange(self.n_features_in_)
-        super()._set_input(X[:, self.selected_features_], labels, indptr)
+        super()._set_input(X[:, self.selected_features_], labels, indptr, weight)
 
     def _first_weights(self, rng: np.random.RandomState) -> list[Float64Array]:
         n_inputs = len(self.selected_features_)

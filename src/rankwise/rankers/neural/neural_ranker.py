@@ -15,16 +15,16 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from sklearn.utils import check_random_state
-from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
 
 from rankwise.base import Ranker
 from rankwise.checks.column_sizes import SATURATED_NETWORK
 from rankwise.checks.parameter_constraints import NOT_NEGATIVE, POSITIVE, StrOptions, minimum
-from rankwise.checks.rows import check_fit, check_rows, check_validation
+from rankwise.checks.rows import check_fit, check_rows, check_validation, repeat_rows
 from rankwise.groups import QueryGroups
+from rankwise.losses.lambda_gradients import check_total
 from rankwise.metrics import parse
-from rankwise.row_order import canonical_order
+from rankwise.row_order import canonical_order, merge_in_order
 from rankwise.solvers.boosting.measure_search import LabelScale
 from rankwise.solvers.boosting.rounds import StagedMeasure
 from rankwise.structure.state_rules import (
@@ -44,7 +44,8 @@ if TYPE_CHECKING:
     from rankwise.rankers.neural.training import Batch, Objective
 
 
-Loss = Callable[[Any, Any, Int64Array], Any]  # from scores, labels, indptr to one value per query
+# From scores, labels, indptr and weights (None: all 1) to one value per query.
+Loss = Callable[[Any, Any, Int64Array, Any], Any]
 _CHUNK = 4096  # rows at a time
 
 
@@ -70,8 +71,6 @@ class NeuralRanker(Ranker):
         "validation_scores_": Sometimes(Plain()),
     }
 
-    # A weight would have to be equivalent to repeating the row, with its pairs and ranks.
-    __metadata_request__fit: ClassVar[dict[str, Any]] = {"qid": True, "sample_weight": UNUSED}
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "hidden_layer_sizes": ["array-like", minimum(1)],
         "activation": [StrOptions(set(ACTIVATIONS))],
@@ -79,13 +78,15 @@ class NeuralRanker(Ranker):
         "batch_size": [minimum(1)],
         "optimizer": [StrOptions({"adam", "sgd"})],
         "learning_rate_init": [POSITIVE],
-        "alpha": [NOT_NEGATIVE],
-        "standardize": ["boolean"],
+        "lam": [NOT_NEGATIVE],
+        "scaling": ["boolean"],
         "measure": [str],
         "early_stopping_rounds": [minimum(1), None],
         "device": [str],
         "random_state": ["random_state"],
     }
+    _ranks_copies: ClassVar[bool] = False  # whether the loss takes whole rows only, no weights
+    _weighs_ranks: ClassVar[bool] = False  # whether a weight is a number of ranks
     n_features_in_: int
     weights_: list[Float64Array]
 
@@ -98,8 +99,8 @@ class NeuralRanker(Ranker):
         batch_size: int = 16,
         optimizer: str = "adam",
         learning_rate_init: float = 0.01,
-        alpha: float = 1e-4,
-        standardize: bool = True,
+        lam: float = 1e-4,
+        scaling: bool = True,
         measure: str = "nDCG@10",
         early_stopping_rounds: int | None = None,
         device: str = "cpu",
@@ -111,8 +112,8 @@ class NeuralRanker(Ranker):
         self.batch_size = batch_size
         self.optimizer = optimizer
         self.learning_rate_init = learning_rate_init
-        self.alpha = alpha
-        self.standardize = standardize
+        self.lam = lam
+        self.scaling = scaling
         self.measure = measure
         self.early_stopping_rounds = early_stopping_rounds
         self.device = device
@@ -124,6 +125,7 @@ class NeuralRanker(Ranker):
         y: ArrayLike,
         *,
         qid: ArrayLike | QueryGroups | None = None,
+        sample_weight: ArrayLike | None = None,
         X_val: FrameLike | None = None,
         y_val: ArrayLike | None = None,
         qid_val: ArrayLike | QueryGroups | None = None,
@@ -137,6 +139,8 @@ class NeuralRanker(Ranker):
             Any finite numbers; larger is better.
         qid : array-like of shape (n_samples,), optional
             Query of each row, of any dtype and in any order. None: all rows form one query.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weight of each row, >= 0. A row of weight w counts as w equal rows, see the notes.
         X_val, y_val, qid_val : optional
             Validation rows, on which ``measure`` is evaluated after every epoch.
 
@@ -153,8 +157,10 @@ class NeuralRanker(Ranker):
         """
         self._validate_params()
         forget(self)
-        limit = None if self.standardize else SATURATED_NETWORK
-        data = check_fit(self, X, y, qid, column_limit=limit)
+        limit = None if self.scaling else SATURATED_NETWORK
+        data = check_fit(self, X, y, qid, sample_weight, column_limit=limit)
+        if self._ranks_copies:
+            data = repeat_rows(data, type(self).__name__)
         validation = check_validation(self, data, X_val, y_val, qid_val)
         measure = parse(self.measure)
         self._check_parameters()
@@ -162,11 +168,17 @@ class NeuralRanker(Ranker):
 
         self._set_score_name(data.y)
         rng = check_random_state(self.random_state)
-        order, counts = canonical_order(data.X, data.y, data.groups)
-        indptr = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+        if self._ranks_copies:
+            order, sizes = canonical_order(data.X, data.y, data.groups)
+            indptr, weight = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64), None
+        else:
+            # A gradient step follows the last digits of a sum, so copies are added up before.
+            order, indptr, weight = merge_in_order(data.X, data.y, data.groups, data.sample_weight)
+        if weight is not None and self._weighs_ranks:
+            check_total(weight, np.add.reduceat(weight, indptr[:-1]))
         scale = LabelScale.of(data.y, parse("nDCG"))
         rows, labels = data.X[order], scale(data.y[order])
-        self._set_input(rows, labels, indptr)
+        self._set_input(rows, labels, indptr, weight)
         staged, held_X, held_groups = None, rows, QueryGroups.single(0)
         if validation is not None:
             held_X, held_groups = validation.X, validation.groups
@@ -178,6 +190,7 @@ class NeuralRanker(Ranker):
             self._first_weights(rng),
             rows,
             labels,
+            weight,
             indptr,
             rng,
             staged,
@@ -219,7 +232,8 @@ class NeuralRanker(Ranker):
         loss, activation = self._loss(graded), getattr(torch, self.activation)
 
         def value(weights: list[Any], batch: Batch) -> Any:
-            return loss(outputs(batch.X, weights, activation), batch.labels, batch.indptr)
+            scores = outputs(batch.X, weights, activation)
+            return loss(scores, batch.labels, batch.indptr, batch.weight)
 
         return value
 
@@ -238,14 +252,24 @@ class NeuralRanker(Ranker):
         """Initial weights, computed after the inputs are set."""
         return first_layers([len(self.shift_), *map(int, self._sizes()), 1], rng)
 
-    def _set_input(self, X: Matrix, labels: Float64Array, indptr: Int64Array) -> None:
+    def _set_input(
+        self, X: Matrix, labels: Float64Array, indptr: Int64Array, weight: Float64Array | None
+    ) -> None:
         """Set mean and spread of the features, computed in chunks of rows."""
         self.shift_, self.scale_ = np.zeros(X.shape[1]), np.ones(X.shape[1])
-        if self.standardize:
+        if self.scaling:
             chunks = [slice(lo, lo + _CHUNK) for lo in range(0, X.shape[0], _CHUNK)]
-            self.shift_ = sum(_dense(X[rows]).sum(0) for rows in chunks) / X.shape[0]
-            square = sum(((_dense(X[rows]) - self.shift_) ** 2).sum(0) for rows in chunks)
-            spread = np.sqrt(square / X.shape[0])
+            total = X.shape[0] if weight is None else weight.sum()
+
+            def mean(terms: Callable[[Float64Array], Float64Array]) -> Float64Array:
+                found = np.zeros(X.shape[1])
+                for rows in chunks:
+                    values = terms(_dense(X[rows]))
+                    found += (values if weight is None else weight[rows, None] * values).sum(0)
+                return found / total
+
+            self.shift_ = mean(lambda values: values)
+            spread = np.sqrt(mean(lambda values: (values - self.shift_) ** 2))
             varies = spread > 1e-12 * np.abs(self.shift_)
             self.scale_ = np.where(varies, spread, 1.0)
 
@@ -295,7 +319,7 @@ def outputs(X: Any, weights: Sequence[Any], activation: Callable[[Any], Any]) ->
 class RankNet(NeuralRanker):
     """Network trained on the pairs of each query by logistic loss (RankNet).
 
-    Minimises ``(1/Q) sum_q loss_q + alpha |W|^2 / 2``: a mean of losses over the Q queries (defined
+    Minimises ``(1/Q) sum_q loss_q + lam |W|^2 / 2``: a mean of losses over the Q queries (defined
     in the notes) plus a penalty on the weights W of all layers. Intercepts are not penalised.
 
     Parameters
@@ -312,10 +336,10 @@ class RankNet(NeuralRanker):
         Optimizer of torch.
     learning_rate_init : float > 0, default=0.01
         Step size of the optimizer, constant over all epochs, as in scikit-learn's ``MLPRegressor``.
-    alpha : float >= 0, default=1e-4
-        L2 penalty: adds ``alpha / 2`` times the sum of the squared weights; intercepts are not
-        penalised.
-    standardize : bool, default=True
+    lam : float >= 0, default=1e-4
+        Penalty added to the MEAN of the losses of the queries: ``lam / 2`` times the sum of the
+        squared weights; intercepts are not penalised.
+    scaling : bool, default=True
         Whether to scale each feature to mean 0 and variance 1 over the training rows.
     measure : str, default="nDCG@10"
         Measure evaluated on X_val after every epoch, see :func:`rankwise.metrics.parse`.
@@ -353,8 +377,11 @@ class RankNet(NeuralRanker):
 
     Rows are first sorted by their content, so the order of the training rows does not change the
     weights. On the CPU, equal seeds give bit-identical results. Training is in float64 on one
-    thread. ``sample_weight`` is not accepted, because in batches of queries a weight would not be
-    equivalent to repeating the row. Loading and predicting do not need torch.
+    thread. Loading and predicting do not need torch.
+
+    A pair of rows of weights v and w counts as v w pairs, and equal rows of a query are merged, so
+    a weight is bit-identical to repetition. Queries keep equal weight, whatever the weights of
+    their rows.
 
     Composition: logistic loss of pairs of distinct labels x layers of nodes x gradient steps.
 
@@ -382,7 +409,7 @@ class RankNet(NeuralRanker):
 class LambdaRank(NeuralRanker):
     """Network trained on pairs weighted by the nDCG change of swapping them (LambdaRank).
 
-    Minimises ``(1/Q) sum_q loss_q + alpha |W|^2 / 2``: a mean of losses over the Q queries (defined
+    Minimises ``(1/Q) sum_q loss_q + lam |W|^2 / 2``: a mean of losses over the Q queries (defined
     in the notes) plus a penalty on the weights W of all layers. Intercepts are not penalised.
 
     Parameters
@@ -399,10 +426,10 @@ class LambdaRank(NeuralRanker):
         Optimizer of torch.
     learning_rate_init : float > 0, default=0.01
         Step size of the optimizer, constant over all epochs, as in scikit-learn's ``MLPRegressor``.
-    alpha : float >= 0, default=1e-4
-        L2 penalty: adds ``alpha / 2`` times the sum of the squared weights; intercepts are not
-        penalised.
-    standardize : bool, default=True
+    lam : float >= 0, default=1e-4
+        Penalty added to the MEAN of the losses of the queries: ``lam / 2`` times the sum of the
+        squared weights; intercepts are not penalised.
+    scaling : bool, default=True
         Whether to scale each feature to mean 0 and variance 1 over the training rows.
     measure : str, default="nDCG@10"
         Measure evaluated on X_val after every epoch, see :func:`rankwise.metrics.parse`.
@@ -420,7 +447,7 @@ class LambdaRank(NeuralRanker):
     discount : {"log2", "letor", "reciprocal"}, default="log2"
         Discount of rank r. "log2": ``1 / log2(1 + r)``. "letor": 1 for r = 1 and ``1 / log2(r)``
         for later ranks. "reciprocal": ``1 / r``.
-    cutoff : int >= 1, optional
+    k : int >= 1, optional
         Last rank that counts. None: all ranks count.
 
     Attributes
@@ -447,8 +474,11 @@ class LambdaRank(NeuralRanker):
 
     Rows are first sorted by their content, so the order of the training rows does not change the
     weights. On the CPU, equal seeds give bit-identical results. Training is in float64 on one
-    thread. ``sample_weight`` is not accepted, because in batches of queries a weight would not be
-    equivalent to repeating the row. Loading and predicting do not need torch.
+    thread. Loading and predicting do not need torch.
+
+    A row of weight w counts as w equal rows, which take w ranks, so weights are not relative. A
+    fractional weight takes a fraction of a rank. Equal rows of a query are merged, so the result is
+    bit-identical to that of repeated rows. Queries keep equal weight.
 
     Composition: logistic loss of pairs weighted by nDCG x layers of nodes x gradient steps.
 
@@ -467,11 +497,12 @@ class LambdaRank(NeuralRanker):
     True
     """
 
+    _weighs_ranks: ClassVar[bool] = True
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **NeuralRanker._parameter_constraints,
         "gain": [StrOptions({"auto", "exp2", "linear"})],
         "discount": [StrOptions({"log2", "letor", "reciprocal"})],
-        "cutoff": [minimum(1), None],
+        "k": [minimum(1), None],
     }
 
     def __init__(
@@ -483,11 +514,11 @@ class LambdaRank(NeuralRanker):
         batch_size: int = 16,
         optimizer: str = "adam",
         learning_rate_init: float = 0.01,
-        alpha: float = 1e-4,
-        standardize: bool = True,
+        lam: float = 1e-4,
+        scaling: bool = True,
         gain: str = "auto",
         discount: str = "log2",
-        cutoff: int | None = None,
+        k: int | None = None,
         measure: str = "nDCG@10",
         early_stopping_rounds: int | None = None,
         device: str = "cpu",
@@ -500,8 +531,8 @@ class LambdaRank(NeuralRanker):
             batch_size=batch_size,
             optimizer=optimizer,
             learning_rate_init=learning_rate_init,
-            alpha=alpha,
-            standardize=standardize,
+            lam=lam,
+            scaling=scaling,
             measure=measure,
             early_stopping_rounds=early_stopping_rounds,
             device=device,
@@ -509,7 +540,7 @@ class LambdaRank(NeuralRanker):
         )
         self.gain = gain
         self.discount = discount
-        self.cutoff = cutoff
+        self.k = k
 
     def _loss(self, graded: bool) -> Loss:
         from rankwise.rankers.neural import training as losses
@@ -519,14 +550,14 @@ class LambdaRank(NeuralRanker):
             losses.lambda_rank,
             gain=losses.GAINS[gain],
             discount=losses.DISCOUNTS[self.discount],
-            cutoff=self.cutoff,
+            cutoff=self.k,
         )
 
 
 class ListNet(NeuralRanker):
     """Network trained to reproduce the top-one probabilities of the labels (ListNet).
 
-    Minimises ``(1/Q) sum_q loss_q + alpha |W|^2 / 2``: a mean of losses over the Q queries (defined
+    Minimises ``(1/Q) sum_q loss_q + lam |W|^2 / 2``: a mean of losses over the Q queries (defined
     in the notes) plus a penalty on the weights W of all layers. Intercepts are not penalised.
 
     Parameters
@@ -543,10 +574,10 @@ class ListNet(NeuralRanker):
         Optimizer of torch.
     learning_rate_init : float > 0, default=0.01
         Step size of the optimizer, constant over all epochs, as in scikit-learn's ``MLPRegressor``.
-    alpha : float >= 0, default=1e-4
-        L2 penalty: adds ``alpha / 2`` times the sum of the squared weights; intercepts are not
-        penalised.
-    standardize : bool, default=True
+    lam : float >= 0, default=1e-4
+        Penalty added to the MEAN of the losses of the queries: ``lam / 2`` times the sum of the
+        squared weights; intercepts are not penalised.
+    scaling : bool, default=True
         Whether to scale each feature to mean 0 and variance 1 over the training rows.
     measure : str, default="nDCG@10"
         Measure evaluated on X_val after every epoch, see :func:`rankwise.metrics.parse`.
@@ -582,8 +613,11 @@ class ListNet(NeuralRanker):
 
     Rows are first sorted by their content, so the order of the training rows does not change the
     weights. On the CPU, equal seeds give bit-identical results. Training is in float64 on one
-    thread. ``sample_weight`` is not accepted, because in batches of queries a weight would not be
-    equivalent to repeating the row. Loading and predicting do not need torch.
+    thread. Loading and predicting do not need torch.
+
+    A row of weight w counts as w equal rows in both sums of exponentials. Equal rows of a query are
+    merged, so a weight is bit-identical to repetition. Queries keep equal weight, whatever the
+    weights of their rows.
 
     Composition: cross entropy of top-one probabilities x layers of nodes x gradient steps.
 
@@ -612,7 +646,7 @@ class ListNet(NeuralRanker):
 class ListMLE(NeuralRanker):
     """Network trained on the likelihood of each query's order by label (ListMLE).
 
-    Minimises ``(1/Q) sum_q loss_q + alpha |W|^2 / 2``: a mean of losses over the Q queries (defined
+    Minimises ``(1/Q) sum_q loss_q + lam |W|^2 / 2``: a mean of losses over the Q queries (defined
     in the notes) plus a penalty on the weights W of all layers. Intercepts are not penalised.
 
     Parameters
@@ -629,10 +663,10 @@ class ListMLE(NeuralRanker):
         Optimizer of torch.
     learning_rate_init : float > 0, default=0.01
         Step size of the optimizer, constant over all epochs, as in scikit-learn's ``MLPRegressor``.
-    alpha : float >= 0, default=1e-4
-        L2 penalty: adds ``alpha / 2`` times the sum of the squared weights; intercepts are not
-        penalised.
-    standardize : bool, default=True
+    lam : float >= 0, default=1e-4
+        Penalty added to the MEAN of the losses of the queries: ``lam / 2`` times the sum of the
+        squared weights; intercepts are not penalised.
+    scaling : bool, default=True
         Whether to scale each feature to mean 0 and variance 1 over the training rows.
     measure : str, default="nDCG@10"
         Measure evaluated on X_val after every epoch, see :func:`rankwise.metrics.parse`.
@@ -668,8 +702,11 @@ class ListMLE(NeuralRanker):
 
     Rows are first sorted by their content, so the order of the training rows does not change the
     weights. On the CPU, equal seeds give bit-identical results. Training is in float64 on one
-    thread. ``sample_weight`` is not accepted, because in batches of queries a weight would not be
-    equivalent to repeating the row. Loading and predicting do not need torch.
+    thread. Loading and predicting do not need torch.
+
+    A row of weight w counts as w equal rows, in its own term and in the sums of others. Equal rows
+    of a query are merged, so a weight is bit-identical to repetition. Queries keep equal weight,
+    whatever the weights of their rows.
 
     Composition: Plackett-Luce likelihood x layers of nodes x gradient steps.
 

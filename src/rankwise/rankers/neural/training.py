@@ -4,7 +4,8 @@ All random numbers come from NumPy. On the CPU, torch runs on one thread during 
 seeds give bit-identical results with the same library version. On CUDA, the order of sums is not
 fixed.
 
-Scores and labels of a loss are float tensors of shape (n_samples,). Query q has the rows
+Scores, labels and weights of a loss are float tensors of shape (n_samples,); a row of weight w
+counts as w equal rows, and without weights all are 1. Query q has the rows
 ``indptr[q]:indptr[q + 1]`` (int64, NumPy). The result is a tensor of shape (n_queries,),
 differentiable in the scores, and 0 for a query that has no order to learn. Gain, discount and rank
 are parameters: functions of labels, of ranks, and of (scores, indptr). All operations cost O(n) or
@@ -20,15 +21,14 @@ from typing import Any
 
 import numpy as np
 
+from rankwise._packages import missing_package
 from rankwise.solvers.boosting.rounds import StagedMeasure
 from rankwise.typing import Float64Array, Int64Array, Matrix
 
 try:
     import torch  # pyright: ignore[reportMissingImports]
 except ImportError as error:
-    raise ImportError(
-        'Neural rankers need torch, which is not installed. Run: pip install "rankwise[neural]"'
-    ) from error
+    raise missing_package("Neural rankers", "torch") from error
 
 
 Tensor = Any  # torch.Tensor
@@ -41,6 +41,7 @@ class Batch:
     X: Tensor
     labels: Tensor
     indptr: Int64Array
+    weight: Tensor | None  # None: all 1
 
 
 Objective = Callable[[list[Tensor], Batch], Tensor]  # one loss per query of the batch
@@ -52,6 +53,7 @@ def train(
     weights: list[Float64Array],
     X: Matrix,
     labels: Float64Array,
+    weight: Float64Array | None,
     indptr: Int64Array,
     rng: np.random.RandomState,
     staged: StagedMeasure | None,
@@ -79,7 +81,7 @@ def train(
     with _one_thread():
         tensors = [torch.tensor(w, device=device, requires_grad=True) for w in weights]
         penalised = [  # weights, but not intercepts
-            {"params": [w for w in tensors if w.ndim > 1], "weight_decay": float(ranker.alpha)},
+            {"params": [w for w in tensors if w.ndim > 1], "weight_decay": float(ranker.lam)},
             {"params": [w for w in tensors if w.ndim == 1], "weight_decay": 0.0},
         ]
         kinds = {"adam": torch.optim.Adam, "sgd": torch.optim.SGD}
@@ -92,7 +94,9 @@ def train(
                 limits = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
                 places = np.arange(limits[-1]) + np.repeat(starts - limits[:-1], sizes)
                 inputs = torch.tensor(ranker._prepare(X[places]), device=device)
-                batch = Batch(inputs, torch.tensor(labels[places], device=device), limits)
+                grades = torch.tensor(labels[places], device=device)
+                counts = None if weight is None else torch.tensor(weight[places], device=device)
+                batch = Batch(inputs, grades, limits, counts)
                 values = objective(tensors, batch)
                 optimizer.zero_grad()
                 values.mean().backward()
@@ -158,14 +162,17 @@ DISCOUNTS: dict[str, Discount] = {
 }
 
 
-def rank_net(scores: Tensor, labels: Tensor, indptr: Int64Array) -> Tensor:
+def rank_net(
+    scores: Tensor, labels: Tensor, indptr: Int64Array, weight: Tensor | None = None
+) -> Tensor:
     """Mean of ``log(1 + exp(-(s_i - s_j)))`` over the pairs with y_i > y_j."""
     upper, lower = pairs(labels, indptr)
     query = query_of_rows(indptr, scores)[upper]
     terms = torch.nn.functional.softplus(scores[lower] - scores[upper])
     n_queries = len(indptr) - 1
-    counts = torch.bincount(query, minlength=n_queries).clamp(min=1)
-    return sums(terms, query, n_queries) / counts
+    counts = torch.ones_like(terms) if weight is None else weight[upper] * weight[lower]
+    totals = sums(counts, query, n_queries)
+    return sums(counts * terms, query, n_queries) / torch.where(totals > 0, totals, 1.0)
 
 
 def ranks(scores: Tensor, indptr: Int64Array) -> Tensor:
@@ -183,6 +190,7 @@ def lambda_rank(
     scores: Tensor,
     labels: Tensor,
     indptr: Int64Array,
+    weight: Tensor | None = None,
     *,
     gain: Gain = exp2_gain,
     discount: Discount = log2_discount,
@@ -192,40 +200,65 @@ def lambda_rank(
     """RankNet loss, with each term multiplied by the nDCG change of swapping its two rows.
 
     The factor ``(g_i - g_j) |d(r_i) - d(r_j)| / ideal DCG`` is held fixed, so the gradient is the
-    sum of the lambdas. Ranks below the ``cutoff`` have discount 0.
+    sum of the lambdas. Ranks below the ``cutoff`` have discount 0. A row of weight w has the mean
+    discount of its w consecutive ranks; of a rank that it takes in part, the same part counts.
     """
     n_queries = len(indptr) - 1
     query = query_of_rows(indptr, scores)
 
-    def weight_of(ranks: Tensor) -> Tensor:
-        weights = discount(ranks.to(scores.dtype))  # integers would give float32
-        return weights if cutoff is None else torch.where(ranks <= cutoff, weights, 0.0)
+    def at_ranks(ranks: Tensor) -> Tensor:
+        values = discount(ranks.to(scores.dtype))  # integers would give float32
+        return values if cutoff is None else torch.where(ranks <= cutoff, values, 0.0)
+
+    def discounts(ranks: Tensor) -> Tensor:
+        if weight is None:
+            return at_ranks(ranks)
+        starts = torch.as_tensor(indptr[:-1].copy()).to(scores.device)[query]
+        place = starts + ranks - 1
+        ordered = torch.empty_like(weight)
+        ordered[place] = weight
+        before = torch.cat([weight.new_zeros(1), torch.cumsum(ordered, 0)])
+        first, last = (before[at] - before[starts] for at in (place, place + 1))
+        n_ranks = int(torch.ceil(last).max()) if len(last) else 0
+        single = at_ranks(torch.arange(1, n_ranks + 2, device=scores.device))
+        totals = torch.cat([single.new_zeros(1), torch.cumsum(single, 0)])
+        upto = [totals[x.long()] + (x - x.floor()) * single[x.long()] for x in (first, last)]
+        return (upto[1] - upto[0]) / weight
 
     with torch.no_grad():
+        counts = torch.ones_like(scores) if weight is None else weight
         gains = gain(labels)
-        ideal = sums(gains * weight_of(rank(gains, indptr)), query, n_queries)
+        ideal = sums(counts * gains * discounts(rank(gains, indptr)), query, n_queries)
         share = torch.where(ideal > 0, 1.0 / ideal, 0.0)
-        weights = weight_of(rank(scores.detach(), indptr))
+        values = discounts(rank(scores.detach(), indptr))
         upper, lower = pairs(labels, indptr)
-        change = (gains[upper] - gains[lower]) * (weights[upper] - weights[lower]).abs()
-        change = change * share[query[upper]]
+        change = (gains[upper] - gains[lower]) * (values[upper] - values[lower]).abs()
+        change = change * counts[upper] * counts[lower] * share[query[upper]]
     terms = change * torch.nn.functional.softplus(scores[lower] - scores[upper])
     return sums(terms, query[upper], n_queries)
 
 
 def list_net(
-    scores: Tensor, labels: Tensor, indptr: Int64Array, *, gain: Gain = linear_gain
+    scores: Tensor,
+    labels: Tensor,
+    indptr: Int64Array,
+    weight: Tensor | None = None,
+    *,
+    gain: Gain = linear_gain,
 ) -> Tensor:
     """Kullback-Leibler divergence of top-one probabilities, the softmax of gains and of scores.
 
     Equals ListNet's cross entropy minus the constant entropy of the gains, so the minimum is 0.
     """
-    target = torch.log_softmax(pad(gain(labels), indptr, _BELOW_ALL), 1)
-    told = torch.log_softmax(pad(scores, indptr, _BELOW_ALL), 1)
+    copies = 0.0 if weight is None else weight.log()  # w terms exp(s) are exp(s + log w)
+    target = torch.log_softmax(pad(gain(labels) + copies, indptr, _BELOW_ALL), 1)
+    told = torch.log_softmax(pad(scores + copies, indptr, _BELOW_ALL), 1)
     return (target.exp() * (target - told)).sum(1)
 
 
-def list_mle(scores: Tensor, labels: Tensor, indptr: Int64Array) -> Tensor:
+def list_mle(
+    scores: Tensor, labels: Tensor, indptr: Int64Array, weight: Tensor | None = None
+) -> Tensor:
     """Mean over rows i of ``log sum_{j: y_j <= y_i} exp(s_j) - s_i``.
 
     Without ties in the labels, this is ``- log`` of the Plackett-Luce probability of the order by
@@ -233,18 +266,20 @@ def list_mle(scores: Tensor, labels: Tensor, indptr: Int64Array) -> Tensor:
     (Breslow's method for ties), so their order does not matter. Rows of the lowest label are left
     out, because no row is below them.
     """
-    sizes = np.diff(indptr)
+    counts = torch.ones_like(scores) if weight is None else weight
     query = query_of_rows(indptr, scores)
     by_label = torch.argsort(labels, descending=True, stable=True)
     order = by_label[torch.argsort(query[by_label], stable=True)]
     y = pad(labels[order], indptr, -torch.inf)
     s = pad(scores[order], indptr, _BELOW_ALL)
-    tails = torch.logcumsumexp(s.flip(1), 1).flip(1)
+    n = pad(counts[order], indptr, 1.0)
+    tails = torch.logcumsumexp((s + n.log()).flip(1), 1).flip(1)
     first_of_label = torch.searchsorted(-y, -y)
     lowest = torch.where(torch.isinf(y), torch.inf, y).amin(1, keepdim=True)
     counted = y > torch.where(torch.isinf(lowest), torch.inf, lowest)
-    terms = torch.where(counted, tails.gather(1, first_of_label) - s, 0.0)
-    return terms.sum(1) / torch.as_tensor(np.maximum(sizes, 1)).to(scores.device)
+    terms = torch.where(counted, n * (tails.gather(1, first_of_label) - s), 0.0)
+    totals = sums(counts, query, len(indptr) - 1)
+    return terms.sum(1) / torch.where(totals > 0, totals, 1.0)
 
 
 def query_of_rows(indptr: Int64Array, like: Tensor) -> Tensor:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.frozen import FrozenEstimator
 
-from rankwise._registry import find_ranker
+from rankwise._registry import BY_CLASS_NAME, build_ranker
 from rankwise.checks.text_categories import category_frame
 from rankwise.datasets.data import Fold, FoldedData, RankingData
 from rankwise.datasets.readers.results import as_run
@@ -37,6 +37,7 @@ class Candidate:
     estimator: Any  # unfitted estimator, GivenScores, or None if its extra is missing
     # grid to search on the validation part; empty for none
     space: dict[str, list[Any]] = field(default_factory=dict)
+    is_recipe: bool = False  # the tuned recipe of a key
     missing: str = ""  # why the ranker cannot run, and how to fix that; empty if it can
 
     def describe(self) -> str:
@@ -47,6 +48,13 @@ class Candidate:
             return self.estimator.describe()
         grid = f" over {self.space}" if self.space else ""
         return " ".join(repr(self.estimator).split()) + grid
+
+    @property
+    def ran(self) -> str:
+        """What was tuned, or the parameters that differ from the defaults of the class."""
+        if self.estimator is None or self.is_given:
+            return self.describe()
+        return describe_settings(self.estimator, self.space, is_recipe=self.is_recipe)
 
     @property
     def is_given(self) -> bool:
@@ -72,9 +80,10 @@ def convert_to_candidates(rankers: Any, *, random_state: int = 0) -> list[Candid
     """Convert rankers to candidates with unique names.
 
     ``rankers`` is a key or an estimator, a sequence of them, or a mapping from names to either. A
-    key gets the registry's parameters and grid, and ``random_state`` as its seed. An estimator is
-    used unchanged and named after its class. Existing scores are a key "column:NAME" or a run (also
-    a Path, a frame or ``{query: {document: score}}`` with a name).
+    bare key is its tuned recipe, with the seed ``random_state``; ``KEY(NAME=VALUE, …)`` is its
+    class with these parameters. An estimator is used unchanged and named after its class. Existing
+    scores are a key "column:NAME" or a run (also a Path, a frame or ``{query: {document: score}}``
+    with a name).
     """
     named: list[tuple[str, Any]] = []
     if isinstance(rankers, Mapping):
@@ -117,21 +126,49 @@ def _candidate(name: str, ranker: Any, random_state: int) -> Candidate:
     if isinstance(ranker, str) and ranker.startswith(COLUMN):
         return Candidate(name, ColumnScores(ranker.removeprefix(COLUMN)))
     if isinstance(ranker, str):
-        return _load_candidate(name, ranker, random_state)
+        try:
+            estimator, space = build_ranker(ranker, "rankers", seed=random_state)
+        except ImportError as error:
+            return Candidate(name, None, missing=str(error))
+        return Candidate(name, estimator, space, is_recipe="(" not in ranker)
     check_ranker(name, ranker)
     return Candidate(name, ranker)
 
 
-def _load_candidate(name: str, key: str, random_state: int) -> Candidate:
-    entry = find_ranker(key, "rankers")
-    params = dict(entry.params)
-    if "random_state" in params:
-        params["random_state"] = random_state
-    try:
-        estimator = entry.load()(**params)
-    except ImportError as error:
-        return Candidate(name, None, missing=str(error))
-    return Candidate(name, estimator, entry.space)
+_SEARCHED = ("val", "cv", "loqo", "lpo", "grid")
+
+
+def describe_settings(
+    estimator: Any, space: Mapping[str, list[Any]], *, is_recipe: bool = False
+) -> str:
+    """What a ranker runs: what its recipe tunes, or how it differs from its class's defaults.
+
+    The seed is left out, because a comparison sets it. Estimators that are not of the registry are
+    shown as code.
+    """
+    kind = type(estimator)
+    entry = BY_CLASS_NAME.get(kind.__name__)
+    if entry is None or entry.path.partition(":")[0] != kind.__module__:
+        return " ".join(repr(estimator).split())
+    defaults = kind().get_params(deep=False)
+    changed = {
+        name: value
+        for name, value in estimator.get_params(deep=False).items()
+        if name != "random_state" and repr(value) != repr(defaults[name])
+    }
+    tuned = [f"{name} of {', '.join(map(str, values))}" for name, values in space.items()]
+    for name, value in list(changed.items()) if is_recipe else ():
+        if isinstance(value, list):
+            tuned.append(f"{name} of {', '.join(map(str, changed.pop(name)))}")
+        elif isinstance(value, str) and value in _SEARCHED:
+            tuned.append(f"{name} along its path")
+            del changed[name]
+        elif name == "early_stopping_rounds":
+            tuned.append(f"{'epochs' if 'n_epochs' in defaults else 'trees'} by early stopping")
+    given = "with " + ", ".join(f"{name}={value!r}" for name, value in changed.items())
+    if tuned:
+        return f"tuned: {'; '.join([*tuned, given] if changed else tuned)}"
+    return f"class defaults {given}" if changed else "class defaults"
 
 
 COLUMN = "column:"

@@ -108,6 +108,7 @@ def tune(
     *,
     space: dict[str, list[Any]] | None = None,
     random_state: int = 0,
+    refit: bool = False,
 ) -> Tuned:
     """Fit with the parameters that are best on the validation part.
 
@@ -125,6 +126,9 @@ def tune(
     space : dict, optional
         Grid of parameter lists. Each setting is fitted on ``train`` and scored on ``vali``. The
         first of the best settings wins and is not refitted on both parts.
+    refit : bool
+        Whether the best setting of a grid, with its number of trees, is fitted on all of ``train``
+        if there is no ``vali``.
 
     Notes
     -----
@@ -141,7 +145,8 @@ def tune(
         followed = parse(_WITHOUT_CLASSES)
     estimator = prepare(estimator, followed, random_state)
     if space:
-        return _search(estimator, train, vali, select, space, random_state)
+        found = _search(estimator, train, vali, select, space, random_state)
+        return _refit(found, estimator, train, set(space)) if refit and vali is None else found
     notes: list[str] = []
     if vali is None:
         notes = _choose_within_train_inplace(estimator)
@@ -194,6 +199,17 @@ def _search(
     notes += fit_notes
     notes += edge_notes(params, search, greater_is_better=select.greater_is_better)
     return Tuned(fitted, {**params, **_find_chosen(fitted, is_watched=True)}, search, notes)
+
+
+def _refit(found: Tuned, estimator: Any, train: RankingData, searched: set[str]) -> Tuned:
+    """The chosen setting, fitted on all training queries."""
+    known = estimator.get_params(deep=False)
+    kept = {"n_estimators"} if known.get("early_stopping_rounds") is not None else set()
+    whole: Any = clone(estimator)
+    chosen = {k: v for k, v in found.chosen.items() if k in (searched | kept) & known.keys()}
+    whole.set_params(**chosen)
+    notes = [*found.notes, "the chosen setting was then fitted on all training queries"]
+    return Tuned(whole, found.chosen, found.search, [*notes, *fit(whole, train)])
 
 
 def _hold_out(train: RankingData, random_state: int) -> tuple[RankingData, RankingData]:

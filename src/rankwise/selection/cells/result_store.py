@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from rankwise._version import __version__
+from rankwise._version import RELEASE
 from rankwise.metrics.statistics.against_best import check_correction
 from rankwise.runtime.files import error_code, replace_files, sync_folder
 from rankwise.runtime.messages import ArgumentError, check_share, convert_to_json
@@ -191,7 +191,7 @@ _PACKAGES = ("numpy", "scipy", "scikit-learn", "numba")
 
 def library_versions() -> dict[str, str]:
     return {
-        "rankwise": __version__,
+        "rankwise": RELEASE,
         "python": platform.python_version(),
         "platform": platform.platform(terse=True),
         **{package: _version(package) for package in _PACKAGES},
@@ -228,19 +228,22 @@ class Settings:
     what is drawn anew (in the plural), ``contestant`` what is compared. ``greater_is_better`` is
     the direction of values that no measure of the library computed, otherwise None; ``layout`` says
     where they stood in their table. ``left_out`` are the columns of the table that are not
-    features, and why; ``shared`` those that are features and scores of a ranker.
+    features, and why; ``shared`` those that are features and scores of a ranker. ``ran`` says by
+    ranker what was tuned, or which parameters differ from the defaults of its class; comparisons
+    until rankwise 0.3 lack it.
 
     Raises
     ------
     ValueError
-        If there is no such test or correction, the two do not fit, or ``confidence`` is no level.
+        If there is no such test or correction, the two do not fit, or ``confidence_level`` is out
+        of range.
     """
 
     data: str = ""
     select_by: str = ""
     test: str = "t"
-    correction: str | None = None
-    confidence: float = 0.95
+    correction: str = "auto"
+    confidence_level: float = 0.95
     baseline: str | None = None
     random_state: int = 0
     unit: str = "queries"
@@ -252,11 +255,12 @@ class Settings:
     versions: dict[str, str] = field(default_factory=library_versions)
     left_out: dict[str, str] = field(default_factory=dict)
     shared: list[str] = field(default_factory=list)
+    ran: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         correction = check_correction(self.test, self.correction, name="test")
-        object.__setattr__(self, "correction", correction)  # that of the test if None
-        check_share("confidence", self.confidence)
+        object.__setattr__(self, "correction", correction)
+        check_share("confidence_level", self.confidence_level)
 
     def _check_baseline(self, what: str, names: Collection[str]) -> None:
         """Raise ValueError if the baseline is none of the names of rankers or systems."""

@@ -290,7 +290,7 @@ class Completions:
         grades[is_relevant & (place >= 0)] = self._top_grade
         sizes = np.tile(np.bincount(query, minlength=self.pool.n_queries), len(codes))
         indptr = np.concatenate([[0], np.cumsum(sizes)])
-        groups = QueryGroups(indptr, None, np.arange(len(sizes)))
+        groups = QueryGroups(indptr, None, ids=np.arange(len(sizes)))
         scores = np.tile(scores, len(codes))
         rows = ScoredRows(grades.ravel(), scores, groups, may_miss=True)
         # Rows are in trec_eval's order already.
@@ -352,7 +352,7 @@ class Completions:
         deepest = max(int(self.pool.ranks(name).max()) for name in (self.first, self.second))
         n = min(getattr(self.measure, "cutoff", None) or deepest, deepest, _DEEPEST)
         grades = np.eye(n) * self._top_grade
-        groups = QueryGroups(np.arange(n + 1) * n, None, np.arange(n))
+        groups = QueryGroups(np.arange(n + 1) * n, None, ids=np.arange(n))
         scores = np.tile(np.arange(n, 0, -1.0), n)
         measure = self.measure
         if tie_rule(measure) == "docid":

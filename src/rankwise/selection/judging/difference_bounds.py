@@ -70,8 +70,8 @@ class DifferenceBounds:
 
 
 def difference_bounds(
-    systems: Mapping[str, Any],
     qrels: Qrels | Any,
+    systems: Mapping[str, Any],
     measure: str | Measure = "nDCG@10",
     *,
     pairs: Sequence[tuple[str, str]] | None = None,
@@ -86,12 +86,13 @@ def difference_bounds(
 
     Parameters
     ----------
-    systems : mapping of str to run
-        Systems by name, in any form that :func:`rankwise.fusion.as_run` takes.
     qrels : Qrels, path, frame, mapping, RankingData or list of these
         See :func:`rankwise.text.read_judgements`.
+    systems : mapping of str to run
+        Systems by name, in any form that :func:`rankwise.fusion.as_run` takes.
     measure : str or Measure
-        Measure of the top of a ranking that takes unjudged documents as not relevant.
+        Measure of the top of a ranking that takes unjudged documents as not relevant. One measure,
+        since the judgements that settle the order by one may leave that by another open.
     pairs : sequence of pairs of str, optional
         Pairs of systems; None: neighbours in the order by the mean, best first. If all of these are
         settled, so is the whole order.
@@ -134,13 +135,13 @@ def difference_bounds(
     Examples
     --------
     >>> systems = {"a": {"q": {"d1": 2.0, "d2": 1.0}}, "b": {"q": {"d3": 2.0, "d2": 1.0}}}
-    >>> [bounds] = difference_bounds(systems, {"q": {"d1": 1}}, "P@1")
+    >>> [bounds] = difference_bounds({"q": {"d1": 1}}, systems, "P@1")
     >>> bounds.difference, bounds.low, bounds.high, bounds.is_settled
     (1.0, 0.0, 1.0, False)
     """
     measure = parse(measure, preset)
     check_completable(measure)
-    pool = read_pool(systems, qrels, all_queries=all_queries)
+    pool = read_pool(qrels, systems, all_queries=all_queries)
     if pairs is None:
         return enclose_neighbours([pool], measure)
     return [enclose_difference(pool, measure, *pair) for pair in check_pairs(pairs, pool)]
@@ -161,12 +162,12 @@ def check_completable(measure: Measure) -> None:
         )
 
 
-def read_pool(systems: Mapping[str, Any], qrels: Qrels | Any, *, all_queries: bool) -> JudgedPool:
+def read_pool(qrels: Qrels | Any, systems: Mapping[str, Any], *, all_queries: bool) -> JudgedPool:
     """Pool of two or more systems and judgements; queries without judgements do not count."""
     if not isinstance(systems, Mapping):
         raise TypeError(
             f"systems must map names to runs, got {type(systems).__name__}. Pass for example "
-            "{'new': run, 'old': other_run}."
+            "{'new': run, 'old': other_run}, after the judgements."
         )
     runs, qrels = {str(name): as_run(run) for name, run in systems.items()}, read_judgements(qrels)
     if len(runs) < 2:
@@ -177,7 +178,7 @@ def read_pool(systems: Mapping[str, Any], qrels: Qrels | Any, *, all_queries: bo
     if not len(qrels):
         raise ValueError("the runs and the judgements have no query in common.")
     return pool_runs(
-        {name: judge(run, qrels, all_queries=True) for name, run in runs.items()}, qrels
+        {name: judge(qrels, run, all_queries=True) for name, run in runs.items()}, qrels
     )
 
 
@@ -259,11 +260,11 @@ class NextJudgement(NamedTuple):
 
 
 def next_judgements(
-    systems: Mapping[str, Any],
     qrels: Qrels | Any,
+    systems: Mapping[str, Any],
     measure: str | Measure = "nDCG@10",
     *,
-    n: int = 20,
+    k: int = 20,
     pairs: Sequence[tuple[str, str]] | None = None,
     preset: str | None = None,
     all_queries: bool = False,
@@ -272,13 +273,13 @@ def next_judgements(
 
     Parameters
     ----------
-    systems : mapping of str to run
-        Systems by name, in any form that :func:`rankwise.fusion.as_run` takes.
     qrels : Qrels, path, frame, mapping, RankingData or list of these
         Judgements so far. Queries without any are left out: judge a document of each first.
+    systems : mapping of str to run
+        Systems by name, in any form that :func:`rankwise.fusion.as_run` takes.
     measure : str or Measure
         See :func:`difference_bounds`.
-    n : int >= 1
+    k : int >= 1
         Number of documents.
     pairs : sequence of pairs of str, optional
         Pairs of systems to settle; None: neighbours in the order by the mean.
@@ -290,12 +291,12 @@ def next_judgements(
     Returns
     -------
     list of NextJudgement
-        At most ``n`` documents, largest gain first; none if all pairs are settled.
+        At most ``k`` documents, largest gain first; none if all pairs are settled.
 
     Raises
     ------
     ValueError
-        If ``n`` or a pair is wrong, or the measure has no completions.
+        If ``k`` or a pair is wrong, or the measure has no completions.
 
     Notes
     -----
@@ -315,13 +316,13 @@ def next_judgements(
     >>> systems = {"a": {"q": {"d1": 3.0, "d2": 2.0, "d3": 1.0}},
     ...            "b": {"q": {"d4": 3.0, "d2": 2.0, "d1": 1.0}}}
     >>> [(next.doc_id, round(next.gain, 2)) for next in
-    ...  next_judgements(systems, {"q": {"d1": 1, "d3": 0}}, "DCG@3")]
+    ...  next_judgements({"q": {"d1": 1, "d3": 0}}, systems, "DCG@3")]
     [('d4', 1.0)]
     """
-    check_whole("n", n, 1)
+    check_whole("k", k, 1)
     measure = parse(measure, preset)
     check_completable(measure)
-    pool = read_pool(systems, qrels, all_queries=all_queries)
+    pool = read_pool(qrels, systems, all_queries=all_queries)
     if pairs is None:
         pairs = [
             (b.first, b.second) for b in enclose_neighbours([pool], measure) if not b.is_settled
@@ -332,16 +333,16 @@ def next_judgements(
     gains = np.zeros(len(pool.query))
     for pair in pairs:
         gains += judging_gains(pool, measure, *pair)
-    chosen = largest_gains(gains, int(n))
+    chosen = largest_gains(gains, int(k))
     return [
         NextJudgement(str(pool.qids[pool.query[d]]), str(pool.doc_ids[d]), float(gains[d]))
         for d in chosen
     ]
 
 
-def largest_gains(gains: Float64Array, n: int) -> list[int]:
-    """Documents of the ``n`` largest gains above 0, in descending order."""
-    order = np.argsort(-gains, kind="stable")[:n]
+def largest_gains(gains: Float64Array, k: int) -> list[int]:
+    """Documents of the ``k`` largest gains above 0, in descending order."""
+    order = np.argsort(-gains, kind="stable")[:k]
     return [int(document) for document in order if gains[document] > 0]
 
 

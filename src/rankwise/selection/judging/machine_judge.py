@@ -82,34 +82,36 @@ class MachineJudged:
 
 
 def evaluate_with_judge(
-    systems: Mapping[str, Run | Any],
     human: Qrels | Any,
     machine: Qrels | Any,
+    systems: Mapping[str, Run | Any],
     measures: str | Measure | Sequence[str | Measure] = DEFAULT_MEASURE,
     *,
     preset: str | None = None,
-    confidence: float = 0.95,
+    confidence_level: float = 0.95,
 ) -> MachineJudged:
     """Evaluate systems by few human and many machine judgements.
 
-    ``evaluate(run, human, measures, judge=machine)`` does so for one run.
+    ``evaluate(human, run, measures, judge=machine)`` does so for one run.
 
     The intervals hold whatever the errors of the machine are, if the queries with human
     judgements are a random sample of all.
 
     Parameters
     ----------
-    systems : mapping of str to run
-        Systems by name, in any form that :func:`rankwise.fusion.as_run` takes.
     human : Qrels, path, frame, mapping, RankingData or list of these
         Human judgements of some queries; see :func:`rankwise.text.read_judgements`.
     machine : Qrels, path, frame, mapping, RankingData or list of these
         Judgements of a machine on the same and on further queries.
+    systems : mapping of str to run
+        Systems by name, in any form that :func:`rankwise.fusion.as_run` takes.
     measures : str, Measure or sequence of them
-        Measures for which every query counts, such as P@3 and nDCG(empty=0)@10.
+        Measures for which every query counts, such as P@3. The default, nDCG(empty=0)@10, counts
+        queries without relevant documents as 0: otherwise, a query could have a value by the
+        machine and none by people.
     preset : str, optional
         Convention for parameters that the measures leave open, e.g. "trec_eval".
-    confidence : float in (0, 1)
+    confidence_level : float in (0, 1)
         Level of the intervals, for each mean and difference alone.
 
     Returns
@@ -137,14 +139,14 @@ def evaluate_with_judge(
     ...            for q, grades in truth.items()}
     >>> human = {q: truth[q] for q in list(truth)[:40]}
     >>> run = {q: {d: rng.random() for d in grades} for q, grades in truth.items()}
-    >>> found = evaluate_with_judge({"a": run}, human, machine, "P@3").means["P@3"]["a"]
+    >>> found = evaluate_with_judge(human, machine, {"a": run}, "P@3").means["P@3"]["a"]
     >>> round(found.machine_mean, 2), round(found.bias, 2), round(found.mean, 2)
     (0.5, 0.1, 0.35)
     """
     if not isinstance(systems, Mapping) or not systems:
         raise TypeError(
             f"systems must map names to runs, got {type(systems).__name__}. Pass for example "
-            "{'new': run, 'old': other_run}."
+            "{'new': run, 'old': other_run}, after the judgements."
         )
     runs = {str(name): as_run(run) for name, run in systems.items()}
     values, _, n_left_out = values_by_both_judges(
@@ -152,10 +154,10 @@ def evaluate_with_judge(
     )
     means, differences = {}, {}
     for spec, found in values.items():
-        means[spec] = {name: estimate_mean(spec, v, confidence) for name, v in found.items()}
+        means[spec] = {name: estimate_mean(spec, v, confidence_level) for name, v in found.items()}
         differences[spec] = {
             (a, b): estimate_mean(
-                spec, [x - y for x, y in zip(found[a], found[b], strict=True)], confidence
+                spec, [x - y for x, y in zip(found[a], found[b], strict=True)], confidence_level
             )
             for a, b in combinations(found, 2)
         }
@@ -188,13 +190,13 @@ class RankBias:
 
 
 def bias_by_rank(
-    systems: Mapping[str, Run | Any],
     human: Qrels | Any,
     machine: Qrels | Any,
+    systems: Mapping[str, Run | Any],
     *,
     k: int = 10,
     rel: float = 1,
-    confidence: float = 0.95,
+    confidence_level: float = 0.95,
 ) -> list[RankBias]:
     """Compare the judgements of a machine with those of people, rank by rank.
 
@@ -202,15 +204,15 @@ def bias_by_rank(
 
     Parameters
     ----------
-    systems : mapping of str to run
-        Systems by name, in any form that :func:`rankwise.fusion.as_run` takes.
     human, machine : Qrels, path, frame, mapping, RankingData or list of these
         See :func:`rankwise.text.read_judgements`.
+    systems : mapping of str to run
+        Systems by name, in any form that :func:`rankwise.fusion.as_run` takes.
     k : int >= 1
         Number of ranks.
     rel : float
         Documents of at least this grade are relevant.
-    confidence : float in (0, 1)
+    confidence_level : float in (0, 1)
         Level of the intervals, for each rank alone.
 
     Returns
@@ -221,18 +223,18 @@ def bias_by_rank(
     Raises
     ------
     ValueError
-        If ``k`` or ``confidence`` is wrong, or there is no document that both judged.
+        If ``k`` or ``confidence_level`` is wrong, or there is no document that both judged.
 
     Examples
     --------
     >>> systems = {"a": {q: {"d1": 2.0, "d2": 1.0} for q in "pqr"}}
     >>> human = {"p": {"d1": 1, "d2": 0}, "q": {"d1": 0, "d2": 1}, "r": {"d1": 0, "d2": 0}}
     >>> machine = {q: {"d1": 1, "d2": 0} for q in "pqr"}
-    >>> [(found.rank, round(found.bias, 2)) for found in bias_by_rank(systems, human, machine)]
+    >>> [(found.rank, round(found.bias, 2)) for found in bias_by_rank(human, machine, systems)]
     [(1, 0.67), (2, -0.33)]
     """
     check_whole("k", k, 1)
-    check_share("confidence", confidence)
+    check_share("confidence_level", confidence_level)
     by_human, by_machine = read_judgements(human), drop_negative(read_judgements(machine))
     parts = [_rank_pairs(as_run(run), by_human, by_machine, rel) for run in systems.values()]
     qid, rank, people, model = (np.concatenate(column) for column in zip(*parts, strict=True))
@@ -243,7 +245,9 @@ def bias_by_rank(
         )
     query = np.unique(qid, return_inverse=True)[1]
     return [
-        RankBias(r, int(at.sum()), *compare_verdicts(query[at], people[at], model[at], confidence))
+        RankBias(
+            r, int(at.sum()), *compare_verdicts(query[at], people[at], model[at], confidence_level)
+        )
         for r in range(1, int(k) + 1)
         if (at := rank == r).any()
     ]
@@ -253,7 +257,7 @@ def _rank_pairs(
     run: Run, human: Qrels, machine: Qrels, rel: float
 ) -> tuple[np.ndarray[Any, Any], Int64Array, Float64Array, Float64Array]:
     """Query, rank and both verdicts of the retrieved documents that both judged."""
-    rows = judge(run, human)
+    rows = judge(human, run)
     found = rows.retrieved
     qid = rows.qid[found]
     starts = np.flatnonzero(np.append(True, qid[1:] != qid[:-1])[: len(qid)])
@@ -272,7 +276,7 @@ def drop_negative(qrels: Qrels) -> Qrels:
 
 
 def compare_verdicts(
-    query: Int64Array, people: Float64Array, model: Float64Array, confidence: float
+    query: Int64Array, people: Float64Array, model: Float64Array, confidence_level: float
 ) -> tuple[float, float, float, float, float]:
     """Shares of two judges, their difference (bias) and its ends; queries are clusters."""
     error = model - people
@@ -282,14 +286,14 @@ def compare_verdicts(
         n, sums = n[n > 0], np.bincount(query, error)[n > 0]
         n_queries = len(n)
         spread = math.sqrt(float(((sums - n * bias) ** 2).sum()) * n_queries / (n_queries - 1))
-        half = float(stdtrit(n_queries - 1, 0.5 + confidence / 2)) * spread / len(query)
+        half = float(stdtrit(n_queries - 1, 0.5 + confidence_level / 2)) * spread / len(query)
         low = high = half
         # Few errors, or none, have too little spread for Student's t.
         terms = sums - n * bias
         if half == 0 or 1 - abs(bias) < 2 * half or spread_freedom(terms) < FEW * n_queries:
             weights, means = n[:, None] * n_queries / len(query), (sums / n)[:, None]
             upper = [
-                float(dirichlet_bounds(side * means, weights, 1.0, (1.0 - confidence) / 2)[0])
+                float(dirichlet_bounds(side * means, weights, 1.0, (1.0 - confidence_level) / 2)[0])
                 for side in (-1.0, 1.0)
             ]
             low, high = max(half, upper[0] + bias), max(half, upper[1] - bias)
@@ -391,7 +395,7 @@ def bias_by_length(
     *,
     n_groups: int = 5,
     rel: float = 1,
-    confidence: float = 0.95,
+    confidence_level: float = 0.95,
 ) -> LengthBias:
     """Compare the judgements of a machine with those of people by the length of the documents.
 
@@ -407,7 +411,7 @@ def bias_by_length(
         Number of groups; there are fewer if many documents have the same length.
     rel : float
         Documents of at least this grade are relevant.
-    confidence : float in (0, 1)
+    confidence_level : float in (0, 1)
         Level of the intervals, for each group alone.
 
     Returns
@@ -437,7 +441,7 @@ def bias_by_length(
     [(100.0, 200.0, -0.5), (400.0, 800.0, 1.0)]
     """
     check_whole("n_groups", n_groups, 1)
-    check_share("confidence", confidence)
+    check_share("confidence_level", confidence_level)
     by_human, by_machine = read_judgements(human), read_judgements(machine)
     grades, known = grades_of(drop_negative(by_machine), by_human.qid, by_human.doc_ids)
     both = (by_human.relevance >= 0) & known
@@ -460,11 +464,11 @@ def bias_by_length(
             float(length[at].min()),
             float(length[at].max()),
             int(at.sum()),
-            *compare_verdicts(query[at], people[at], model[at], confidence),
+            *compare_verdicts(query[at], people[at], model[at], confidence_level),
         )
         for at in (group == g for g in np.unique(group))
     ]
-    slope = _slope(query, people, model, np.log2(length), confidence)
+    slope = _slope(query, people, model, np.log2(length), confidence_level)
     return LengthBias(groups, *slope, int((~kept).sum()))
 
 
@@ -491,7 +495,7 @@ def _slope(
     people: Float64Array,
     model: Float64Array,
     log_length: Float64Array,
-    confidence: float,
+    confidence_level: float,
 ) -> tuple[float, float, float, float]:
     """Coefficient of the length, its interval and its p-value; errors are clustered by query."""
     columns = np.column_stack([np.ones(len(people)), people, log_length])
@@ -510,6 +514,6 @@ def _slope(
     slope = float(fit[-1])
     if error < _ROUNDING or n_queries < FEWEST_QUERIES:  # an exact fit has no errors
         return slope, math.nan, math.nan, math.nan
-    half = float(stdtrit(n_queries - 1, 0.5 + confidence / 2)) * error
+    half = float(stdtrit(n_queries - 1, 0.5 + confidence_level / 2)) * error
     p = 2.0 * float(stdtr(n_queries - 1, -abs(slope) / error))
     return slope, slope - half, slope + half, p

@@ -242,7 +242,7 @@ def decompose_dual(problem: Problem, omega: Float64Array, order: Int64Array) -> 
 
     Raises NotSemidefiniteError if an eigenvalue is negative beyond rounding.
     """
-    groups = QueryGroups(problem.groups.indptr, None, problem.groups.ids)
+    groups = QueryGroups(problem.groups.indptr, None, ids=problem.groups.ids)
     factor = problem.factor(order, groups)
     noise = limit_cancellation(omega.diagonal(), factor)
     half = factor.apply(omega, 0, groups.n_queries)

@@ -151,7 +151,9 @@ class ExpansionPath:
         penalties = self.penalties
         problem = self._part(rows)
         order = problem.groups.rows(np.arange(problem.groups.n_queries))
-        factor = problem.factor(order, QueryGroups(problem.groups.indptr, None, problem.groups.ids))
+        factor = problem.factor(
+            order, QueryGroups(problem.groups.indptr, None, ids=problem.groups.ids)
+        )
         n_queries = problem.groups.n_queries
         target = factor.apply(problem.y[order][:, None], 0, n_queries)[:, 0]
         columns = rows[order]
@@ -316,7 +318,7 @@ class ConjugateGradientsPath:
             raise ValueError('approximation="pcg" needs alpha > 0, got alpha=0. Use a small one.')
         kernel, groups = self.design.kernel, problem.groups
         order = groups.rows(np.arange(groups.n_queries))
-        factor = problem.factor(order, QueryGroups(groups.indptr, None, groups.ids))
+        factor = problem.factor(order, QueryGroups(groups.indptr, None, ids=groups.ids))
         features = self.landmarks(self.rows, kernel).rows(problem.X[order])
         B = factor.apply(features, 0, groups.n_queries)
         target = factor.apply(problem.y[order][:, None], 0, groups.n_queries)[:, 0]

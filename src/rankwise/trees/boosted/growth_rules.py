@@ -9,7 +9,6 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.validation import _check_monotonic_cst
 
 from rankwise.typing import Int64Array
 
@@ -80,8 +79,30 @@ def monotone_signs(
     ``monotonic_cst`` is None, (n_features_in_,) or a dict by name. ``nominal`` columns take no
     sign.
     """
-    # scikit-learn's own check, so that its rules and messages hold for names and lengths.
-    signs = _check_monotonic_cst(estimator, monotonic_cst)
+    n = int(estimator.n_features_in_)
+    if isinstance(monotonic_cst, dict):
+        names = list(getattr(estimator, "feature_names_in_", []))
+        unknown = sorted(map(str, monotonic_cst.keys() - set(names)))
+        if unknown:
+            known = f"the columns are {', '.join(names[:12])}" if names else "X has no names"
+            raise ValueError(
+                f"monotonic_cst names columns that X does not have: {', '.join(unknown[:5])}; "
+                f"{known}. Pass names of columns, or one sign per column."
+            )
+        signs = [monotonic_cst.get(name, 0) for name in names]
+    else:
+        signs = [0] * n if monotonic_cst is None else np.asarray(monotonic_cst).tolist()
+    if not isinstance(signs, list) or len(signs) != n:
+        raise ValueError(
+            f"monotonic_cst must hold a sign for each of the {n} columns of X, got shape "
+            f"{np.shape(monotonic_cst)}. Pass one of 1, -1 and 0 per column."
+        )
+    for sign in signs:
+        if sign not in (-1, 0, 1):
+            raise ValueError(
+                f"monotonic_cst must hold 1 (increasing), -1 (decreasing) and 0 (free), got "
+                f"{sign!r}. Set it to one of them."
+            )
     for column in nominal:
         if signs[column] != 0:
             raise ValueError(

@@ -48,7 +48,7 @@ class RanksRows:
             If ``qid`` is missing but the model was fitted on several queries.
         """
         if isinstance(X, RowStream):
-            raise X.refused(f"{type(self).__name__}.rank")
+            raise X._refused(f"{type(self).__name__}.rank")
         scores = np.asarray(self._predict_within(X, qid))
         warn_of_one_query(self, f"{type(self).__name__}.rank", qid, len(scores))
         return QueryGroups.from_qid(qid, len(scores)).ranks(scores)

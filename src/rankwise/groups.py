@@ -516,11 +516,11 @@ class Chunk:
 # Named in errors of all other estimators.
 FIT_STREAMS = "LinearRegressionRanker, RidgeRanker, PointwiseELM, PairwiseELM and ELMRank"
 ALSO = "RankRLS, LSRRank, MPRank and LSSVRanker"
-EVALUATES = "rankwise.evaluate_stream(ranker, stream)"
+EVALUATES = "rankwise.rankers.evaluate_stream(ranker, stream)"
 
 
 class RowStream:
-    """Stream of judged rows in chunks; created by :func:`rankwise.stream`.
+    """Stream of judged rows in chunks; created by :func:`rankwise.streams.stream`.
 
     Iterating gives the chunks, each with ``X``, ``y``, ``qid``, ``sample_weight`` and
     ``feature_names``.
@@ -544,9 +544,9 @@ class RowStream:
         return iter(self)
 
     def __array__(self, *args: Any, **kwargs: Any) -> Any:
-        raise self.refused("This method")
+        raise self._refused("This method")
 
-    def refused(self, method: str) -> TypeError:
+    def _refused(self, method: str) -> TypeError:
         """Error of a method that takes no streams, such as ``LambdaMART.fit``."""
         name = method.rpartition(".")[2]
         fix = "Read the rows into memory, or use one of these."

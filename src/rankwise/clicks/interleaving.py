@@ -439,7 +439,7 @@ def interleaving_test(
     check_level(confidence_level)
     check_whole("horizon", horizon, 1)
     check_choice("unit", unit, UNITS)
-    log.require_sessions("interleaving_test")
+    log._require_sessions("interleaving_test")
     names, worth = _worth(log, systems)
     indptr = log.lists.indptr
     first = indptr[:-1]

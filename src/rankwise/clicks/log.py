@@ -322,7 +322,7 @@ class ClickLog:
         ids = self.session if self.user is None else self.user
         return np.arange(len(self)) if ids is None else ids.codes.astype(np.int64)
 
-    def require_sessions(self, what: str) -> None:
+    def _require_sessions(self, what: str) -> None:
         """Raise ValueError if rows do not form lists."""
         if self.session is None:
             raise ValueError(

@@ -172,7 +172,7 @@ def _numbers(estimator: Any, X: Any, trees: Trees | None) -> NDArray[Any]:
     if trees is None or table is None or not (table.nominal or table.ordered):
         dense = X.toarray() if is_sparse(X) else X
         return np.asarray(dense, dtype=np.float64)
-    rows = np.array(last.encoded_rows(X), dtype=np.float64)
+    rows = np.array(last._encoded_rows(X), dtype=np.float64)
     given = np.asarray(X, dtype=object)
     for column in set(table.nominal) - set(trees.categories):
         rows[:, column] = [np.nan if value is None else value for value in given[:, column]]
@@ -231,7 +231,7 @@ def _tolerance(
     if trees is None:
         # Weighted sums cancel, and so their rounding follows the size of the terms, not known here.
         return (1e-4 if in_float32 else 1e-9) * float(np.abs(wanted).max(initial=1e-30))
-    ensemble = getattr(innermost(estimator), "tree_ensemble", None)
+    ensemble = getattr(innermost(estimator), "_tree_ensemble", None)
     in_float32 |= ensemble is not None and ensemble().in_float32
     largest = [np.abs(tree.values[tree.feature < 0]).max() for tree in trees.trees]
     size = float(np.sum(largest)) + abs(trees.constant)

@@ -188,7 +188,7 @@ class PolynomialTerms(FeatureTransformer):
     Examples
     --------
     >>> import numpy as np
-    >>> from rankwise import PolynomialTerms
+    >>> from rankwise.features import PolynomialTerms
     >>> PolynomialTerms(degree=3).fit_transform(np.array([[2.0, 3.0]]))
     array([[ 2.,  3.,  4.,  9.,  8., 27.]])
     >>> PolynomialTerms(terms="cross").fit(np.zeros((1, 2))).get_feature_names_out()

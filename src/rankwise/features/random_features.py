@@ -240,7 +240,7 @@ class RandomNodes(ClassNamePrefixFeaturesOutMixin, FeatureTransformer):
     Examples
     --------
     >>> import numpy as np
-    >>> from rankwise import RandomNodes
+    >>> from rankwise.features import RandomNodes
     >>> X = np.array([[0.0, 1.0], [1.0, 0.0]])
     >>> RandomNodes(n_nodes=3, random_state=0).fit_transform(X).shape
     (2, 3)
@@ -370,7 +370,7 @@ class RandomFourier(ClassNamePrefixFeaturesOutMixin, FeatureTransformer):
     Examples
     --------
     >>> import numpy as np
-    >>> from rankwise import RandomFourier
+    >>> from rankwise.features import RandomFourier
     >>> X = np.array([[0.0], [1.0]])
     >>> F = RandomFourier(gamma=1.0, n_frequencies=10_000, random_state=0).fit_transform(X)
     >>> (F @ F.T).round(2)  # the kernel: 1 and 0.37
@@ -488,7 +488,7 @@ class RandomPerceptrons(ClassNamePrefixFeaturesOutMixin, FeatureTransformer):
     Examples
     --------
     >>> import numpy as np
-    >>> from rankwise import RandomPerceptrons
+    >>> from rankwise.features import RandomPerceptrons
     >>> X = np.array([[0.0, 0.0], [3.0, 4.0], [0.0, 1.0]])
     >>> perceptrons = RandomPerceptrons(n_nodes=100_000, random_state=0)
     >>> F = perceptrons.fit_transform(X)

@@ -384,7 +384,7 @@ class ORBoost(ScoreProbabilities, OrdinalRanker):
             yield class_margins(scores, thresholds)
 
     @property
-    def additive_scores(self) -> bool:
+    def _additive_scores(self) -> bool:
         """Whether scores are sums of functions of single features, which is true of stumps."""
         return self.estimator == "stump"
 

@@ -263,7 +263,7 @@ class PolyOrdinalSVM(ScoreProbabilities, SearchedOrdinalRanker):
         return rows.scores(self.coef_)
 
     @property
-    def additive_scores(self) -> bool:
+    def _additive_scores(self) -> bool:
         """Whether scores are sums of functions of single features, which excludes products."""
         return self.terms == "powers"
 

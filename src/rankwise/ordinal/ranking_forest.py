@@ -39,6 +39,7 @@ from rankwise.structure.state_rules import (
 from rankwise.trees.column_table import FROM_DTYPE
 from rankwise.trees.leaves import LeafRule, LeafSums, leaf_classes, mean_ranks
 from rankwise.trees.tree import Tree, prune
+from rankwise.trees.tree_ensemble import TreeEnsemble
 from rankwise.typing import ArrayLike, Float64Array, FloatArray, FrameLike, Int64Array, Seed
 
 LARGEST_SEED = 2**63 - 1
@@ -283,10 +284,11 @@ class RankingForest(TreeRanker):
             self._set_out_of_bag(data, bags, places, n_samples if kept is None else len(kept))
         return self
 
-    def score_trees(self) -> list[tuple[Tree, Float64Array]]:
-        """Trees, and the mean class number of each node divided by the number of trees."""
+    def _tree_ensemble(self) -> TreeEnsemble:
+        """Trees with the mean class number of each node divided by the number of trees."""
         check_is_fitted(self)
-        return [(tree, mean_ranks(tree.counts) / len(self.trees_)) for tree in self.trees_]
+        n = len(self.trees_)
+        return TreeEnsemble.of_grown([(tree, mean_ranks(tree.counts) / n) for tree in self.trees_])
 
     def _check_structure(self) -> None:
         super()._check_structure()

@@ -125,7 +125,8 @@ class BasisExpansionRanker(Ranker):
         ----------
         X : array-like or CSR of shape (n_samples, n_features), or RowStream
             With ``kernel="precomputed"``: the kernel values between the rows, shape (n_samples,
-            n_samples). A stream contains labels, queries and weights, see :func:`rankwise.stream`.
+            n_samples). A stream contains labels, queries and weights:
+            :func:`rankwise.streams.stream`.
             Losses whose sums do not add up over chunks, and models that store the rows, refuse it.
         y : array-like of shape (n_samples,); None for a stream
             Grades or real-valued targets; larger is better.

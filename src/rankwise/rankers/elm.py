@@ -572,7 +572,7 @@ class ELMRank(BasisExpansionRanker):
         ----------
         X : array-like or CSR of shape (n_samples, n_features), or RowStream
             Features, scaled to about [0, 1]; otherwise sigmoid nodes saturate. A stream contains
-            labels, queries and weights, see :func:`rankwise.stream`. A search on a stream uses
+            labels, queries and weights: :func:`rankwise.streams.stream`. A search on a stream uses
             folds of queries only.
         y : array-like of shape (n_samples,); None for a stream
             Grades or real-valued targets; larger is better.

@@ -170,7 +170,8 @@ class LinearRegressionRanker(PartialFit, BasisExpansionRanker):
         Parameters
         ----------
         X : array-like or CSR of shape (n_samples, n_features), or RowStream
-            Features. A stream contains labels, queries and weights, see :func:`rankwise.stream`.
+            Features. A stream contains labels, queries and weights:
+            :func:`rankwise.streams.stream`.
         y : array-like of shape (n_samples,); None for a stream
             Grades or real-valued targets; larger is better.
         qid : array-like of shape (n_samples,), optional

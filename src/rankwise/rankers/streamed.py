@@ -288,7 +288,9 @@ def evaluate_stream(
     Examples
     --------
     >>> import numpy as np
-    >>> from rankwise import RidgeRanker, evaluate_stream, stream
+    >>> from rankwise import RidgeRanker
+    >>> from rankwise.rankers import evaluate_stream
+    >>> from rankwise.streams import stream
     >>> X, y, qid = np.arange(8.0)[:, None], np.arange(8) % 3, np.arange(8) // 4
     >>> rows = stream([(X[:5], y[:5], qid[:5]), (X[5:], y[5:], qid[5:])])
     >>> result = evaluate_stream(RidgeRanker().fit(rows), rows, ["nDCG@10", "AP"])

@@ -232,9 +232,9 @@ def _call_error(
 ) -> TypeError:
     """Error for arguments that do not fit a signature; a stream without y explains itself."""
     for value in (*args, *kwargs.values()):
-        if hasattr(type(value), "refused"):
+        if hasattr(type(value), "_refused"):
             stream: Any = value
-            return stream.refused(said)
+            return stream._refused(said)
     # An estimator under construction has no parameters to name.
     estimator: Any = args[0] if "." in said else None
     settings = estimator.get_params(deep=False) if hasattr(estimator, "get_params") else ()

@@ -90,6 +90,41 @@ def spell(word: Any) -> Any:
     return SPELLINGS.get(word, word) if isinstance(word, str) else word
 
 
+# Public names that moved from ``rankwise`` into their package.
+PUBLIC: dict[str, str] = {
+    f"rankwise.{name}": f"rankwise.{package}.{name}"
+    for package, names in {
+        "exceptions": ("ConstantScoresWarning", "IgnoredParameterWarning", "OneQueryWarning"),
+        "features": (
+            "Nystroem",
+            "PolynomialTerms",
+            "QueryScaler",
+            "RandomFourier",
+            "RandomNodes",
+            "RandomPerceptrons",
+        ),
+        "labels": (
+            "BinaryRelevance",
+            "CPLST",
+            "CSOVO",
+            "CalibratedLabelRanking",
+            "CompressedSensing",
+            "CostSensitiveOneVsAllRegression",
+            "LabelPowerset",
+            "LinearLabelSpaceTransform",
+            "OrdinalReduction",
+            "PLST",
+            "PartialBinaryRelevance",
+            "WeightedAllPairs",
+        ),
+        "preferences": ("PairwisePreferences", "PlackettLuce"),
+        "rankers": ("ImportedBooster", "evaluate_stream"),
+        "streams": ("stream",),
+    }.items()
+    for name in names
+}
+
+
 def find_new_name(old: str, known: Iterable[str]) -> str | None:
     """The name among ``known`` that replaced ``old``; None if there is none."""
     known = set(known)

@@ -231,7 +231,7 @@ def compare(
     _check_limits(time_limit, isolate, n_jobs)
     random_state = settings.random_state
     candidates = convert_to_candidates(rankers, random_state=random_state)
-    settings.check_baseline("rankers", [candidate.name for candidate in candidates])
+    settings._check_baseline("rankers", [candidate.name for candidate in candidates])
     data = convert_to_judged(
         data,
         label=label,

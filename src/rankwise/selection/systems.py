@@ -158,7 +158,7 @@ def evaluate_systems(
     known = {str(name): _system(str(name), system) for name, system in systems.items()}
     if not known:
         raise ValueError("systems must name at least one system, got none.")
-    settings.check_baseline("systems", known)
+    settings._check_baseline("systems", known)
     measurement = Measurement(list_specs(measures), preset)
     are_runs = all(isinstance(system, RunScores) for system in known.values())
     if ignore_identical_ids:

@@ -155,7 +155,7 @@ def leaderboard(
         check_choice("decimal", decimal, (".", ","))
     table = read_score_table(scores, names, sep, decimal)
     systems = list(dict.fromkeys(name for columns in table.values.values() for name in columns))
-    settings.check_baseline("systems", systems)
+    settings._check_baseline("systems", systems)
     _check_magnitudes(table)
     table, notes = _fill(table, missing)
     table = _average_clusters(table)

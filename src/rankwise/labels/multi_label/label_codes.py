@@ -74,7 +74,7 @@ class BinaryRelevance(LabelSpace):
 
     Examples
     --------
-    >>> from rankwise import BinaryRelevance
+    >>> from rankwise.labels import BinaryRelevance
     >>> X, Y = [[0.0], [1.0], [2.0]], [[1, 0], [1, 1], [0, 1]]
     >>> model = BinaryRelevance().fit(X, Y)
     >>> model.predict([[0.0], [2.0]])
@@ -154,7 +154,7 @@ class PartialBinaryRelevance(LabelSpace):
 
     Examples
     --------
-    >>> from rankwise import PartialBinaryRelevance
+    >>> from rankwise.labels import PartialBinaryRelevance
     >>> X, Y = [[0.0], [1.0], [2.0]], [[1, 0], [1, 1], [1, 1]]
     >>> model = PartialBinaryRelevance(1, reference="mean", random_state=0).fit(X, Y)
     >>> model.drawn_
@@ -267,7 +267,7 @@ class CompressedSensing(LabelSpace):
     Examples
     --------
     >>> import numpy as np
-    >>> from rankwise import CompressedSensing
+    >>> from rankwise.labels import CompressedSensing
     >>> rng = np.random.default_rng(0)
     >>> X = np.eye(64)[rng.integers(0, 64, 400)]  # each kind of row has a label of its own
     >>> model = CompressedSensing(n_components=16, random_state=0).fit(X, X.astype(int))
@@ -407,7 +407,7 @@ class LinearLabelSpaceTransform(LabelSpace):
 
     Examples
     --------
-    >>> from rankwise import LinearLabelSpaceTransform
+    >>> from rankwise.labels import LinearLabelSpaceTransform
     >>> X, Y = [[0.0], [1.0], [2.0]], [[1, 1, 0], [1, 1, 1], [0, 0, 1]]
     >>> code = [[0.5, 0.5, 0.0], [0.0, 0.0, 1.0]]  # the first two labels always agree
     >>> model = LinearLabelSpaceTransform(encode=code).fit(X, Y)

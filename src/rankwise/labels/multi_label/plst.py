@@ -109,7 +109,7 @@ class PLST(LabelSpace):
     Examples
     --------
     >>> import numpy as np
-    >>> from rankwise import PLST
+    >>> from rankwise.labels import PLST
     >>> rng = np.random.default_rng(0)
     >>> X = rng.normal(size=(200, 3))
     >>> Y = (np.repeat(X, 4, axis=1) > 0).astype(int)  # twelve labels in three groups
@@ -239,7 +239,7 @@ class CPLST(LabelSpace):
     Examples
     --------
     >>> import numpy as np
-    >>> from rankwise import CPLST, PLST
+    >>> from rankwise.labels import CPLST, PLST
     >>> rng = np.random.default_rng(0)
     >>> X, noise = rng.normal(size=(200, 1)), rng.normal(size=(200, 2))
     >>> Y = (np.hstack([X, noise, noise]) > 0).astype(int)  # one of five labels is predictable
@@ -310,7 +310,7 @@ LinearLabelSpaceTransform
     Examples
     --------
     >>> import numpy as np
-    >>> from rankwise import BinaryRelevance
+    >>> from rankwise.labels import BinaryRelevance
     >>> from rankwise.labels import fit_splits
     >>> X, Y = np.arange(8.0)[:, None], np.arange(8)[:, None] > [2, 4]
     >>> halves = [np.arange(0, 8, 2), np.arange(1, 8, 2)]
@@ -368,7 +368,7 @@ def plst_path(
     n_components : sequence of int
         Numbers of axes, from 0 to n_labels. 0 predicts the reference alone.
     reference : {"mean", "zero"}, default="mean"
-        As in :class:`rankwise.PLST`.
+        As in :class:`rankwise.labels.PLST`.
 
     Returns
     -------

@@ -154,7 +154,7 @@ class LightGBM:
         return booster.current_iteration()
 
     def importances(self, ranker: Any) -> Any:
-        trees = ranker.tree_ensemble()
+        trees = ranker._tree_ensemble()
         inner = trees.feature >= 0
         gains = np.maximum(trees.gain[inner].astype(np.float32), 0.0)  # as LightGBM keeps them
         return np.bincount(trees.feature[inner], gains, ranker.n_features_in_)

@@ -122,7 +122,7 @@ class TreeScores(CategoricalInput, Ranker):
 
         If there was nothing to learn (no pair to order, no leaf to split), all scores are 0.
         """
-        return self.tree_ensemble().score(self._check_rows(X), threads_asked(self.n_jobs))
+        return self._tree_ensemble().score(self._check_rows(X), threads_asked(self.n_jobs))
 
     def staged_predict(self, X: FrameLike) -> Iterator[Float64Array]:
         """Scores of every row after each tree, with the final values of the trees.
@@ -135,9 +135,9 @@ class TreeScores(CategoricalInput, Ranker):
         ------
         ndarray of shape (n_samples,), float64
         """
-        yield from self.tree_ensemble().staged_scores(self._check_rows(X))
+        yield from self._tree_ensemble().staged_scores(self._check_rows(X))
 
-    def tree_ensemble(self) -> TreeEnsemble:
+    def _tree_ensemble(self) -> TreeEnsemble:
         """The trees as flat arrays."""
         check_is_fitted(self)
         return self.trees_

@@ -45,7 +45,7 @@ class StumpRanker(Ranker):
         "validation_scores_": Sometimes(Plain()),
     }
 
-    additive_scores = True  # each stump depends on one feature
+    _additive_scores = True  # each stump depends on one feature
 
     ensemble_: StumpEnsemble
     n_features_in_: int

@@ -134,23 +134,8 @@ class Blend(MembersMixin, Ranker):
             raise ValueError("weights must not be all zero.")
         return weights / weights.sum()
 
-    def of_scores(
-        self, scores: ArrayLike, qid: ArrayLike | QueryGroups | None = None
-    ) -> Float64Array:
-        """Blend existing scores of any systems, without fitting.
-
-        Parameters
-        ----------
-        scores : array-like of shape (n_samples, n_rankers)
-            Scores of each ranker.
-        qid : array-like of shape (n_samples,), optional
-            Query of each row. None: all rows form one query.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,), float64
-        """
-        table = np.asarray(scores, dtype=np.float64)
+    def _blend(self, table: Float64Array, qid: ArrayLike | QueryGroups | None) -> Float64Array:
+        """Blend existing scores (n_samples, n_rankers), without fitting."""
         groups = QueryGroups.from_qid(qid, len(table))
         scaled = QueryScaler(self._scaling).fit_transform(table, qid=groups)
         sizes = groups.sizes[groups.codes()]

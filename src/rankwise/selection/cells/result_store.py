@@ -69,7 +69,7 @@ class ResultStore:
             ):
                 table, measures = arrays["values"], arrays["measures"].tolist()
                 values = dict(zip(measures, table, strict=True))
-                return FoldResult.from_record(record, values, arrays["scores"])
+                return FoldResult._from_record(record, values, arrays["scores"])
         except (OSError, KeyError, ValueError, TypeError, EOFError, zipfile.BadZipFile):
             return None
 
@@ -91,7 +91,7 @@ class ResultStore:
                     values=np.array(list(cell.values.values())),
                     scores=np.asarray(cell.scores),
                 )
-        self._lines.append(cell.record())
+        self._lines.append(cell._record())
 
     def _npz(self, key: str) -> Path:
         return self._arrays / f"{key}.npz"
@@ -157,7 +157,7 @@ class FoldResult(Result):
     values: dict[str, Float64Array] = field(default_factory=dict)
     scores: Float64Array | None = None
 
-    def record(self) -> dict[str, Any]:
+    def _record(self) -> dict[str, Any]:
         """Everything except the arrays, as JSON values."""
         return {
             f.name: convert_to_json(getattr(self, f.name))
@@ -169,26 +169,26 @@ class FoldResult(Result):
         return {name: [value] for name, value in self.record().items()}
 
     @classmethod
-    def from_record(
+    def _from_record(
         cls,
         record: Mapping[str, Any],
         values: Mapping[str, Float64Array],
         scores: Float64Array | None = None,
     ) -> FoldResult:
-        """Restore a cell from its :meth:`record` and arrays; unknown keys are ignored."""
+        """Restore a cell from its ``_record`` and arrays; unknown keys are ignored."""
         known = {f.name for f in fields(cls)} - set(_ARRAYS)
         scalars = {name: value for name, value in record.items() if name in known}
         return cls(**scalars, values=dict(values), scores=scores)
 
     def to_dict(self) -> dict[str, Any]:
         """JSON values with the per-query values (NaN as null), without the scores."""
-        return self.record() | {"values": convert_to_json(self.values)}
+        return self._record() | {"values": convert_to_json(self.values)}
 
     @classmethod
     def from_dict(cls, state: Mapping[str, Any]) -> FoldResult:
         """Inverse of :meth:`to_dict`."""
         values = {m: np.array(v, dtype=np.float64) for m, v in state["values"].items()}
-        return cls.from_record(state, values)
+        return cls._from_record(state, values)
 
 
 _version = cache(version)  # reads files
@@ -271,7 +271,7 @@ class Settings:
         object.__setattr__(self, "correction", correction)
         check_share("confidence_level", self.confidence_level)
 
-    def check_baseline(self, what: str, names: Collection[str]) -> None:
+    def _check_baseline(self, what: str, names: Collection[str]) -> None:
         """Raise ValueError if the baseline is none of the names of rankers or systems."""
         if self.baseline is not None and self.baseline not in names:
             raise ArgumentError(

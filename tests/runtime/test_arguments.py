@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from rankwise import PLST, LambdaMART, ORBoost, RidgeRanker, StackingRanker
+from rankwise import LambdaMART, ORBoost, RidgeRanker, StackingRanker
+from rankwise.labels import PLST
 
 X = np.arange(24.0).reshape(12, 2) % 7
 y = np.arange(12) % 3

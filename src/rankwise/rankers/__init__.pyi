@@ -1,8 +1,8 @@
-from .adapters.catboost import CatBoostRanker as CatBoostRanker
-from .adapters.lightgbm import LightGBMRanker as LightGBMRanker
+from .adapters.catboost import CatBoostRanker as CatBoostRanker  # needs catboost
+from .adapters.lightgbm import LightGBMRanker as LightGBMRanker  # needs lightgbm
 from .adapters.read_booster import ImportedBooster as ImportedBooster
 from .adapters.read_booster import read_booster as read_booster
-from .adapters.xgboost import XGBoostRanker as XGBoostRanker
+from .adapters.xgboost import XGBoostRanker as XGBoostRanker  # needs xgboost
 from .boosting.lambdamart import LambdaMART as LambdaMART
 from .boosting.mc_rank import McRank as McRank
 from .boosting.measure_ranker import AdaRank as AdaRank

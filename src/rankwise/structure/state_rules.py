@@ -125,14 +125,14 @@ _KINDS = {"f": "floating-point numbers", "i": "integers", "u": "unsigned integer
 class Array(Rule):
     """A NumPy array."""
 
-    shape: tuple[Size, ...] | None  # symbols may come with "+ 1" or "- 1"; None: any shape
-    kind: str = "f"  # as in ``dtype.kind``: "f" (float32, float64), "i", "u" or "b"
-    dtype: str = ""  # such as "i4"; empty: any dtype of the kind
+    shape: tuple[Size, ...] | None  # sizes, or symbols plus or minus a number; None: any
+    kind: str = "f"  # kinds of numbers as in ``dtype.kind``; "f" is float32 or float64
+    dtype: str = ""  # such as "i4"; empty: any of the kind
     low: float | None = None  # range of the entries, ends included
     high: float | None = None
-    below: Size | None = None  # all entries are smaller; None: no limit
-    numbers: str = "finite"  # or "not NaN" or "any"
-    ascending: bool = False  # whether entries must be non-decreasing along the last axis
+    below: Size | None = None  # size that all entries must be below
+    numbers: str = "finite"  # also "not NaN" or "any"
+    ascending: bool = False  # along the last axis, equal entries allowed
 
     def check(self, value: Any, where: str, scope: Scope) -> Found:
         if type(value) is not np.ndarray:
@@ -284,12 +284,12 @@ def check_attributes(
     complete: bool,
     own: Collection[str] = (),
 ) -> Found:
-    """Check the declared attributes of an object; yield parts with their own rules.
+    """Check the declared attributes of an object; returns parts with rules of their own.
 
-    ``state`` holds its attributes, not necessarily those of ``vars(obj)``, and ``where`` names it
-    in messages. If ``complete``, all attributes not declared as ``Sometimes`` must be present.
-    ``own`` names attributes that need no rule, such as parameters; others may not replace a method
-    or another attribute of the class.
+    ``state`` need not be ``vars(obj)``, and ``where`` names the object in messages. With
+    ``complete``, all attributes but those declared as ``Sometimes`` must be present. Attributes
+    in ``own``, such as parameters, need no rule; others may not replace a method or another
+    attribute of the class.
     """
     rules, lacking = structure_of(type(obj)), False
     # Arrays and numbers bind the symbols that the parts refer to.
@@ -323,11 +323,10 @@ def _holds_parts(rule: Rule) -> bool:
 def check_children(
     feature: Any, left: Any, right: Any, name: str = "feature", names: str = "left and right"
 ) -> None:
-    """Raise unless every node but the first is the child of one earlier node, and no leaf has any.
+    """Raise StructureError unless the nodes form a tree, each the child of one earlier node.
 
-    Afterwards, following children ends and never leaves the arrays. All are (n_nodes,); ``feature``
-    is negative at leaves, where ``left`` and ``right`` are -1. ``name`` and ``names`` are those of
-    the arrays, for the message.
+    All arrays are (n_nodes,): ``feature`` is negative at leaves, whose children are -1. Following
+    children then ends and never leaves the arrays.
     """
     inner = np.flatnonzero(feature >= 0)
     n_nodes = len(feature)
@@ -360,11 +359,11 @@ def require_attributes(obj: Any, *names: str) -> None:
 class Number(Rule):
     """A Python or NumPy number."""
 
-    kind: str = "f"  # or "i" or "b"; "f" takes integers too
+    kind: str = "f"  # "i" or "b"; "f" takes integers too
     low: float | None = None  # ends included
     high: float | None = None
     finite: bool = True
-    size: Size = ""  # symbol bound to the value of a whole number; empty: none
+    size: Size = ""  # symbol bound to the value of a whole number
 
     def check(self, value: Any, where: str, scope: Scope) -> Found:
         plain = value.item() if isinstance(value, np.generic) else value

@@ -14,7 +14,6 @@ from numbers import Integral
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from rankwise.base import Ranker
@@ -24,8 +23,10 @@ from rankwise.checks.rows import check_fit, check_rows, check_validation, repeat
 from rankwise.groups import QueryGroups
 from rankwise.losses.lambda_gradients import check_total
 from rankwise.metrics import parse
+from rankwise.metrics.measure import MEASURE_KINDS, MeasureLike
 from rankwise.rankers.training_log import Callback, EvalResult, TrainingLog, evaluations
 from rankwise.row_order import canonical_order, merge_in_order
+from rankwise.runtime.constraints import check_random_state
 from rankwise.solvers.boosting.measure_search import LabelScale
 from rankwise.solvers.boosting.rounds import StagedMeasure
 from rankwise.structure.state_rules import (
@@ -39,7 +40,7 @@ from rankwise.structure.state_rules import (
     forget,
     require,
 )
-from rankwise.typing import ArrayLike, Float64Array, FrameLike, Int64Array, Matrix, densify
+from rankwise.typing import ArrayLike, Float64Array, FrameLike, Int64Array, Matrix, Seed, densify
 
 if TYPE_CHECKING:
     from rankwise.rankers.neural.training import Objective
@@ -81,7 +82,7 @@ class NeuralRanker(Ranker):
         "learning_rate_init": [POSITIVE],
         "lam": [NOT_NEGATIVE],
         "scaling": ["boolean"],
-        "measure": [str],
+        "measure": MEASURE_KINDS,
         "early_stopping_rounds": [minimum(1), None],
         "device": [str],
         "random_state": ["random_state"],
@@ -102,10 +103,10 @@ class NeuralRanker(Ranker):
         learning_rate_init: float = 0.01,
         lam: float = 1e-4,
         scaling: bool = True,
-        measure: str = "nDCG@10",
+        measure: MeasureLike = "nDCG@10",
         early_stopping_rounds: int | None = None,
         device: str = "cpu",
-        random_state: Any = None,
+        random_state: Seed = None,
     ) -> None:
         self.hidden_layer_sizes = hidden_layer_sizes
         self.activation = activation
@@ -364,7 +365,7 @@ class RankNet(NeuralRanker):
         squared weights; intercepts are not penalised.
     scaling : bool, default=True
         Whether to scale each feature to mean 0 and variance 1 over the training rows.
-    measure : str, default="nDCG@10"
+    measure : str, Measure or callable, default="nDCG@10"
         Measure evaluated on X_val after every epoch, see :func:`rankwise.metrics.parse`.
     early_stopping_rounds : int >= 1, optional
         Used only if ``fit`` receives X_val: stop after this many epochs without improvement and
@@ -372,7 +373,7 @@ class RankNet(NeuralRanker):
     device : str, default="cpu"
         Torch device for training, such as "cpu", "cuda" or "cuda:1". Scores are computed with
         NumPy.
-    random_state : int, RandomState or None, default=None
+    random_state : int, RandomState, Generator or None, default=None
         Seed of the initial weights and of the order of the queries.
 
     Attributes
@@ -454,7 +455,7 @@ class LambdaRank(NeuralRanker):
         squared weights; intercepts are not penalised.
     scaling : bool, default=True
         Whether to scale each feature to mean 0 and variance 1 over the training rows.
-    measure : str, default="nDCG@10"
+    measure : str, Measure or callable, default="nDCG@10"
         Measure evaluated on X_val after every epoch, see :func:`rankwise.metrics.parse`.
     early_stopping_rounds : int >= 1, optional
         Used only if ``fit`` receives X_val: stop after this many epochs without improvement and
@@ -462,7 +463,7 @@ class LambdaRank(NeuralRanker):
     device : str, default="cpu"
         Torch device for training, such as "cpu", "cuda" or "cuda:1". Scores are computed with
         NumPy.
-    random_state : int, RandomState or None, default=None
+    random_state : int, RandomState, Generator or None, default=None
         Seed of the initial weights and of the order of the queries.
     gain : {"auto", "exp2", "linear"}, default="auto"
         Gain of a label: ``2**y - 1``, or y. "auto": "exp2" for whole grades from 0 to 30, "linear"
@@ -542,10 +543,10 @@ class LambdaRank(NeuralRanker):
         gain: str = "auto",
         discount: str = "log2",
         k: int | None = None,
-        measure: str = "nDCG@10",
+        measure: MeasureLike = "nDCG@10",
         early_stopping_rounds: int | None = None,
         device: str = "cpu",
-        random_state: Any = None,
+        random_state: Seed = None,
     ) -> None:
         super().__init__(
             hidden_layer_sizes,
@@ -602,7 +603,7 @@ class ListNet(NeuralRanker):
         squared weights; intercepts are not penalised.
     scaling : bool, default=True
         Whether to scale each feature to mean 0 and variance 1 over the training rows.
-    measure : str, default="nDCG@10"
+    measure : str, Measure or callable, default="nDCG@10"
         Measure evaluated on X_val after every epoch, see :func:`rankwise.metrics.parse`.
     early_stopping_rounds : int >= 1, optional
         Used only if ``fit`` receives X_val: stop after this many epochs without improvement and
@@ -610,7 +611,7 @@ class ListNet(NeuralRanker):
     device : str, default="cpu"
         Torch device for training, such as "cpu", "cuda" or "cuda:1". Scores are computed with
         NumPy.
-    random_state : int, RandomState or None, default=None
+    random_state : int, RandomState, Generator or None, default=None
         Seed of the initial weights and of the order of the queries.
 
     Attributes
@@ -691,7 +692,7 @@ class ListMLE(NeuralRanker):
         squared weights; intercepts are not penalised.
     scaling : bool, default=True
         Whether to scale each feature to mean 0 and variance 1 over the training rows.
-    measure : str, default="nDCG@10"
+    measure : str, Measure or callable, default="nDCG@10"
         Measure evaluated on X_val after every epoch, see :func:`rankwise.metrics.parse`.
     early_stopping_rounds : int >= 1, optional
         Used only if ``fit`` receives X_val: stop after this many epochs without improvement and
@@ -699,7 +700,7 @@ class ListMLE(NeuralRanker):
     device : str, default="cpu"
         Torch device for training, such as "cpu", "cuda" or "cuda:1". Scores are computed with
         NumPy.
-    random_state : int, RandomState or None, default=None
+    random_state : int, RandomState, Generator or None, default=None
         Seed of the initial weights and of the order of the queries.
 
     Attributes

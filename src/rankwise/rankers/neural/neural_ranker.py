@@ -91,6 +91,9 @@ class NeuralRanker(Ranker):
     _weighs_ranks: ClassVar[bool] = False  # whether a weight is a number of ranks
     n_features_in_: int
     weights_: list[Float64Array]
+    n_epochs_: int
+    loss_curve_: Float64Array
+    validation_scores_: Float64Array
 
     def __init__(
         self,

@@ -143,10 +143,10 @@ def compare(
         source of the user's own code are unchanged: the files of modules, with the modules that
         they import, and single classes and functions of notebooks and scripts.
     n_jobs : int
-        Number of parallel worker processes; -1: one per CPU. Each gets an equal share of the
-        threads. Measured values do not depend on ``n_jobs``; times and memory do. Within
-        ``joblib.parallel_config("dask")``, cells run on the cluster's workers, which must be able
-        to access the ``store``; the share of threads is that of this machine.
+        Number of parallel worker processes, at most the cores; -1: one per core. Each gets an
+        equal share of the threads. Measured values do not depend on ``n_jobs``; times and memory
+        do. Within ``joblib.parallel_config("dask")``, cells run on the cluster's workers, which
+        must be able to access the ``store``; the share of threads is that of this machine.
     time_limit : float > 0, optional
         Time limit in seconds for one cell (tuning, fit, predict and measures), after which it is
         stopped and recorded as failed. Not supported on a Dask cluster.

@@ -111,7 +111,7 @@ def test_type_errors_from_within_pass():
 
 
 OLD_NAMES = {
-    "rankwise.evaluate_stream": ("ranker", "estimator"),
+    "rankwise.rankers.evaluate_stream": ("ranker", "estimator"),
     "rankwise.explain_pair": ("ranker", "estimator"),
     "rankwise.explain_ranking": ("ranker", "estimator"),
     "rankwise.explain.explain_scores": ("ranker", "estimator"),
@@ -135,8 +135,8 @@ OLD_NAMES = {
     "rankwise.ListMLE": ("alpha", "lam"),
     "rankwise.BoltzRank": ("alpha", "lam"),
     "rankwise.WidrowHoff": ("eta", "learning_rate"),
-    "rankwise.CompressedSensing": ("max_steps", "max_iter"),
-    "rankwise.Nystroem": ("n_landmarks", "n_components"),
+    "rankwise.labels.CompressedSensing": ("max_steps", "max_iter"),
+    "rankwise.features.Nystroem": ("n_landmarks", "n_components"),
 }
 
 

@@ -229,7 +229,7 @@ def check_rows(
     if isinstance(X, Iterator):
         raise TypeError(
             f"{name} must hold rows, got a {type(X).__name__}. Chunks of rows go through a stream: "
-            "fit(rankwise.stream(chunks))."
+            "fit(rankwise.streams.stream(chunks))."
         )
     table = Table.of(X)
     if not reset and name == "X":  # beside X_val, attributes of an earlier fit may remain

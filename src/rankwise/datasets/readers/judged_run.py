@@ -24,6 +24,7 @@ from rankwise.datasets.readers.trec import Qrels, Run, string_codes, trec_order
 from rankwise.datasets.table_columns import is_frame
 from rankwise.runtime.finite import names_its_class
 from rankwise.runtime.messages import setting
+from rankwise.runtime.results import Result
 from rankwise.typing import Float64Array
 
 P = ParamSpec("P")
@@ -32,7 +33,7 @@ LARGEST_GRADE = 1000  # of a measure; larger whole numbers are scores
 
 
 @dataclass(frozen=True, eq=False)
-class JudgedRun:
+class JudgedRun(Result):
     """Rows of a run and its judgments, in trec_eval's order within every query.
 
     Attributes

@@ -116,6 +116,9 @@ PLAIN_TYPES = (
     "sklearn.compose._column_transformer.make_column_selector",
     "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor",
     "sklearn.metrics._scorer._PassthroughScorer",
+    # What steps of a search request, in scikit-learn 1.6 and 1.7.
+    "sklearn.utils._metadata_requests.MetadataRequest",
+    "sklearn.utils._metadata_requests.MethodMetadataRequest",
     *(f"sklearn.model_selection._split.{splitter}" for splitter in _SPLITTERS),
 )
 TRUSTED_TYPES = (

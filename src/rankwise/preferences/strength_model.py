@@ -378,7 +378,7 @@ def _draw_maxima(
     covariance: Float64Array,
     precision: Float64Array,
     n_draws: int,
-    random_state: int | np.random.Generator | None,
+    random_state: Seed,
 ) -> Float64Array:
     """Largest absolute t of a pair in draws of estimates that differ by chance alone."""
     rng = make_generator(random_state)

@@ -208,11 +208,11 @@ class RankRLS(PartialFit, BasisExpansionRanker):
 class MPRank(PartialFit, BasisExpansionRanker):
     """Magnitude-preserving ranking with squared loss (MPRank, p = 2).
 
-    Minimises ``(1/S) sum_q c_q sum_{i,j in q} w_i w_j ((y_i - y_j) - (f_i - f_j))^2
-    + lam |f|_K^2``: a mean over ordered pairs, where ``|f|_K`` is the norm in the space of the
-    kernel. c_q is 1, 1 / W_q or 1 / W_q^2 (``query_weight``), W_q is the sum of the query's
-    weights, and ``S = sum_q c_q W_q^2``: m^2 for one query of m rows. The model equals that of
-    LSRRank.
+    Minimises
+    ``(1/S) sum_q c_q sum_{i,j in q} w_i w_j ((y_i - y_j) - (f_i - f_j))^2 + lam |f|_K^2``: a mean
+    over ordered pairs, where ``|f|_K`` is the norm in the space of the kernel. c_q is 1, 1 / W_q or
+    1 / W_q^2 (``query_weight``), W_q is the sum of the query's weights, and
+    ``S = sum_q c_q W_q^2``: m^2 for one query of m rows. The model equals that of LSRRank.
 
     Parameters
     ----------

@@ -10,7 +10,6 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.base import OneToOneFeatureMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
@@ -24,6 +23,7 @@ from rankwise.checks.rows import check_columns_read, check_rows
 from rankwise.features.kernels import Kernel
 from rankwise.features.random_features import FeatureTransformer
 from rankwise.kernels.row_products import append_one, expand_csr, expand_rows
+from rankwise.runtime.scikit_learn import OneToOneFeatureMixin
 from rankwise.structure.state_rules import Rule, integers, require
 from rankwise.typing import (
     ArrayLike,

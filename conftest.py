@@ -92,7 +92,7 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark slow folders, and ignore OneQueryWarning in tests of other things."""
-    ignored = pytest.mark.filterwarnings("ignore::rankwise.OneQueryWarning")
+    ignored = pytest.mark.filterwarnings("ignore::rankwise.exceptions.OneQueryWarning")
     for item in items:
         if item.nodeid.startswith(_SLOW):
             item.add_marker(pytest.mark.slow)

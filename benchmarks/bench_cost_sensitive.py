@@ -20,8 +20,7 @@ from sklearn.linear_model import RidgeClassifier
 from sklearn.multiclass import OneVsOneClassifier
 
 from benchmarks._timing import interleave, report
-from rankwise import CSOVO, WeightedAllPairs
-from rankwise.labels import all_pairs_costs, random_costs
+from rankwise.labels import CSOVO, WeightedAllPairs, all_pairs_costs, random_costs
 
 
 def main(arguments: list[str]) -> None:

@@ -20,9 +20,8 @@ from scipy import sparse
 
 from benchmarks._timing import interleave, report
 from benchmarks.bench_closed_form import peak_extra_memory
-from rankwise import PLST, BinaryRelevance, CompressedSensing
 from rankwise.datasets import load_mulan
-from rankwise.labels import fit_splits
+from rankwise.labels import PLST, BinaryRelevance, CompressedSensing, fit_splits
 from rankwise.runtime.threads import available_threads
 
 N_TRAIN, N_AXES = 14494, 129

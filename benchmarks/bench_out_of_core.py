@@ -17,9 +17,10 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from benchmarks._timing import interleave, report, synthetic_ranking
-from rankwise import PairwiseELM, RankingData, stream
+from rankwise import PairwiseELM, RankingData
 from rankwise.runtime.threads import available_threads
 from rankwise.selection.cells.cell_runner import PeakMemory
+from rankwise.streams import stream
 
 CHUNK_ROWS, DOCS, N_FEATURES = 1 << 14, 120, 136
 

@@ -23,8 +23,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.svm import LinearSVC
 
 from benchmarks._timing import interleave, report, synthetic_ranking
-from rankwise import Nystroem, OrdinalSVM, PolyOrdinalSVM, RandomPerceptrons
+from rankwise import OrdinalSVM, PolyOrdinalSVM
 from rankwise.datasets import load_ordinal
+from rankwise.features import Nystroem, RandomPerceptrons
 
 MOST_SECONDS = 60.0
 RANKS = 5

@@ -18,8 +18,7 @@ from scipy import sparse
 from sklearn.linear_model import LogisticRegression
 
 from benchmarks._timing import Timing, interleave, report
-from rankwise import PairwisePreferences, PlackettLuce
-from rankwise.preferences import Orders
+from rankwise.preferences import Orders, PairwisePreferences, PlackettLuce
 
 N, M = 10**6, 200
 TARGET = Timing("target", [2.0])

@@ -32,8 +32,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rankwise import PairwisePreferences, PlackettLuce
-from rankwise.preferences import Comparisons, rank_simultaneously
+from rankwise.preferences import Comparisons, PairwisePreferences, PlackettLuce, rank_simultaneously
 
 N_ANNOTATORS, N_PROMPTS, SPREAD, OWN, LOG_NU = 40, 60, 0.5, 0.5, -0.5
 BOARDS = ("equal", "spread", "half ties", "annotators", "two ways")

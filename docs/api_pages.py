@@ -18,6 +18,7 @@ from typer.main import get_command
 
 from rankwise._registry import REGISTRY, Entry
 from rankwise.cli.main import app
+from rankwise.runtime.renames import PUBLIC
 
 KINDS = {
     "ranker": "Rankers",
@@ -45,11 +46,11 @@ MODULES = {
     "rankwise.report": "Report",
     "rankwise.export": "Export",
     "rankwise.distributed": "Clusters",
+    "rankwise.exceptions": "Warnings and errors",
     "rankwise.experiments": "Published experiments",
     "rankwise.ordinal": "Ordinal classes",
     "rankwise.labels": "Labels and costs",
     "rankwise.features.kernels": "Kernels",
-    "rankwise.features.nystroem": "Landmarks",
     "rankwise.trees": "Trees",
 }
 
@@ -60,7 +61,7 @@ def write(folder: Path) -> None:
     (folder / "api").mkdir(exist_ok=True)
     (folder / "estimators.rst").write_text(estimators(), encoding="utf-8")
     for entry in REGISTRY.values():
-        page = folder / "api" / f"rankwise.{entry.class_name}.rst"
+        page = folder / "api" / f"{public_name(entry)}.rst"
         page.write_text(estimator(entry), encoding="utf-8")
     (folder / "functions.rst").write_text(functions(), encoding="utf-8")
     (folder / "commands.rst").write_text(commands(), encoding="utf-8")
@@ -72,7 +73,7 @@ def estimators() -> str:
     for kind, title in KINDS.items():
         entries = {key: entry for key, entry in REGISTRY.items() if entry.kind == kind}
         if entries:
-            pages = [f"   api/rankwise.{entry.class_name}" for entry in entries.values()]
+            pages = [f"   api/{public_name(entry)}" for entry in entries.values()]
             parts += [_title(title, "-"), _table(entries), ".. toctree::", "   :hidden:", ""]
             parts += [*pages, ""]
     return "\n".join(parts)
@@ -81,9 +82,15 @@ def estimators() -> str:
 def estimator(entry: Entry) -> str:
     """The page of one estimator: its own docstring and the methods a user calls."""
     options = {"members": "", "inherited-members": INHERITED_UP_TO, "exclude-members": NOT_SHOWN}
-    lines = [f".. autoclass:: rankwise.{entry.class_name}"]
+    lines = [f".. autoclass:: {public_name(entry)}"]
     lines += [f"   :{key}: {value}".rstrip() for key, value in options.items()]
     return _title(entry.class_name, "=") + "\n" + "\n".join(lines) + "\n"
+
+
+def public_name(entry: Entry) -> str:
+    """Rankers and ordinal classifiers are in ``rankwise``, other estimators in their package."""
+    own = f"rankwise.{entry.class_name}"
+    return PUBLIC.get(own, own)
 
 
 def functions() -> str:
@@ -158,7 +165,7 @@ def _table(entries: dict[str, Entry]) -> str:
         source = [f":ref:`{entry.paper} <{entry.paper}>`"] if entry.paper else []
         source += [f"``{entry.extra}``"] if entry.extra else []
         lines += [
-            f"   * - :class:`~rankwise.{entry.class_name}` ``{key}``",
+            f"   * - :class:`~{public_name(entry)}` ``{key}``",
             f"     - {entry.summary}",
             f"     - {', '.join(source)}",
         ]

@@ -2,13 +2,13 @@
 Axes of the label space
 =======================
 
-:class:`rankwise.PLST` regresses on the principal axes of the labels instead of the labels. Labels
-that occur together share an axis, so that few axes keep most of what there is to predict.
+:class:`rankwise.labels.PLST` regresses on the principal axes of the labels instead of the labels.
+Labels that occur together share an axis, so that few axes keep most of what there is to predict.
 """
 
 import numpy as np
 
-from rankwise import PLST
+from rankwise.labels import PLST
 from rankwise.report.axes import light, panels, series, style
 
 # %%

@@ -26,9 +26,9 @@ from rankwise import (
     RidgeRanker,
     SVRank,
     SVRRanker,
-    stream,
 )
 from rankwise.features.score_expansions import EXPANSIONS
+from rankwise.streams import stream
 
 
 @pytest.fixture

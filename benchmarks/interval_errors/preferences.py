@@ -10,7 +10,7 @@ import numpy as np
 from scipy import stats
 
 from benchmarks.interval_errors.cell import Cell, Outcome
-from rankwise import PairwisePreferences, PlackettLuce
+from rankwise.preferences import PairwisePreferences, PlackettLuce
 
 Generator = np.random.Generator
 

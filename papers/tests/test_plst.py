@@ -7,15 +7,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from rankwise import (
-    PLST,
-    BinaryRelevance,
-    CompressedSensing,
-    ModelTree,
-    PartialBinaryRelevance,
-)
+from rankwise import ModelTree
 from rankwise.datasets import MultiLabelData
 from rankwise.experiments import Verdict
+from rankwise.labels import PLST, BinaryRelevance, CompressedSensing, PartialBinaryRelevance
 from rankwise_papers.tai2012 import linear, parts, piecewise, plan, tables, tuned
 from rankwise_papers.tai2012.experiment import LabelSpaces
 

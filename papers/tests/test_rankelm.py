@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 from tests.datasets.catalog.gov import write_gov
 
-from rankwise import QueryScaler, RankSVM
+from rankwise import RankSVM
 from rankwise._registry import REGISTRY
 from rankwise.datasets import Fold, RankingData
 from rankwise.experiments import Verdict, reproduce
+from rankwise.features import QueryScaler
 from rankwise_papers.zong2013 import (
     figures,
     path_tables,

@@ -2,7 +2,8 @@ __version__: str
 from . import clicks as clicks
 from . import datasets as datasets
 from . import distributed as distributed
-from . import experiments as experiments
+from . import exceptions as exceptions
+from . import experiments as experiments  # needs rankwise_papers
 from . import explain as explain
 from . import export as export
 from . import features as features
@@ -17,33 +18,10 @@ from . import selection as selection
 from . import streams as streams
 from . import text as text
 from . import trees as trees
-from .checks.constant_scores import ConstantScoresWarning as ConstantScoresWarning
-from .checks.rows import OneQueryWarning as OneQueryWarning
 from .datasets.data import RankingData as RankingData
 from .explain.contributions import explain_pair as explain_pair
 from .explain.contributions import explain_ranking as explain_ranking
-from .features.kernels import IgnoredParameterWarning as IgnoredParameterWarning
-from .features.nystroem import Nystroem as Nystroem
-from .features.polynomial_terms import PolynomialTerms as PolynomialTerms
-from .features.query_scaling import QueryScaler as QueryScaler
-from .features.random_features import RandomFourier as RandomFourier
-from .features.random_features import RandomNodes as RandomNodes
-from .features.random_features import RandomPerceptrons as RandomPerceptrons
 from .groups import QueryGroups as QueryGroups
-from .labels.cost_sensitive.cost_sensitive_one_vs_all_regression import (
-    CostSensitiveOneVsAllRegression as CostSensitiveOneVsAllRegression,
-)
-from .labels.cost_sensitive.reductions import CSOVO as CSOVO
-from .labels.cost_sensitive.reductions import OrdinalReduction as OrdinalReduction
-from .labels.cost_sensitive.reductions import WeightedAllPairs as WeightedAllPairs
-from .labels.multi_label.label_codes import BinaryRelevance as BinaryRelevance
-from .labels.multi_label.label_codes import CompressedSensing as CompressedSensing
-from .labels.multi_label.label_codes import LinearLabelSpaceTransform as LinearLabelSpaceTransform
-from .labels.multi_label.label_codes import PartialBinaryRelevance as PartialBinaryRelevance
-from .labels.multi_label.label_powerset import CalibratedLabelRanking as CalibratedLabelRanking
-from .labels.multi_label.label_powerset import LabelPowerset as LabelPowerset
-from .labels.multi_label.plst import CPLST as CPLST
-from .labels.multi_label.plst import PLST as PLST
 from .metrics.evaluation import evaluate as evaluate
 from .ordinal.orboost import ORBoost as ORBoost
 from .ordinal.ordinal_svm import OrdinalSVM as OrdinalSVM
@@ -59,13 +37,10 @@ from .persistence import load as load
 from .persistence import save as save
 from .prediction import rank as rank
 from .prediction import scores as scores
-from .preferences.pairwise_preferences import PairwisePreferences as PairwisePreferences
-from .preferences.plackett_luce import PlackettLuce as PlackettLuce
-from .rankers.adapters.catboost import CatBoostRanker as CatBoostRanker
-from .rankers.adapters.lightgbm import LightGBMRanker as LightGBMRanker
-from .rankers.adapters.read_booster import ImportedBooster as ImportedBooster
+from .rankers.adapters.catboost import CatBoostRanker as CatBoostRanker  # needs catboost
+from .rankers.adapters.lightgbm import LightGBMRanker as LightGBMRanker  # needs lightgbm
 from .rankers.adapters.read_booster import read_booster as read_booster
-from .rankers.adapters.xgboost import XGBoostRanker as XGBoostRanker
+from .rankers.adapters.xgboost import XGBoostRanker as XGBoostRanker  # needs xgboost
 from .rankers.boosting.lambdamart import LambdaMART as LambdaMART
 from .rankers.boosting.mc_rank import McRank as McRank
 from .rankers.boosting.measure_ranker import AdaRank as AdaRank
@@ -97,9 +72,7 @@ from .rankers.rankrls import RankRLS as RankRLS
 from .rankers.regression import LinearRegressionRanker as LinearRegressionRanker
 from .rankers.regression import ModelTree as ModelTree
 from .rankers.regression import RidgeRanker as RidgeRanker
-from .rankers.streamed import evaluate_stream as evaluate_stream
 from .rankers.svrank import SVRank as SVRank
 from .rankers.svrank import SVRRanker as SVRRanker
 from .selection.comparison import compare as compare
 from .selection.table_leaderboard import leaderboard as leaderboard
-from .streams.row_stream import stream as stream

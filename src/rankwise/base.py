@@ -16,7 +16,9 @@ from rankwise.metrics.default import (
     default_score_name,
     is_graded,
     mean_score,
+    measure_of_score,
 )
+from rankwise.metrics.measure import MeasureLike
 from rankwise.persistence import Save
 from rankwise.runtime.finite import FiniteResults, names_its_class
 from rankwise.structure.state_rules import TRAINED_ON, Number, Rule, Sometimes, Word
@@ -46,7 +48,7 @@ class RanksRows:
             If ``qid`` is missing but the model was fitted on several queries.
         """
         if isinstance(X, RowStream):
-            raise X.refused(f"{type(self).__name__}.rank")
+            raise X._refused(f"{type(self).__name__}.rank")
         scores = np.asarray(self._predict_within(X, qid))
         warn_of_one_query(self, f"{type(self).__name__}.rank", qid, len(scores))
         return QueryGroups.from_qid(qid, len(scores)).ranks(scores)
@@ -145,11 +147,11 @@ class Ranker(FiniteResults, Save, RanksRows, RegressorMixin, BaseEstimator):
         self.score_name_ = default_score_name(y, getattr(self, "measure", None))
         self._fit_on_grades = is_graded(y)
 
-    def _measure_of_score(self, y: Float64Array) -> str:
-        """Name of the measure of ``score``, after a check that ``y`` is of the kind of the fit."""
-        name = getattr(self, "score_name_", None)
+    def _measure_of_score(self, y: Float64Array) -> MeasureLike:
+        """The measure of ``score``, after a check that ``y`` is of the kind of the fit."""
+        name, measure = getattr(self, "score_name_", None), getattr(self, "measure", None)
         if name is None:  # a user's class need not choose a measure in fit
-            return default_score_name(y, getattr(self, "measure", None))
-        if getattr(self, "_fit_on_grades", name == GRADED):  # unknown in older model files
+            name = default_score_name(y, measure)
+        elif getattr(self, "_fit_on_grades", name == GRADED):  # unknown in older model files
             check_same_kind(y, name)
-        return name
+        return measure_of_score(name, measure)

@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 from rankwise.runtime.finite import names_its_class
 from rankwise.runtime.frames import check_one_type, convert_to_array, first_merged
 from rankwise.structure.state_rules import Optional, Plain, Rule, integers, require
-from rankwise.typing import Float64Array, FrameLike, Int64Array, Matrix
+from rankwise.typing import Float64Array, FrameLike, Int64Array, Matrix, Seed
 
 
 @names_its_class
@@ -197,7 +197,7 @@ class QueryGroups:
         kept = QueryGroups.from_qid(codes, len(codes))
         return QueryGroups(kept.indptr, kept.order, ids=self.ids[kept.ids])
 
-    def split(self, n_splits: int, *, random_state: Any = None) -> list[NDArray[np.int64]]:
+    def split(self, n_splits: int, *, random_state: Seed = None) -> list[NDArray[np.int64]]:
         """Query numbers of ``n_splits`` folds with nearly equal numbers of queries.
 
         Without ``random_state``, folds are consecutive blocks of queries in order of appearance;
@@ -209,7 +209,7 @@ class QueryGroups:
             )
         queries = np.arange(self.n_queries, dtype=np.int64)
         if random_state is not None:
-            from sklearn.utils import check_random_state
+            from rankwise.runtime.constraints import check_random_state
 
             queries = check_random_state(random_state).permutation(queries)
         return [np.sort(part) for part in np.array_split(queries, n_splits)]
@@ -516,11 +516,11 @@ class Chunk:
 # Named in errors of all other estimators.
 FIT_STREAMS = "LinearRegressionRanker, RidgeRanker, PointwiseELM, PairwiseELM and ELMRank"
 ALSO = "RankRLS, LSRRank, MPRank and LSSVRanker"
-EVALUATES = "rankwise.evaluate_stream(ranker, stream)"
+EVALUATES = "rankwise.rankers.evaluate_stream(ranker, stream)"
 
 
 class RowStream:
-    """Stream of judged rows in chunks; created by :func:`rankwise.stream`.
+    """Stream of judged rows in chunks; created by :func:`rankwise.streams.stream`.
 
     Iterating gives the chunks, each with ``X``, ``y``, ``qid``, ``sample_weight`` and
     ``feature_names``.
@@ -544,9 +544,9 @@ class RowStream:
         return iter(self)
 
     def __array__(self, *args: Any, **kwargs: Any) -> Any:
-        raise self.refused("This method")
+        raise self._refused("This method")
 
-    def refused(self, method: str) -> TypeError:
+    def _refused(self, method: str) -> TypeError:
         """Error of a method that takes no streams, such as ``LambdaMART.fit``."""
         name = method.rpartition(".")[2]
         fix = "Read the rows into memory, or use one of these."

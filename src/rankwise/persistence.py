@@ -49,6 +49,7 @@ from sklearn.base import BaseEstimator
 
 from rankwise._registry import REGISTRY
 from rankwise._version import __version__
+from rankwise.metrics._table import MEASURES
 from rankwise.runtime.files import check_folder, write_file
 from rankwise.runtime.renames import convert_stored, rename_stored
 from rankwise.structure.model_check import check_model
@@ -119,6 +120,8 @@ PLAIN_TYPES = (
 )
 TRUSTED_TYPES = (
     *(entry.path.replace(":", ".") for entry in REGISTRY.values()),
+    *(path.replace(":", ".") for path in MEASURES.values()),
+    "rankwise.metrics.measure.Reversed",
     *RESULT_TYPES,
     *PLAIN_TYPES,
 )

@@ -35,8 +35,9 @@ class Predictions:
 def scores(estimator: Any, X: Any, qid: ArrayLike | QueryGroups | None = None) -> Float64Array:
     """Score rows with any fitted model; a higher score ranks higher.
 
-    Rankers are called by ``predict``, ordinal estimators by ``rank_score``, even as the last step
-    of a pipeline or as the best estimator of a search, which have no ``rank_score`` of their own.
+    Use it instead of ``predict`` where models of different kinds are scored in one loop. Rankers
+    are called by ``predict``, ordinal estimators by ``rank_score``, even as the last step of a
+    pipeline or as the best estimator of a search, which have no ``rank_score`` of their own.
 
     Parameters
     ----------
@@ -74,6 +75,9 @@ def scores(estimator: Any, X: Any, qid: ArrayLike | QueryGroups | None = None) -
 
 def rank(estimator: Any, X: Any, qid: ArrayLike | QueryGroups | None = None) -> Int64Array:
     """1-based rank of every row within its query, by :func:`scores`; ties keep the input order.
+
+    Ordinal classifiers rank by ``rank_score``, since their ``predict`` returns classes, and all
+    other models by ``predict``.
 
     Parameters
     ----------

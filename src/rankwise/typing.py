@@ -51,13 +51,23 @@ class SparseMatrix(Protocol):
     def __rmatmul__(self, other: Any, /) -> Any: ...
 
 
+class SparseLike(Protocol):
+    """A scipy sparse array or matrix of any format."""
+
+    @property
+    def nnz(self) -> Any: ...
+    def toarray(self) -> Any: ...
+    def tocsr(self) -> Any: ...
+
+
 # NumPy types most arithmetic as "some float", so the aliases state intent rather than proof.
 Float64Array: TypeAlias = NDArray[Any]
 FloatArray: TypeAlias = NDArray[Any]
 Int64Array: TypeAlias = NDArray[np.int64]
 Matrix: TypeAlias = NDArray[Any] | SparseMatrix  # shape (n_samples, n_features); sparse: CSR
 # Frames of pandas, polars and arrow have __array__, which ArrayLike requires.
-FrameLike: TypeAlias = ArrayLike | SparseMatrix | sparse.sparray | sparse.spmatrix
+Seed: TypeAlias = int | np.random.RandomState | np.random.Generator | None
+FrameLike: TypeAlias = ArrayLike | SparseLike
 
 
 def is_sparse(X: object) -> TypeIs[SparseMatrix]:

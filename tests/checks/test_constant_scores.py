@@ -10,7 +10,8 @@ import pytest
 from scipy import sparse
 
 import rankwise
-from rankwise import ConstantScoresWarning, LambdaMART, McRank, RidgeRanker, StackingRanker
+from rankwise import LambdaMART, McRank, RidgeRanker, StackingRanker
+from rankwise.exceptions import ConstantScoresWarning
 from rankwise.ordinal import RankingTree
 from tests.common.estimators import accepts, load_class, small
 

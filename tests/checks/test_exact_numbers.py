@@ -10,12 +10,13 @@ import pyarrow as pa
 import pytest
 from sklearn.base import BaseEstimator
 
-from rankwise import RankingData, evaluate, stream
+from rankwise import RankingData, evaluate
 from rankwise.checks.exact_values import exact_float64, order_keeping_float64, token_changes
 from rankwise.checks.rows import check_target, check_weight
 from rankwise.datasets import Run, read_letor, read_qrels, read_run, read_table
 from rankwise.datasets.readers.results import read_scores
 from rankwise.selection import evaluate_systems
+from rankwise.streams import stream
 
 LIMIT = 2**53
 BAD = {

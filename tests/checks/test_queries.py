@@ -14,11 +14,12 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import rankwise
-from rankwise import OneQueryWarning, QueryGroups, RankSVM, RidgeRanker
+from rankwise import QueryGroups, RankSVM, RidgeRanker
+from rankwise.exceptions import OneQueryWarning
 from rankwise.metrics import make_scorer
 from tests.common.estimators import RANKERS, small
 
-pytestmark = pytest.mark.filterwarnings("error::rankwise.OneQueryWarning")
+pytestmark = pytest.mark.filterwarnings("error::rankwise.exceptions.OneQueryWarning")
 
 
 @pytest.fixture
@@ -89,8 +90,10 @@ def test_batches_without_qid_warn_and_may_hold_equal_labels(judged):
 def test_streams_without_qid_warn(judged):
     X, y, qid = judged
     with pytest.warns(OneQueryWarning, match="60 rows"):
-        RidgeRanker().fit(rankwise.stream([(X[:30], y[:30]), (X[30:], y[30:])]))
-    RidgeRanker().fit(rankwise.stream([(X[:30], y[:30], qid[:30]), (X[30:], y[30:], qid[30:])]))
+        RidgeRanker().fit(rankwise.streams.stream([(X[:30], y[:30]), (X[30:], y[30:])]))
+    RidgeRanker().fit(
+        rankwise.streams.stream([(X[:30], y[:30], qid[:30]), (X[30:], y[30:], qid[30:])])
+    )
 
 
 # rank, score and measures ------------------------------------------------------------------------

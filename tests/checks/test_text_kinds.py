@@ -247,7 +247,7 @@ def test_streams_ignore_columns(tmp_path):
     frame = judged(price=[1, 2], odd=["30%", "40%"])
     for source in (csv(tmp_path, frame), parquet(tmp_path, frame), [frame]):
         with pytest.warns(IgnoredColumnsWarning, match=r"odd \((numbers with units|text)"):
-            (chunk,) = rankwise.stream(source, ignore=["price"])
+            (chunk,) = rankwise.streams.stream(source, ignore=["price"])
         assert chunk.feature_names == ["x"]
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from rankwise import PairwisePreferences, PlackettLuce
+from rankwise.preferences import PairwisePreferences, PlackettLuce
 from tests.preferences.test_preflib import write_new
 
 

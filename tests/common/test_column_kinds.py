@@ -14,7 +14,6 @@ import pyarrow as pa
 import pytest
 
 from rankwise import (
-    BinaryRelevance,
     LambdaMART,
     ProportionalOdds,
     QueryGroups,
@@ -22,11 +21,12 @@ from rankwise import (
     RankingForest,
     RankRLS,
     evaluate,
-    stream,
 )
 from rankwise.checks.classes import order_labels
 from rankwise.checks.rows import check_rows, check_target, check_weight
 from rankwise.datasets.table_columns import IgnoredColumnsWarning
+from rankwise.labels import BinaryRelevance
+from rankwise.streams import stream
 
 NAN = float("nan")
 NUMBERS = [0.5, 0.25, 2.0, 4.0, 1.0, 3.0]

@@ -10,8 +10,8 @@ import pytest
 from sklearn.model_selection import GridSearchCV
 
 import rankwise
-from rankwise import IgnoredParameterWarning
 from rankwise._registry import REGISTRY
+from rankwise.exceptions import IgnoredParameterWarning
 from tests.common.estimators import load_class, row_scores, small
 
 WITH_KERNEL = [

@@ -17,7 +17,7 @@ from tests.common.test_refused_fits import N_FEATURES, fitted, training_rows
 READS_SINGLE_COLUMNS = {"polynomial_terms"}
 METHODS = (
     "predict", "predict_proba", "rank_score", "decision_function", "transform", "apply",
-    "staged_predict", "staged_rank_score", "encoded_rows", "predict_ranking",
+    "staged_predict", "staged_rank_score", "_encoded_rows", "predict_ranking",
 )  # fmt: skip
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from sklearn.utils.estimator_checks import estimator_checks_generator
 
-from rankwise import OrdinalReduction
 from rankwise._registry import REGISTRY
+from rankwise.labels import OrdinalReduction
 from rankwise.ordinal.ordinal_ranker import OrdinalRanker
 from tests.common.estimators import NO_REPETITION, QUERY_WEIGHTS, small
 

@@ -7,10 +7,10 @@ import re
 import numpy as np
 import pytest
 
-from rankwise import stream
 from rankwise._registry import REGISTRY
 from rankwise.groups import ALSO, FIT_STREAMS
 from rankwise.rankers.basis_expansion import BasisExpansionRanker
+from rankwise.streams import stream
 from tests.common.estimators import small
 from tests.common.test_refused_fits import N_FEATURES, N_ROWS, fitted
 

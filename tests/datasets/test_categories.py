@@ -12,11 +12,12 @@ import pyarrow as pa
 import pytest
 from scipy import sparse
 
-from rankwise import RankingData, stream
+from rankwise import RankingData
 from rankwise.checks.text_categories import category_frame, join_coded
 from rankwise.datasets import IgnoredColumnsWarning, read_table, write_letor
 from rankwise.datasets.data import join_data
 from rankwise.selection.cells.fingerprint import data_fingerprint
+from rankwise.streams import stream
 
 FRAME = pd.DataFrame({
     "label": [0, 1, 2, 0, 1, 2],

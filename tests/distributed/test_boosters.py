@@ -70,7 +70,7 @@ def test_a_query_over_three_partitions(judged, coarse, client, booster, tmp_path
     np.testing.assert_allclose(fitted.feature_importances_, whole.feature_importances_, atol=1e-6)
     save(fitted, tmp_path / "model")
     np.testing.assert_array_equal(load(tmp_path / "model").predict(coarse), fitted.predict(coarse))
-    margins = fitted.tree_ensemble().score(fitted.encoded_rows(coarse))
+    margins = fitted._tree_ensemble().score(fitted._encoded_rows(coarse))
     np.testing.assert_allclose(margins, fitted.predict(coarse), rtol=1e-5, atol=1e-6)
 
 
@@ -85,7 +85,7 @@ def test_validation_rows_stop_early_by_the_measure(judged, coarse, client, boost
     staged = evaluate(validation["y_val"], fitted.predict(X_val), validation["qid_val"], "AP")
     assert fitted.validation_scores_.max() == pytest.approx(staged["AP"], abs=1e-12)
     assert fitted.best_iteration_ == 1 + fitted.validation_scores_.argmax()
-    assert fitted.tree_ensemble().n_trees == fitted.best_iteration_
+    assert fitted._tree_ensemble().n_trees == fitted.best_iteration_
 
 
 def test_real_labels_are_mapped_by_those_of_all_partitions(judged, coarse, client, booster):

@@ -11,8 +11,9 @@ import pytest
 from scipy import sparse
 
 import rankwise
-from rankwise import LambdaMART, PairwiseELM, RidgeRanker, stream
+from rankwise import LambdaMART, PairwiseELM, RidgeRanker
 from rankwise.distributed import fit
+from rankwise.streams import stream
 
 dask = pytest.importorskip("dask")
 pytest.importorskip("distributed")

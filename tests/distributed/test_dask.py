@@ -8,7 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rankwise import PairwiseELM, PointwiseELM, RidgeRanker, stream
+from rankwise import PairwiseELM, PointwiseELM, RidgeRanker
+from rankwise.streams import stream
 from tests.distributed.conftest import cut
 
 dask = pytest.importorskip("dask")

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from rankwise import PairwiseELM, RidgeRanker, evaluate, stream
+from rankwise import PairwiseELM, RidgeRanker, evaluate
+from rankwise.streams import stream
 from tests.distributed.conftest import cut
 
 dask = pytest.importorskip("dask")

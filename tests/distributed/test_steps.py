@@ -18,9 +18,9 @@ from rankwise import (
     PointwiseELM,
     RankRLS,
     RidgeRanker,
-    stream,
 )
 from rankwise.distributed import merge, partition_statistics, plan, solve
+from rankwise.streams import stream
 from tests.distributed.conftest import cut
 
 GRID = [0.01, 1.0, 100.0]

@@ -14,8 +14,6 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from rankwise import (
-    CSOVO,
-    BinaryRelevance,
     FRank,
     ORBoost,
     PairwiseELM,
@@ -28,6 +26,7 @@ from rankwise import (
 )
 from rankwise.explain import explain_pair, explain_ranking, explain_scores
 from rankwise.explain.games import enumerate_sets, sample_orders, single
+from rankwise.labels import CSOVO, BinaryRelevance
 from rankwise.prediction import scores_of
 
 

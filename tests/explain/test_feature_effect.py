@@ -8,8 +8,9 @@ from sklearn.linear_model import LinearRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.tree import DecisionTreeClassifier
 
-from rankwise import QueryScaler, RankingForest, RidgeRanker
+from rankwise import RankingForest, RidgeRanker
 from rankwise.explain import feature_effect
+from rankwise.features import QueryScaler
 
 
 @pytest.fixture

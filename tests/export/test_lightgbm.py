@@ -110,7 +110,7 @@ def test_named_categories_are_those_of_pandas(missing):
     np.testing.assert_array_equal(booster.predict(X), model.predict(X))
     assert booster.pandas_categorical == [sorted(tree_models.COLOURS), ["s", "m", "l"]]
     unknown = X.assign(colour="never seen")
-    coded = pd.DataFrame(model.encoded_rows(unknown), columns=X.columns)
+    coded = pd.DataFrame(model._encoded_rows(unknown), columns=X.columns)
     raw = lightgbm.Booster(model_str=to_lightgbm(model)).predict(coded.to_numpy())
     np.testing.assert_array_equal(raw, model.predict(unknown))
 

@@ -8,7 +8,8 @@ from scipy import sparse
 from sklearn.metrics.pairwise import rbf_kernel
 
 import rankwise
-from rankwise import Nystroem, QueryGroups
+from rankwise import QueryGroups
+from rankwise.features import Nystroem
 from rankwise.features.kernels import resolve_kernel
 from rankwise.features.nystroem import (
     METHODS,

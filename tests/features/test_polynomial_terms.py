@@ -9,7 +9,7 @@ import pytest
 from scipy import sparse
 from sklearn.preprocessing import PolynomialFeatures
 
-from rankwise import PolynomialTerms
+from rankwise.features import PolynomialTerms
 
 
 @pytest.fixture

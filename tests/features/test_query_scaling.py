@@ -10,7 +10,8 @@ from sklearn.model_selection import GroupKFold, cross_validate
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
-from rankwise import QueryScaler, RidgeRanker
+from rankwise import RidgeRanker
+from rankwise.features import QueryScaler
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ import pytest
 from scipy import sparse
 
 import rankwise
-from rankwise import RandomFourier
+from rankwise.features import RandomFourier
 from rankwise.features.kernels import median_gamma, resolve_kernel
 from rankwise.features.random_features import SLICE_ROWS
 

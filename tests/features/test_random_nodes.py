@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from rankwise import RandomNodes
+from rankwise.features import RandomNodes
 from rankwise.features.random_features import ACTIVATIONS
 
 FORMULAS = {

@@ -9,7 +9,7 @@ import pytest
 from scipy import sparse
 from scipy.spatial.distance import cdist
 
-from rankwise import RandomPerceptrons
+from rankwise.features import RandomPerceptrons
 from rankwise.features.random_features import mean_projection
 
 METRICS: dict[str, Any] = {"perceptron": "euclidean", "stump": "cityblock"}

@@ -380,7 +380,7 @@ def test_leaving_a_query_out_is_cross_validation_by_queries(rng):
     validated.fit(X, y, qid=qid, X_val=X, y_val=y, qid_val=qid)
     assert validated.coef_.shape == (3,)
     with pytest.raises(ValueError, match="needs all rows in memory, got a stream"):
-        NonNegativeRanker().fit(rankwise.stream([(X, y, qid)]), None)
+        NonNegativeRanker().fit(rankwise.streams.stream([(X, y, qid)]), None)
 
 
 def test_scikit_learn_conventions():

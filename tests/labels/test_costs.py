@@ -15,9 +15,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import rankwise
-from rankwise import CSOVO
 from rankwise.checks.cost_tables import cost_table
 from rankwise.labels import (
+    CSOVO,
     ClassCosts,
     RowCosts,
     all_pairs_costs,

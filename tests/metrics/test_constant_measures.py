@@ -11,11 +11,13 @@ import sklearn
 from sklearn.model_selection import GridSearchCV
 
 import rankwise
-from rankwise import RankingData, RidgeRanker, compare, evaluate, evaluate_stream, stream
+from rankwise import RankingData, RidgeRanker, compare, evaluate
 from rankwise.datasets import Run, lint
 from rankwise.metrics import UndefinedMeasureWarning, parse
 from rankwise.metrics.default import why_constant
+from rankwise.rankers import evaluate_stream
 from rankwise.selection import evaluate_systems
+from rankwise.streams import stream
 
 BINARY = ["AP", "P@5", "RR", "R@5", "Rprec", "Success@1", "RBP", "AP(rel=0)"]
 NOTE = r"AP: every order of the rows has the same value.* \(labels are 1 to 5\): set AP\(rel=3\)"

@@ -46,7 +46,7 @@ def test_default_measures_are_the_same_everywhere():
     """Judges are the exception: every query needs a value by people and by the machine."""
     functions = (
         rankwise.evaluate,
-        rankwise.evaluate_stream,
+        rankwise.rankers.evaluate_stream,
         rankwise.compare,
         rankwise.selection.evaluate_systems,
         pytest.importorskip("rankwise.distributed", exc_type=ImportError).evaluate,

@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-from rankwise import AggregatePRank, IgnoredParameterWarning, PRank, VotedPRank, WidrowHoff
+from rankwise import AggregatePRank, PRank, VotedPRank, WidrowHoff
+from rankwise.exceptions import IgnoredParameterWarning
 from rankwise.features.polynomial_terms import AffinePowers
 from tests.ordinal.learners import (
     RULES,

@@ -11,14 +11,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import GroupKFold
 from sklearn.pipeline import make_pipeline
 
-from rankwise import (
-    Nystroem,
-    OrdinalSVM,
-    PolynomialTerms,
-    PolyOrdinalSVM,
-    RandomPerceptrons,
-    load,
-)
+from rankwise import OrdinalSVM, PolyOrdinalSVM, load
+from rankwise.features import Nystroem, PolynomialTerms, RandomPerceptrons
 from rankwise.groups import QueryGroups
 from rankwise.losses.class_costs import cost_matrix, row_costs, threshold_weights
 from rankwise.solvers.svm.ordinal_path import sorted_thresholds

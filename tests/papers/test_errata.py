@@ -14,8 +14,9 @@ import pytest
 from scipy import integrate, special, stats
 from sklearn.svm import LinearSVC
 
-from rankwise import PairwiseELM, RandomNodes, evaluate
+from rankwise import PairwiseELM, evaluate
 from rankwise.datasets.readers.textfiles import open_text
+from rankwise.features import RandomNodes
 
 PAGE = Path(__file__).parents[2] / "docs" / "errata.rst"
 

@@ -11,8 +11,7 @@ import pytest
 from benchmarks.preference_coverage import SmallBoard, count_false_claims
 from scipy import stats
 
-from rankwise import PairwisePreferences, PlackettLuce
-from rankwise.preferences import rank_simultaneously
+from rankwise.preferences import PairwisePreferences, PlackettLuce, rank_simultaneously
 from tests.preferences import naive
 
 

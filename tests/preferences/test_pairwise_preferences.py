@@ -10,8 +10,7 @@ from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 
 import rankwise
-from rankwise import PairwisePreferences
-from rankwise.preferences import Comparisons
+from rankwise.preferences import Comparisons, PairwisePreferences
 from rankwise.structure.state_rules import structure_of
 from tests.preferences import naive
 

@@ -12,8 +12,7 @@ import pytest
 from sklearn.base import clone
 
 import rankwise
-from rankwise import PairwisePreferences, PlackettLuce
-from rankwise.preferences import Orders, read_orders
+from rankwise.preferences import Orders, PairwisePreferences, PlackettLuce, read_orders
 from rankwise.preferences.plackett_luce import ChoiceLikelihood
 from rankwise.structure.state_rules import structure_of
 from tests.preferences import naive

@@ -7,8 +7,7 @@ import gzip
 import numpy as np
 import pytest
 
-from rankwise import PlackettLuce
-from rankwise.preferences import Orders, read_orders
+from rankwise.preferences import Orders, PlackettLuce, read_orders
 
 NAMES = ("Ada, Countess", "Bo = B", "Cy", "Di > D")
 # Counts, and groups of tied alternatives.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from rankwise import PairwisePreferences
+from rankwise.preferences import PairwisePreferences
 from tests.preferences.published import JOURNALS, list_baseball, list_citations, list_puddings
 
 

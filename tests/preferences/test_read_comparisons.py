@@ -9,8 +9,7 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from rankwise import PairwisePreferences
-from rankwise.preferences import Comparisons, read_comparisons
+from rankwise.preferences import Comparisons, PairwisePreferences, read_comparisons
 
 VOTES = pd.DataFrame(
     {

@@ -9,7 +9,7 @@ from unittest import mock
 import numpy as np
 import pytest
 
-from rankwise import PairwisePreferences
+from rankwise.preferences import PairwisePreferences
 from rankwise.preferences.strength_newton import check_connected
 
 

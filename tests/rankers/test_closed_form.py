@@ -11,7 +11,6 @@ from sklearn.model_selection import GroupKFold
 
 import rankwise.solvers.least_squares.path_selection as selection
 from rankwise import (
-    IgnoredParameterWarning,
     LinearRegressionRanker,
     LSRRank,
     PairwiseELM,
@@ -20,6 +19,7 @@ from rankwise import (
     RidgeRanker,
     SVRank,
 )
+from rankwise.exceptions import IgnoredParameterWarning
 from rankwise.features.random_features import ACTIVATIONS, draw_nodes
 from rankwise.losses.score_loss import QUERY_WEIGHTS
 from rankwise.losses.squared_loss import GRAPHS

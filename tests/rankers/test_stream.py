@@ -21,10 +21,10 @@ from rankwise import (
     RankRLS,
     RidgeRanker,
     evaluate,
-    evaluate_stream,
     load,
-    stream,
 )
+from rankwise.rankers import evaluate_stream
+from rankwise.streams import stream
 
 GRID = [0.01, 1.0, 100.0]
 RANKERS = [

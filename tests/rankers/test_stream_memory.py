@@ -7,7 +7,9 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from rankwise import ELMRank, PairwiseELM, RidgeRanker, evaluate_stream, stream
+from rankwise import ELMRank, PairwiseELM, RidgeRanker
+from rankwise.rankers import evaluate_stream
+from rankwise.streams import stream
 
 CHUNK, D = 4000, 20
 

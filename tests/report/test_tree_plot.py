@@ -89,7 +89,7 @@ def judged(rng):
 def test_scores_and_gains_of_one_tree_of_many(judged):
     X, y, qid = judged
     ranker = LambdaMART(4, max_leaf_nodes=8).fit(X, y, qid=qid)
-    tree = ranker.tree_ensemble().score_trees()[3]
+    tree = ranker._tree_ensemble().score_trees()[3]
     figure = plot_tree(ranker, tree=3)
     shown = words(figure)
     leaves = np.flatnonzero(tree.feature < 0)
@@ -133,13 +133,13 @@ def test_trees_of_boosting_libraries(name, judged):
     pytest.importorskip(name.removesuffix("Ranker").lower())
     X, y, qid = judged
     ranker = getattr(rankwise, name)(3, random_state=0, n_jobs=1).fit(X, y, qid=qid)
-    tree = ranker.tree_ensemble().score_trees()[2]
+    tree = ranker._tree_ensemble().score_trees()[2]
     shown = words(plot_tree(ranker, tree=2))
     assert {f"{value:.3g}" for value in tree.values[tree.feature < 0]} <= set(shown)
     assert any("gain" in word for word in shown) == (name != "CatBoostRanker")
-    gains = ranker.tree_ensemble().gain
+    gains = ranker._tree_ensemble().gain
     if gains is not None:  # the library adds up the same gains
-        features = ranker.tree_ensemble().feature
+        features = ranker._tree_ensemble().feature
         own = np.bincount(features[features >= 0], gains[features >= 0], minlength=3)
         np.testing.assert_allclose(own / own.sum(), ranker.feature_importances_, rtol=1e-4)
 

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import rankwise
+from rankwise.runtime.renames import PUBLIC
 
 ROOT = Path(__file__).parents[2]
 KERNELS = sorted((ROOT / "src" / "rankwise" / "kernels").glob("*.py"))
@@ -155,6 +156,68 @@ def test_tracked_files_are_small():
     limit = 1_500_000
     large = {str(path): size for path in tracked_files() if (size := path.stat().st_size) > limit}
     assert large == {}
+
+
+# Libraries of extras, those that only reports and files need, and those of tests.
+EXTRAS = (
+    *("torch", "lightgbm", "xgboost", "catboost", "dask", "distributed", "onnx", "skl2onnx"),
+    *("onnxruntime", "snowballstemmer", "matplotlib", "pandas", "polars", "ir_measures"),
+    *("pytrec_eval", "rankwise_papers"),
+)
+BLOCK = f"""
+import sys
+class Blocker:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in {EXTRAS!r}:
+            raise ModuleNotFoundError(f"No module named {{name!r}}", name=name)
+sys.meta_path.insert(0, Blocker())
+"""
+
+
+def test_star_imports_work_without_extras():
+    code = f"""{BLOCK}
+import pkgutil
+import rankwise
+packages = [info.name for info in pkgutil.iter_modules(rankwise.__path__) if info.ispkg]
+for package in ["", *(f".{{name}}" for name in packages), ".exceptions", ".typing"]:
+    exec(f"from rankwise{{package}} import *")
+print(LambdaMART.__name__, metrics.__name__, RowStream.__name__, plan.__name__)
+print("LightGBMRanker" in globals(), "write_report" in globals(), "fit" in globals())
+for module, name in [("report", "write_report"), ("export", "register_onnx_converters"),
+                     ("rankers", "LightGBMRanker"), ("distributed", "fit")]:
+    try:
+        getattr(getattr(rankwise, module), name)
+    except ImportError as error:
+        print(error)
+"""
+    names, found, *errors = run_python(code).splitlines()
+    assert names == "LambdaMART rankwise.metrics RowStream plan"
+    assert found == "False False False"
+    assert errors[0] == (
+        "rankwise.report.write_report needs matplotlib, which is not installed. "
+        "Run: pip install matplotlib"
+    )
+    assert errors[1].startswith("rankwise.export.register_onnx_converters needs ")
+    assert len(errors) == 4
+
+
+def test_star_imports_hold_all_names_of_installed_libraries():
+    assert {"LambdaMART", "compare", "features", "RankingData"} <= set(rankwise.__all__)
+    assert set(rankwise.report.__all__) == set(dir(rankwise.report))
+
+
+@pytest.mark.parametrize("old", sorted(PUBLIC))
+def test_names_that_moved_lead_to_the_new_path(old):
+    new = PUBLIC[old]
+    package, _, name = old.rpartition(".")
+    message = re.escape(f"{old} is now {new}.")
+    with pytest.raises(AttributeError, match=message):
+        getattr(importlib.import_module(package), name)
+    with pytest.raises(ImportError, match=message):
+        exec(f"from {package} import {name}")
+    module, _, name = new.rpartition(".")
+    assert name in importlib.import_module(module).__all__
+    assert getattr(importlib.import_module(module), name) is not None
 
 
 def test_subpackages_are_reached_from_the_package():

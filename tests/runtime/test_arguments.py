@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from rankwise import PLST, LambdaMART, ORBoost, RidgeRanker, StackingRanker
+from rankwise import LambdaMART, ORBoost, RidgeRanker, StackingRanker
+from rankwise.labels import PLST
 
 X = np.arange(24.0).reshape(12, 2) % 7
 y = np.arange(12) % 3
@@ -37,7 +38,6 @@ def test_names_of_other_libraries_are_answered(given, said):
     [
         ("categorical_feature", "categorical_features"),
         ("cat_features", "categorical_features"),
-        ("callbacks", "early_stopping_rounds"),
         ("early_stopping_rounds", "early_stopping_rounds"),
         ("eval_at", "measure"),
         ("eval_metric", "measure"),
@@ -51,6 +51,20 @@ def test_arguments_that_are_parameters_of_the_estimator(name, setting):
         LambdaMART().fit(X, y, qid=qid, **{name: 1})
     with pytest.raises(TypeError, match=rf"PLST.fit takes no argument '{name}'\. It takes X, y"):
         PLST().fit(X, np.eye(3)[y], **{name: 1})
+
+
+def test_arguments_of_fit_are_sent_there():
+    for name in ("callbacks", "verbose", "qid", "X_val"):
+        said = rf"LambdaMART takes no argument '{name}'. Pass it to fit."
+        with pytest.raises(TypeError, match=said):
+            LambdaMART(**{name: 1})
+    with pytest.raises(TypeError, match=r"RidgeRanker takes no argument 'verbose'. It takes alpha"):
+        RidgeRanker(verbose=1)
+    pytest.importorskip("xgboost", reason="needs rankwise[gbdt]")
+    from rankwise import XGBoostRanker
+
+    with pytest.raises(TypeError, match=r"Set it in .*: XGBoostRanker\(early_stopping_rounds=…\)"):
+        XGBoostRanker().fit(X, y, qid=qid, callbacks=[])
 
 
 def test_no_argument_is_advised_that_the_method_lacks():

@@ -12,7 +12,6 @@ from sklearn.preprocessing import StandardScaler
 from rankwise import (
     LinearRegressionRanker,
     ORBoost,
-    QueryScaler,
     RankingData,
     RankSVM,
     RidgeRanker,
@@ -20,6 +19,7 @@ from rankwise import (
     compare,
     evaluate,
 )
+from rankwise.features import QueryScaler
 from rankwise.metrics import make_scorer
 from rankwise.prediction import (
     call_with,

@@ -8,6 +8,8 @@ import json
 
 import numpy as np
 import pytest
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 import rankwise
 from rankwise import (
@@ -34,7 +36,7 @@ RAN = {
     "model_tree": "tuned: min_samples_leaf of 4, 32",
     "ada_rank": "tuned: trees by early stopping; with early_stopping_rounds=50",
     "svr": "tuned: C along its path; epsilon of 0.0, 0.1, 0.25, 0.4; with kernel='linear'",
-    "prank": "class defaults with n_epochs=5",
+    "prank": "class defaults with n_epochs=5; ranked by rank_score",
     "model_tree()": "class defaults",
     "rank_boost( )": "class defaults",
     "lambdamart(n_estimators=50)": "class defaults with n_estimators=50",
@@ -44,6 +46,12 @@ ESTIMATORS = [
     (ModelTree(), "class defaults"),
     (LambdaMART(n_estimators=50), "class defaults with n_estimators=50"),
     (rankwise.RankSVM(C="val", random_state=3), "class defaults with C='val'"),
+    (rankwise.ORBoost(), "class defaults; ranked by rank_score"),
+    (
+        make_pipeline(StandardScaler(), rankwise.ProportionalOdds()),
+        "Pipeline(steps=[('standardscaler', StandardScaler()), ('proportionalodds', "
+        "ProportionalOdds())]); ranked by rank_score",
+    ),
 ]
 
 

@@ -22,8 +22,9 @@ from sklearn.model_selection import (
 )
 from sklearn.model_selection import learning_curve as sklearn_learning_curve
 
-from rankwise import OneQueryWarning, RidgeRanker
+from rankwise import RidgeRanker
 from rankwise.datasets.data import Fold, FoldedData, RankingData
+from rankwise.exceptions import OneQueryWarning
 from rankwise.metrics import make_scorer
 from rankwise.selection.splits import QueryKFold, convert_to_folds, letor_folds, query_folds
 from tests.selection.helpers import graded_data

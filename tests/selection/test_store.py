@@ -31,7 +31,7 @@ def make_cell(key="k1", **changes):
 
 
 def assert_same(a, b):
-    assert a.record() == b.record()
+    assert a._record() == b._record()
     assert list(a.values) == list(b.values)
     for measure in a.values:
         np.testing.assert_array_equal(a.values[measure], b.values[measure])

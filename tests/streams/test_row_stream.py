@@ -10,7 +10,7 @@ import pytest
 from scipy import sparse
 from typer.testing import CliRunner
 
-from rankwise import LambdaMART, RidgeRanker, stream
+from rankwise import LambdaMART, RidgeRanker
 from rankwise.cli.main import app
 from rankwise.datasets import (
     IgnoredColumnsWarning,
@@ -19,6 +19,7 @@ from rankwise.datasets import (
     read_table,
     write_letor,
 )
+from rankwise.streams import stream
 
 NAMES = ["bm25", "age", "clicks"]
 

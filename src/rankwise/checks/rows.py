@@ -229,7 +229,7 @@ def check_rows(
     if isinstance(X, Iterator):
         raise TypeError(
             f"{name} must hold rows, got a {type(X).__name__}. Chunks of rows go through a stream: "
-            "fit(rankwise.stream(chunks))."
+            "fit(rankwise.streams.stream(chunks))."
         )
     table = Table.of(X)
     if not reset and name == "X":  # beside X_val, attributes of an earlier fit may remain
@@ -641,7 +641,22 @@ def warn_of_one_query(estimator: Any, method: str, qid: Any, n_samples: int) -> 
     n_queries = getattr(estimator, "fit_fingerprint_", {}).get("n_queries", 1)
     if n_queries > 1:
         _warn(f"{method} got no qid and takes all {n_samples} rows as one query, but "
-              f"{type(estimator).__name__} was fitted on {n_queries} queries.")  # fmt: skip
+              f"{type(estimator).__name__} was fitted on {n_queries} queries."
+              f"{_fix_for_old_searches(method)}")  # fmt: skip
+
+
+def _fix_for_old_searches(method: str) -> str:
+    """What to do where a search of scikit-learn 1.6 or 1.7 lost the qid of a pipeline."""
+    release = sklearn.__version__
+    is_old = tuple(map(int, release.split(".")[:2])) < (1, 8)
+    is_routed = method.endswith(".score") and sklearn.get_config()["enable_metadata_routing"]
+    if not (is_old and is_routed):
+        return ""
+    return (
+        f" In searches and cross-validation over pipelines, scikit-learn {release} does not pass "
+        'qid to score: pass scoring=rankwise.metrics.make_scorer("nDCG@10"), or install '
+        "scikit-learn 1.8 or later."
+    )
 
 
 def check_comparable(estimator: Any, y: Float64Array, groups: QueryGroups) -> None:

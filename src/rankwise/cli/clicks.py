@@ -381,7 +381,7 @@ def test(
 def off_policy(
     log: Any,
     run: Annotated[Path, typer.Argument(metavar="RUN", help="TREC run of the other system.")],
-    metric: Annotated[str, typer.Option(help="CTR or DCG@k.")] = "CTR",
+    measure: Annotated[str, typer.Option(help="CTR or DCG@k.")] = "CTR",
     method: Annotated[
         str, typer.Option(help="Estimator: ips, snips, item_position or dr (PBM as baseline).")
     ] = "snips",
@@ -399,7 +399,8 @@ def off_policy(
 
     with waiting("Estimating"):
         baseline = ClickModel("pbm").fit(log) if method == "dr" else None
+        chosen: Any = method
         found = estimate(
-            log, run, metric, method, baseline=baseline, confidence_level=confidence_level
-        )  # type: ignore[arg-type]
+            log, run, measure, chosen, baseline=baseline, confidence_level=confidence_level
+        )
     show_result(found, json)

@@ -47,6 +47,7 @@ from rankwise.clicks.model_fits import (
 from rankwise.clicks.simulation import examination_at
 from rankwise.kernels.click_models import mark_last_clicks, predict_by_last_click, predict_chains
 from rankwise.metrics.statistics.stratified import check_level
+from rankwise.runtime.finite import names_its_class
 from rankwise.runtime.messages import check_choice
 from rankwise.runtime.results import Result
 from rankwise.typing import Float64Array, Int64Array
@@ -183,7 +184,7 @@ class ClickModel:
             If the log has no click, or no sessions and the model reads lists.
         """
         if self.model in LISTED:
-            log.require_sessions(f"model {self.model!r}")
+            log._require_sessions(f"model {self.model!r}")
         if not (log.click & (log.counts > 0)).any():
             raise ValueError("the log holds no click, so no model fits it. Collect more of it.")
         self.notes_: list[str] = []
@@ -231,7 +232,7 @@ class ClickModel:
             return a
         if self.model == "pbm":
             return np.clip(a * self._table[np.minimum(log.place, len(self._table)) - 1], 0.0, 1.0)
-        log.require_sessions(f"model {self.model!r}")
+        log._require_sessions(f"model {self.model!r}")
         if self.model == "ubm":
             return self._predict_ubm(log, a, given_clicks)
         s = np.where(known < 0, self._unseen_satisfaction, self.satisfaction_[known])
@@ -455,6 +456,7 @@ class Propensities(Result):
     unit: int = 1
 
 
+@names_its_class
 def propensities(
     log: ClickLog,
     method: Literal["random", "harvest", "em"] = "harvest",

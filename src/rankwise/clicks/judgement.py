@@ -56,6 +56,7 @@ from rankwise.datasets.readers.trec import (
 from rankwise.groups import QueryGroups
 from rankwise.metrics.statistics.stratified import check_level
 from rankwise.runtime.files import open_to_write, write_file
+from rankwise.runtime.finite import names_its_class
 from rankwise.runtime.messages import callers_level, check_choice, check_share, check_whole, setting
 from rankwise.runtime.results import Result
 from rankwise.typing import Float64Array, Int64Array
@@ -224,6 +225,7 @@ class Judgements(Result):
         write_file(path, body.encode("utf-8"))
 
 
+@names_its_class
 def judgements(
     log: ClickLog,
     method: Method = "ctr",

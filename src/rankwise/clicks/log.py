@@ -32,6 +32,7 @@ from rankwise.kernels.click_models import count_repeats, encode_keys, order_by_p
 from rankwise.metrics.statistics.intervals import wilson_interval
 from rankwise.metrics.statistics.stratified import check_level
 from rankwise.runtime.arrow import pa, pc
+from rankwise.runtime.finite import names_its_class
 from rankwise.runtime.frames import convert_to_values, first_merged, text_array
 from rankwise.runtime.messages import join_lines
 from rankwise.runtime.results import Result
@@ -321,7 +322,7 @@ class ClickLog:
         ids = self.session if self.user is None else self.user
         return np.arange(len(self)) if ids is None else ids.codes.astype(np.int64)
 
-    def require_sessions(self, what: str) -> None:
+    def _require_sessions(self, what: str) -> None:
         """Raise ValueError if rows do not form lists."""
         if self.session is None:
             raise ValueError(
@@ -368,6 +369,7 @@ class ClickLog:
             raise ValueError(f"the log has no arm {arm!r}; it has {', '.join(names) or 'no arms'}.")
         return self.take(np.flatnonzero(self.arm.codes == names.index(arm)))
 
+    @names_its_class
     def summary(self, *, confidence_level: float = 0.95) -> LogSummary:
         """Describe the log: click rates by place, its problems, and what it can identify."""
         check_level(confidence_level)

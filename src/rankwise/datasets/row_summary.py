@@ -21,10 +21,11 @@ from typing import Any
 import numpy as np
 
 from rankwise.groups import QueryGroups
+from rankwise.runtime.constraints import make_generator
 from rankwise.runtime.finite import names_its_class
 from rankwise.runtime.frames import convert_to_values, is_missing, kind_of, numbers_of, wrap_frame
 from rankwise.runtime.results import Result, columns_of
-from rankwise.typing import ArrayLike, Float64Array, Int64Array, is_sparse
+from rankwise.typing import ArrayLike, Float64Array, Int64Array, Seed, is_sparse
 
 N_BINS = 10
 # Enough cells for shares within half a percent; queries beyond them are left out by chance.
@@ -135,7 +136,7 @@ def summarize_rows(
     *,
     estimator: Any = None,
     feature_names: Sequence[str] | None = None,
-    random_state: int = 0,
+    random_state: Seed = 0,
 ) -> RowSummary:
     """Summarise rows, for :func:`rankwise.selection.find_drift` of later rows.
 
@@ -149,7 +150,7 @@ def summarize_rows(
         Fitted ranker, whose scores are summarised too.
     feature_names : sequence of str, optional
         Names of the columns of an array; None: "0", "1", …
-    random_state : int
+    random_state : int, RandomState, Generator or None, default=0
         Seed for the choice of queries, if there are more than 50,000 rows or 10 million cells.
 
     Returns
@@ -224,7 +225,7 @@ def _sample(groups: QueryGroups, most_rows: int, random_state: int) -> Int64Arra
     sizes = np.diff(groups.indptr)
     if sizes.sum() <= most_rows:
         return None
-    order = np.random.default_rng(random_state).permutation(len(sizes))
+    order = make_generator(random_state).permutation(len(sizes))
     kept = order[: max(1, int(np.searchsorted(np.cumsum(sizes[order]), most_rows, side="right")))]
     return np.flatnonzero(np.isin(groups.codes(), kept))
 

@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.utils import check_random_state
 
 from rankwise.distributed.dask_partitions import Tasks
 from rankwise.distributed.processes import Place, Star, client_of, run_ranks
@@ -29,6 +28,7 @@ from rankwise.groups import QueryGroups
 from rankwise.metrics.default import TARGETS
 from rankwise.rankers.adapters.boosted_ranker import BoostedRanker, TrainingLabels
 from rankwise.rankers.boosting.lambdamart import LambdaMART, check_shareable, fit_share
+from rankwise.runtime.constraints import check_random_state
 
 
 def fit_booster(
@@ -58,7 +58,7 @@ def fit_booster(
         )
     seed = int(check_random_state(hub.random_state).randint(2**31 - 1))
     fitted = run_ranks(
-        client, shares, fit_booster_share, hub.networks, clone(ranker), labels, validation, seed
+        client, shares, fit_booster_share, hub._networks, clone(ranker), labels, validation, seed
     )
     return join_rankers(fitted)
 
@@ -74,7 +74,7 @@ def fit_booster_share(
     """Training task of one worker."""
     share = join_parts(*parts)
     rows = (share.X, share.y, share.qid if share.has_qid else None, share.weight)
-    return ranker.fit_share(rows, share.names, labels, validation, seed, network)
+    return ranker._fit_share(rows, share.names, labels, validation, seed, network)
 
 
 def share_parts(

@@ -144,7 +144,7 @@ def plan(estimator: Any, first_rows: Any) -> Plan:
         Ranker whose penalty is a number, a list or "cv". A copy is fitted.
     first_rows : chunk, iterable of chunks or RowStream
         Some rows, ideally the first partition. They determine the number, names, type and location
-        of the columns. See :func:`rankwise.stream` for what a chunk may be.
+        of the columns. See :func:`rankwise.streams.stream` for what a chunk may be.
 
     Returns
     -------
@@ -322,7 +322,7 @@ def partition_statistics(
         Index of the partition (0, 1, …) in row order. A query may continue from the end of one
         partition to the start of the next.
     rows : chunk, iterable of chunks or RowStream
-        See :func:`rankwise.stream` for what a chunk may be. May be empty.
+        See :func:`rankwise.streams.stream` for what a chunk may be. May be empty.
     n_threads : int or None
         Number of threads; None: one per CPU.
 

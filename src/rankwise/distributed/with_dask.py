@@ -63,8 +63,8 @@ def fit(
           ``sample_weight``; all other columns are features.
         - An array of shape (n_samples, n_features), with arrays of shape (n_samples,).
         - A list of partitions: ``dask.delayed`` objects, futures or
-          ``RowStream`` that can be read again. Each gives one chunk or
-          an iterable of chunks, as :func:`rankwise.stream` takes them, with labels and queries.
+          ``RowStream`` that can be read again. Each gives one chunk or an iterable of chunks, as
+          :func:`rankwise.streams.stream` takes them, with labels and queries.
     y, qid, sample_weight : as for ``X``, optional
         Labels, query ids and weights. None: no query ids or weights. For a list, the chunks hold
         them.

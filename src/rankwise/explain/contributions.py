@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.utils import check_random_state
 
 from rankwise.explain.games import (
     MOST_ENUMERATED,
@@ -35,10 +34,11 @@ from rankwise.explain.table_rows import (
 )
 from rankwise.groups import QueryGroups
 from rankwise.prediction import scores_of
+from rankwise.runtime.constraints import check_random_state
 from rankwise.runtime.finite import names_its_class
 from rankwise.runtime.messages import join_lines
 from rankwise.runtime.results import Result
-from rankwise.typing import ArrayLike, Float64Array
+from rankwise.typing import ArrayLike, Float64Array, Seed
 
 SHOWN = 10  # contributions or rows in a text
 
@@ -51,7 +51,7 @@ def explain_pair(
     *,
     feature_perturbation: str = "interventional",
     n_orders: int = 100,
-    random_state: Any = 0,
+    random_state: Seed = 0,
 ) -> PairExplanation:
     """Contributions of the features to the difference of two scores.
 
@@ -68,7 +68,7 @@ def explain_pair(
         :func:`explain_scores`; equal features may get a contribution.
     n_orders : int, default=100
         Number of random orders of the features, each also reversed, if contributions are sampled.
-    random_state : int, RandomState or None, default=0
+    random_state : int, RandomState, Generator or None, default=0
         Seed for drawing the orders.
 
     Returns
@@ -192,7 +192,7 @@ def explain_ranking(
     feature_perturbation: str = "interventional",
     n_others: int = 10,
     n_orders: int = 10,
-    random_state: Any = 0,
+    random_state: Seed = 0,
 ) -> RankingExplanation:
     """Contributions of the features to each row's score minus the mean score of its query.
 
@@ -211,7 +211,7 @@ def explain_ranking(
         queries. Only for models that are neither additive nor made of trees.
     n_orders : int, default=10
         Number of random orders of the features per comparison, if contributions are sampled.
-    random_state : int, RandomState or None, default=0
+    random_state : int, RandomState, Generator or None, default=0
         Seed for drawing the rows and the orders.
 
     Returns
@@ -291,7 +291,7 @@ def explain_scores(
     *,
     feature_perturbation: str = "auto",
     n_orders: int = 10,
-    random_state: Any = 0,
+    random_state: Seed = 0,
 ) -> ScoreExplanation:
     """Contributions of the features to the score of every row (SHAP values).
 
@@ -309,7 +309,7 @@ def explain_scores(
         background, else "tree_path_dependent".
     n_orders : int, default=10
         Number of random orders of the features, if contributions are sampled.
-    random_state : int, RandomState or None, default=0
+    random_state : int, RandomState, Generator or None, default=0
         Seed for drawing the orders.
 
     Returns

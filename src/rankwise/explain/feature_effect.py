@@ -7,17 +7,17 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils import check_random_state
 
 from rankwise.explain.contributions import format_value
 from rankwise.explain.games import check_scores
 from rankwise.explain.table_rows import convert_to_table, names_of, score_mixed
 from rankwise.groups import QueryGroups
 from rankwise.prediction import reads_queries
+from rankwise.runtime.constraints import check_random_state
 from rankwise.runtime.finite import names_its_class
 from rankwise.runtime.messages import check_whole, join_lines
 from rankwise.runtime.results import Result
-from rankwise.typing import ArrayLike, Float64Array, Int64Array
+from rankwise.typing import ArrayLike, Float64Array, Int64Array, Seed
 
 _OUTER = 0.01  # share of the rows at each end that the grid ignores
 
@@ -76,7 +76,7 @@ def feature_effect(
     *,
     n_points: int = 20,
     max_queries: int | None = 100,
-    random_state: Any = 0,
+    random_state: Seed = 0,
 ) -> FeatureEffect:
     """Vary one feature of documents, and measure how their positions in their queries change.
 
@@ -96,7 +96,7 @@ def feature_effect(
         all of them.
     max_queries : int >= 1, optional
         Maximum number of queries, drawn at random if there are more; default 100. None: all.
-    random_state : int, RandomState or None, default=0
+    random_state : int, RandomState, Generator or None, default=0
         Seed for drawing the queries.
 
     Returns

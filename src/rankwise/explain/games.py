@@ -292,11 +292,11 @@ def _split_groups(groups: Int64Array) -> list[Int64Array]:
 def is_additive(estimator: Any) -> bool:
     """Whether scores are sums of functions of single features, as in linear models and stumps.
 
-    Such estimators set ``additive_scores``. An estimator with one ``coef_`` per feature is linear.
+    Such estimators set ``_additive_scores``. An estimator with one ``coef_`` per feature is linear.
     """
     if estimator is not innermost(estimator):
         return False
-    stated = getattr(estimator, "additive_scores", None)
+    stated = getattr(estimator, "_additive_scores", None)
     if stated is not None:
         return bool(stated)
     coef = getattr(estimator, "coef_", None)
@@ -335,15 +335,15 @@ def tree_games(estimator: Any) -> tuple[TreeGames, Encode] | None:
         and type(step).__name__ in _BY_COLUMN
         for step in steps
     ]
-    if not hasattr(estimator, "tree_ensemble") or not all(are_by_column):
+    if not hasattr(estimator, "_tree_ensemble") or not all(are_by_column):
         return None
 
     def encode(X: Any) -> FloatArray:
         for step in steps:
             X = step.transform(X)
-        return np.asarray(estimator.encoded_rows(X))
+        return np.asarray(estimator._encoded_rows(X))
 
-    return TreeGames.of(estimator.tree_ensemble()), encode
+    return TreeGames.of(estimator._tree_ensemble()), encode
 
 
 def check_game(feature_perturbation: str, is_known: bool) -> None:

@@ -120,7 +120,7 @@ def all_hypotheses(estimator: Any) -> Chain:
 
 def booster(estimator: Any) -> Chain:
     """Trees of the library's model; CatBoost's are converted to ordinary trees."""
-    stored = estimator.stored_trees()
+    stored = estimator._stored_trees()
     if any(tree.zero_missing is not None for tree in stored.trees):
         raise ExportError(
             "A LightGBM model with zero_as_missing=True treats zeros as missing values, which "
@@ -261,7 +261,7 @@ def stumps(estimator: Any) -> Chain:
 
 def tree_ensemble(estimator: Any) -> Chain:
     """Trees of our own estimators."""
-    return _chain_of_ensemble(estimator, estimator.tree_ensemble())
+    return _chain_of_ensemble(estimator, estimator._tree_ensemble())
 
 
 _READERS: dict[str, Reader] = {

@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils import check_random_state
 
 from rankwise.export.chains import own_model
 from rankwise.export.exported_files import (
@@ -30,9 +29,10 @@ from rankwise.export.parts import SOLR_SLACK, floor_float32, subtract_slack, tre
 from rankwise.groups import QueryGroups
 from rankwise.prediction import innermost, scores_of
 from rankwise.rankers.adapters.read_booster import library_of
+from rankwise.runtime.constraints import check_random_state
 from rankwise.runtime.frames import Table, frame_for
 from rankwise.runtime.results import Result
-from rankwise.typing import ArrayLike, Float64Array, is_sparse
+from rankwise.typing import ArrayLike, Float64Array, Seed, is_sparse
 
 
 def verify(
@@ -42,7 +42,7 @@ def verify(
     *,
     qid: ArrayLike | QueryGroups | None = None,
     features: Sequence[str] | None = None,
-    random_state: Any = 0,
+    random_state: Seed = 0,
 ) -> ParityCertificate:
     """Score rows with a model and with its exported file, and compare scores and orders.
 
@@ -58,7 +58,7 @@ def verify(
         Query of each row. None: all rows are one query.
     features : sequence of str, optional
         Names that were passed to the exporter.
-    random_state : int, RandomState or None, default=0
+    random_state : int, RandomState, Generator or None, default=0
         Seed for drawing the rows that are tried besides.
 
     Returns
@@ -172,7 +172,7 @@ def _numbers(estimator: Any, X: Any, trees: Trees | None) -> NDArray[Any]:
     if trees is None or table is None or not (table.nominal or table.ordered):
         dense = X.toarray() if is_sparse(X) else X
         return np.asarray(dense, dtype=np.float64)
-    rows = np.array(last.encoded_rows(X), dtype=np.float64)
+    rows = np.array(last._encoded_rows(X), dtype=np.float64)
     given = np.asarray(X, dtype=object)
     for column in set(table.nominal) - set(trees.categories):
         rows[:, column] = [np.nan if value is None else value for value in given[:, column]]
@@ -231,7 +231,7 @@ def _tolerance(
     if trees is None:
         # Weighted sums cancel, and so their rounding follows the size of the terms, not known here.
         return (1e-4 if in_float32 else 1e-9) * float(np.abs(wanted).max(initial=1e-30))
-    ensemble = getattr(innermost(estimator), "tree_ensemble", None)
+    ensemble = getattr(innermost(estimator), "_tree_ensemble", None)
     in_float32 |= ensemble is not None and ensemble().in_float32
     largest = [np.abs(tree.values[tree.feature < 0]).max() for tree in trees.trees]
     size = float(np.sum(largest)) + abs(trees.constant)

@@ -323,20 +323,7 @@ def _check_values(values: Any, X: Matrix, Z: Matrix, dtype: Any) -> FloatArray:
     return values
 
 
-__all__ = [
-    "IgnoredParameterWarning",
-    "Kernel",
-    "check_kernel_params",
-    "default_gamma",
-    "find_searched_gamma",
-    "gamma_candidates",
-    "gamma_grid",
-    "kernel_name",
-    "median_gamma",
-    "resolve_kernel",
-    "resolve_kernel_of_fit",
-    "warn_of_ignored_gamma",
-]
+__all__ = ["Kernel", "gamma_grid", "median_gamma", "resolve_kernel"]  # the documentation lists them
 
 # Parameters of each kernel besides gamma.
 _PARAMS: dict[str, dict[str, float | None]] = {
@@ -374,7 +361,7 @@ class IgnoredParameterWarning(UserWarning):
     """Warning that a parameter has no effect, such as ``gamma`` of a linear kernel.
 
     To silence it in a search over kernels, use
-    ``warnings.simplefilter("ignore", rankwise.IgnoredParameterWarning)``.
+    ``warnings.simplefilter("ignore", rankwise.exceptions.IgnoredParameterWarning)``.
     """
 
 
@@ -539,15 +526,7 @@ def gamma_grid(X: Matrix, kernel: str = "rbf", n: int = 7) -> Float64Array:
 def gamma_candidates(X: Matrix, kernel: Any, gamma: Any) -> list[Any]:
     """Candidate widths for an estimator's parameter ``gamma``: a number, a list or a name.
 
-    Raises
-    ------
-    ValueError
-        If a list contains anything but numbers > 0.
-
-    Warns
-    -----
-    IgnoredParameterWarning
-        If the kernel has no gamma. The only candidate is then None.
+    Kernels without gamma have the only candidate None, and a warning says so.
     """
     if kernel_name(kernel) not in WITH_GAMMA:
         warn_of_ignored_gamma(kernel, gamma)

@@ -40,7 +40,6 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 from scipy.linalg import get_lapack_funcs, solve_triangular
 from sklearn.base import ClassNamePrefixFeaturesOutMixin
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from rankwise.checks.column_sizes import kernel_limit, warn_of_dominant_columns
@@ -55,6 +54,7 @@ from rankwise.features.kernels import (
 )
 from rankwise.features.random_features import FeatureTransformer
 from rankwise.row_order import distinct_rows
+from rankwise.runtime.constraints import check_random_state
 from rankwise.structure.state_rules import (
     Instance,
     MatrixRows,
@@ -71,10 +71,10 @@ from rankwise.typing import (
     FrameLike,
     Int64Array,
     Matrix,
+    Seed,
     is_sparse,
 )
 
-__all__ = ["Nystroem", "NystroemMap", "draw_landmarks", "draw_nystroem_map", "nystroem_map"]
 METHODS = ("uniform", "kmeans++", "leverage")
 
 
@@ -143,15 +143,7 @@ class NystroemMap:
     def scores(self, X: Matrix, weights: Float64Array) -> Float64Array:
         """Compute ``self(X) @ weights`` without the features; O(n_landmarks) per row and column.
 
-        Parameters
-        ----------
-        X : ndarray or CSR of shape (n_rows, n_features)
-        weights : ndarray of shape (n_features_out, k)
-
-        Returns
-        -------
-        ndarray of shape (n_rows, k), float64
-            Kernel values have the precision of the map; sums are in float64.
+        Kernel values have the precision of the map; sums are in float64.
         """
         of_values = self.whitening.astype(np.float64) @ weights
         out = np.empty((X.shape[0], weights.shape[1]))
@@ -197,7 +189,7 @@ callable, default="rbf"
         Number of landmarks, >= 1. If there are fewer distinct rows, all of them are used.
     method : {"uniform", "kmeans++", "leverage"}, default="uniform"
         Sampling method for landmarks. "leverage" favours rows that other rows represent badly.
-    random_state : int, RandomState or None, default=None
+    random_state : int, RandomState, Generator or None, default=None
         Seed for drawing the landmarks.
 
     Attributes
@@ -222,7 +214,7 @@ callable, default="rbf"
     Examples
     --------
     >>> import numpy as np
-    >>> from rankwise import Nystroem
+    >>> from rankwise.features import Nystroem
     >>> X = np.array([[0.0], [1.0], [3.0]])
     >>> F = Nystroem(n_components=3, random_state=0).fit_transform(X)
     >>> (F @ F.T).round(3)
@@ -255,7 +247,7 @@ callable, default="rbf"
         kernel_params: dict[str, Any] | None = None,
         n_components: int = 100,
         method: Literal["uniform", "kmeans++", "leverage"] = "uniform",
-        random_state: int | np.random.RandomState | None = None,
+        random_state: Seed = None,
     ) -> None:
         self.kernel = kernel
         self.gamma = gamma
@@ -298,37 +290,14 @@ def draw_landmarks(
     n: int,
     method: str = "uniform",
     kernel: Kernel | None = None,
-    random_state: int | np.random.RandomState | None = None,
+    random_state: Seed = None,
 ) -> Int64Array:
-    """Draw the row numbers of ``n`` landmarks, or of all distinct rows if there are fewer.
+    """Row numbers (int64) of ``n`` landmarks, or of all distinct rows if there are fewer.
 
-    Parameters
-    ----------
-    X : ndarray or CSR of shape (n_samples, n_features)
-    n : int
-        >= 1.
-    method : {"uniform", "kmeans++", "leverage"}
-    kernel : Kernel, optional
-        Required for leverage scores; must be (conditionally) positive semidefinite.
-    random_state : int, RandomState or None
-
-    Returns
-    -------
-    ndarray of shape (min(n, n_distinct),), int64
-
-    Notes
-    -----
     "uniform" takes O(n_samples n_features), to hash the rows. The others examine at most 20 n
     uniformly drawn rows: "kmeans++" takes O(n^2 n_features), "leverage" O(n s (s + n_features) +
-    s^3) with a sketch of s = min(n, 1,000) rows.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from rankwise.features.nystroem import draw_landmarks
-    >>> X = np.array([[0.0], [0.0], [1.0], [9.0]])
-    >>> sorted(X[draw_landmarks(X, 3, random_state=0)].ravel().tolist())
-    [0.0, 1.0, 9.0]
+    s^3) with a sketch of s = min(n, 1,000) rows. "leverage" needs a (conditionally) positive
+    semidefinite kernel.
     """
     rng = check_random_state(random_state)
     rows = distinct_rows(X, n_candidates(n, method), salt_of(rng))
@@ -424,7 +393,7 @@ def draw_nystroem_map(
     kernel: Kernel,
     n: int,
     method: str = "uniform",
-    random_state: Any = None,
+    random_state: Seed = None,
 ) -> NystroemMap:
     """Draw ``n`` landmarks from X and return their Nyström map in the precision of X."""
     return nystroem_map(kernel, X[draw_landmarks(X, n, method, kernel, random_state)], X.dtype)
@@ -442,24 +411,9 @@ _BLOCK_COLUMNS = 256
 
 
 def nystroem_map(kernel: Kernel, landmarks: Matrix, dtype: Any = np.float64) -> NystroemMap:
-    """Build the Nyström map for the landmarks.
+    """Build the Nyström map for the landmarks, of a kernel that is positive semidefinite on them.
 
-    Parameters
-    ----------
-    kernel : Kernel
-        (Conditionally) positive definite, or of unknown definiteness but positive semidefinite
-        between the landmarks; not precomputed.
-    landmarks : ndarray or CSR of shape (n_landmarks, n_features)
-    dtype : dtype
-        float32 or float64. Landmarks that depend on others up to rounding in this type are omitted.
-
-    Raises
-    ------
-    ValueError
-        If the kernel is precomputed, not symmetric or not positive semidefinite.
-
-    Notes
-    -----
+    Landmarks that depend on others up to rounding in ``dtype`` (float32 or float64) are omitted.
     O(n_landmarks^3). Mapping n rows takes O(n n_landmarks (n_features + n_landmarks)).
     """
     if kernel.name == "precomputed":

@@ -67,7 +67,7 @@ class QueryScaler(FiniteResults, OneToOneFeatureMixin, TransformerMixin, BaseEst
     Examples
     --------
     >>> import numpy as np
-    >>> from rankwise import QueryScaler
+    >>> from rankwise.features import QueryScaler
     >>> X = np.array([[1.0], [3.0], [10.0], [30.0], [20.0]])
     >>> QueryScaler().fit_transform(X, qid=["a", "a", "b", "b", "b"]).ravel()
     array([0. , 1. , 0. , 1. , 0.5])

@@ -43,7 +43,6 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 from scipy.special import gammaln
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from rankwise.checks.column_sizes import DISTANCES, node_limit, warn_of_dominant_columns
@@ -51,6 +50,7 @@ from rankwise.checks.parameter_constraints import POSITIVE, StrOptions, minimum
 from rankwise.checks.rows import check_columns_read, check_rows
 from rankwise.features.kernels import NAMED_WIDTHS, resolve_kernel
 from rankwise.row_order import distinct_rows
+from rankwise.runtime.constraints import check_random_state
 from rankwise.runtime.finite import FiniteResults, restore_on_error
 from rankwise.structure.state_rules import TRAINED_ON, Either, Number, Rule, Word, floats, integers
 from rankwise.typing import (
@@ -59,6 +59,7 @@ from rankwise.typing import (
     FloatArray,
     FrameLike,
     Matrix,
+    Seed,
     densify,
     is_sparse,
 )
@@ -218,7 +219,7 @@ class RandomNodes(ClassNamePrefixFeaturesOutMixin, FeatureTransformer):
     weight_law : {"uniform", "normal"}, default="uniform"
         Distribution of the weights: "uniform" is U[-1, 1], "normal" is N(0, 1). Biases are always
         U[0, 1] (gaussian nodes: U(0, 1]).
-    random_state : int, RandomState or None, default=None
+    random_state : int, RandomState, Generator or None, default=None
         Seed for drawing weights and biases.
 
     Attributes
@@ -239,7 +240,7 @@ class RandomNodes(ClassNamePrefixFeaturesOutMixin, FeatureTransformer):
     Examples
     --------
     >>> import numpy as np
-    >>> from rankwise import RandomNodes
+    >>> from rankwise.features import RandomNodes
     >>> X = np.array([[0.0, 1.0], [1.0, 0.0]])
     >>> RandomNodes(n_nodes=3, random_state=0).fit_transform(X).shape
     (2, 3)
@@ -264,7 +265,7 @@ class RandomNodes(ClassNamePrefixFeaturesOutMixin, FeatureTransformer):
         activation: Activation = "sigmoid",
         *,
         weight_law: WeightLaw = "uniform",
-        random_state: int | np.random.RandomState | None = None,
+        random_state: Seed = None,
     ) -> None:
         self.n_nodes = n_nodes
         self.activation = activation
@@ -346,7 +347,7 @@ class RandomFourier(ClassNamePrefixFeaturesOutMixin, FeatureTransformer):
         :func:`rankwise.features.kernels.resolve_kernel`.
     n_frequencies : int, default=500
         Number of frequencies, >= 1. Each gives two features, a cosine and a sine.
-    random_state : int, RandomState or None, default=None
+    random_state : int, RandomState, Generator or None, default=None
         Seed for drawing the frequencies.
 
     Attributes
@@ -369,7 +370,7 @@ class RandomFourier(ClassNamePrefixFeaturesOutMixin, FeatureTransformer):
     Examples
     --------
     >>> import numpy as np
-    >>> from rankwise import RandomFourier
+    >>> from rankwise.features import RandomFourier
     >>> X = np.array([[0.0], [1.0]])
     >>> F = RandomFourier(gamma=1.0, n_frequencies=10_000, random_state=0).fit_transform(X)
     >>> (F @ F.T).round(2)  # the kernel: 1 and 0.37
@@ -396,7 +397,7 @@ class RandomFourier(ClassNamePrefixFeaturesOutMixin, FeatureTransformer):
         gamma: float | Literal["scale", "auto"] | None = None,
         *,
         n_frequencies: int = 500,
-        random_state: int | np.random.RandomState | None = None,
+        random_state: Seed = None,
     ) -> None:
         self.kernel = kernel
         self.gamma = gamma
@@ -455,7 +456,7 @@ class RandomPerceptrons(ClassNamePrefixFeaturesOutMixin, FeatureTransformer):
         ``delta - |x - z|_2`` or ``delta - |x - z|_1``.
     n_nodes : int, default=1000
         Number of perceptrons or stumps, >= 1. Each gives one feature.
-    random_state : int, RandomState or None, default=None
+    random_state : int, RandomState, Generator or None, default=None
         Seed for drawing directions and thresholds.
 
     Attributes
@@ -487,7 +488,7 @@ class RandomPerceptrons(ClassNamePrefixFeaturesOutMixin, FeatureTransformer):
     Examples
     --------
     >>> import numpy as np
-    >>> from rankwise import RandomPerceptrons
+    >>> from rankwise.features import RandomPerceptrons
     >>> X = np.array([[0.0, 0.0], [3.0, 4.0], [0.0, 1.0]])
     >>> perceptrons = RandomPerceptrons(n_nodes=100_000, random_state=0)
     >>> F = perceptrons.fit_transform(X)
@@ -521,7 +522,7 @@ class RandomPerceptrons(ClassNamePrefixFeaturesOutMixin, FeatureTransformer):
         kernel: Literal["perceptron", "stump"] = "perceptron",
         n_nodes: int = 1000,
         *,
-        random_state: int | np.random.RandomState | None = None,
+        random_state: Seed = None,
     ) -> None:
         self.kernel = kernel
         self.n_nodes = n_nodes

@@ -14,7 +14,7 @@ from rankwise.datasets.readers.trec import Qrels, Run
 from rankwise.fusion.run_pool import RunPool, convert_to_pool, same_systems
 from rankwise.persistence import Save
 from rankwise.runtime.constraints import ValidatedParameters
-from rankwise.typing import Float64Array
+from rankwise.typing import Float64Array, Seed
 
 
 class JudgedFusion(ValidatedParameters, Save, BaseEstimator):
@@ -93,7 +93,7 @@ class JudgedFusion(ValidatedParameters, Save, BaseEstimator):
         *,
         systems: Sequence[str] | None = None,
         folds: int | None = None,
-        random_state: Any = None,
+        random_state: Seed = None,
         tag: str | None = None,
     ) -> Run:
         """Fuse every judged query by what was learnt without it.
@@ -104,7 +104,7 @@ class JudgedFusion(ValidatedParameters, Save, BaseEstimator):
             See :meth:`fit`.
         folds : int >= 2, optional
             Number of folds of queries. None: leave one query out.
-        random_state : int, RandomState or None, default=None
+        random_state : int, RandomState, Generator or None, default=None
             Shuffles the queries before they are dealt to folds. None: in the order of the runs.
         tag : str, optional
             Name of the fused run. None: "learned" or "probabilistic".

@@ -16,6 +16,7 @@ from rankwise.datasets.readers.results import as_run as as_run  # part of rankwi
 from rankwise.datasets.readers.trec import Qrels, Run, check_distinct, string_codes
 from rankwise.datasets.table_columns import is_frame
 from rankwise.groups import QueryGroups
+from rankwise.runtime.finite import names_its_class
 from rankwise.runtime.messages import check_choice, check_whole
 from rankwise.runtime.renames import spell
 from rankwise.runtime.results import Result
@@ -340,6 +341,7 @@ def find_stretches(*columns: NDArray[Any]) -> tuple[Int64Array, Int64Array]:
     return starts, np.diff(starts, append=len(differs))
 
 
+@names_its_class
 def normalize(pool: RunPool, scaling: str = "min_max") -> Float64Array:
     """Normalise the scores of every list (one list per system and query).
 

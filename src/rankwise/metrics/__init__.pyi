@@ -1,4 +1,5 @@
 from .default import UndefinedMeasureWarning as UndefinedMeasureWarning
+from .default import WideGainsWarning as WideGainsWarning
 from .evaluation import EvaluationResult as EvaluationResult
 from .evaluation import TiedScoresWarning as TiedScoresWarning
 from .evaluation import evaluate as evaluate

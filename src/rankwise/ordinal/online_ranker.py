@@ -18,7 +18,6 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.utils import check_random_state
 from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
 
@@ -52,6 +51,7 @@ from rankwise.kernels.perceptron_ranking import (
 )
 from rankwise.ordinal.ordinal_ranker import OrdinalRanker, check_ordinal_fit
 from rankwise.ordinal.score_probabilities import ScoreProbabilities
+from rankwise.runtime.constraints import check_random_state
 from rankwise.runtime.messages import callers_level
 from rankwise.runtime.threads import available_threads, thread_map
 from rankwise.structure.state_rules import (

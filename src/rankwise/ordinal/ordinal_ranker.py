@@ -17,7 +17,13 @@ from rankwise.checks.constant_scores import warn_of_constant_scores
 from rankwise.checks.rows import check_fit, check_target, check_weight, routing_hint
 from rankwise.equation import Equation, fit_equation
 from rankwise.groups import FitData, QueryGroups
-from rankwise.metrics.default import check_same_kind, default_score_name, mean_score
+from rankwise.metrics.default import (
+    check_same_kind,
+    default_score_name,
+    mean_score,
+    measure_of_score,
+)
+from rankwise.metrics.measure import MeasureLike
 from rankwise.metrics.spec import parse
 from rankwise.persistence import Save
 from rankwise.prediction import grades_of
@@ -179,7 +185,8 @@ class OrdinalRanker(FiniteResults, Save, RanksRows, ClassifierMixin, BaseEstimat
             If no query counts.
         """
         are_numbers = self.classes_.dtype.kind in "biuf"
-        reads_labels = parse(self.score_name_).reads_labels
+        measure = measure_of_score(self.score_name_, getattr(self, "measure", None))
+        reads_labels = parse(measure).reads_labels
         read = self.predict(X) if reads_labels else self.rank_score(X)
         if reads_labels and not are_numbers:
             read = class_positions(read, self.classes_, len(read))
@@ -188,7 +195,7 @@ class OrdinalRanker(FiniteResults, Save, RanksRows, ClassifierMixin, BaseEstimat
         weight = None if sample_weight is None else check_weight(sample_weight, len(labels))
         if are_numbers and are_whole(self.classes_):
             check_same_kind(labels, self.score_name_)
-        return mean_score(self.score_name_, labels, np.asarray(read, float), groups, weight)
+        return mean_score(measure, labels, np.asarray(read, float), groups, weight)
 
     def _set_score_name(self, y: Float64Array | None = None) -> None:
         """Choose the measure of ``score``, which no labels of the fit decide."""
@@ -262,7 +269,7 @@ class SearchedOrdinalRanker(OrdinalRanker):
         "cv_results_": Sometimes(Plain()),
     }
 
-    measure: str
+    measure: MeasureLike
     cv: Any
     C_: float
 

@@ -11,7 +11,6 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from rankwise.checks.parameter_constraints import FRACTION, N_JOBS, StrOptions, minimum
@@ -25,6 +24,7 @@ from rankwise.ordinal.ranking_tree import (
     take_rows,
 )
 from rankwise.row_order import canonical_order
+from rankwise.runtime.constraints import check_random_state
 from rankwise.runtime.threads import thread_map, threads_asked
 from rankwise.structure.state_rules import (
     Instance,
@@ -39,7 +39,8 @@ from rankwise.structure.state_rules import (
 from rankwise.trees.column_table import FROM_DTYPE
 from rankwise.trees.leaves import LeafRule, LeafSums, leaf_classes, mean_ranks
 from rankwise.trees.tree import Tree, prune
-from rankwise.typing import ArrayLike, Float64Array, FloatArray, FrameLike, Int64Array
+from rankwise.trees.tree_ensemble import TreeEnsemble
+from rankwise.typing import ArrayLike, Float64Array, FloatArray, FrameLike, Int64Array, Seed
 
 LARGEST_SEED = 2**63 - 1
 MOST_DRAWS = 2**24  # draws of a bag
@@ -87,7 +88,7 @@ class RankingForest(TreeRanker):
     n_jobs : int, optional
         Number of threads, each of which grows a tree. None: one for each CPU; -2: one fewer, and so
         on. Results are bit-identical for any number.
-    random_state : int, RandomState or None, default=None
+    random_state : int, RandomState, Generator or None, default=None
         Seed for the bootstrap samples and the drawn columns.
     classes : array-like of shape (n_classes,), optional
         All classes, lowest first. Required if y holds text; numbers, booleans and ordered
@@ -197,7 +198,7 @@ class RankingForest(TreeRanker):
         ccp_alpha: float = 0.0,
         categorical_features: Any = FROM_DTYPE,
         n_jobs: int | None = None,
-        random_state: Any = None,
+        random_state: Seed = None,
         classes: ArrayLike | None = None,
     ) -> None:
         self.n_estimators = n_estimators
@@ -283,10 +284,11 @@ class RankingForest(TreeRanker):
             self._set_out_of_bag(data, bags, places, n_samples if kept is None else len(kept))
         return self
 
-    def score_trees(self) -> list[tuple[Tree, Float64Array]]:
-        """Trees, and the mean class number of each node divided by the number of trees."""
+    def _tree_ensemble(self) -> TreeEnsemble:
+        """Trees with the mean class number of each node divided by the number of trees."""
         check_is_fitted(self)
-        return [(tree, mean_ranks(tree.counts) / len(self.trees_)) for tree in self.trees_]
+        n = len(self.trees_)
+        return TreeEnsemble.of_grown([(tree, mean_ranks(tree.counts) / n) for tree in self.trees_])
 
     def _check_structure(self) -> None:
         super()._check_structure()

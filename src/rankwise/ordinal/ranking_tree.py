@@ -124,7 +124,7 @@ class TreeRanker(CategoricalInput, OrdinalRanker):
         -------
         ndarray of shape (n_samples,), float64
         """
-        return mean_ranks(self._class_weights(self.encoded_rows(X)))
+        return mean_ranks(self._class_weights(self._encoded_rows(X)))
 
     def predict(self, X: FrameLike) -> NDArray[Any]:
         """Class of every row under the leaf rule; only "mean" uses ``rank_score`` and thresholds.
@@ -153,7 +153,7 @@ class TreeRanker(CategoricalInput, OrdinalRanker):
         -------
         ndarray of shape (n_samples, n_classes), float64
         """
-        weights = self._class_weights(self.encoded_rows(X))
+        weights = self._class_weights(self._encoded_rows(X))
         return weights / weights.sum(axis=1, keepdims=True)
 
     def decision_function(self, X: FrameLike) -> Float64Array:
@@ -175,19 +175,6 @@ class TreeRanker(CategoricalInput, OrdinalRanker):
             return super().decision_function(X)
         margins = self._margins(X)
         return margins[:, 1] - margins[:, 0] if margins.shape[1] == 2 else margins
-
-    def score_trees(self) -> list[tuple[Tree, Float64Array]]:
-        """Trees with a score for each node; the sum over the leaves of a row is its ``rank_score``.
-
-        Returns
-        -------
-        list of (Tree, ndarray of shape (n_nodes,))
-        """
-        raise TypeError(f"{type(self).__name__} must define score_trees.")
-
-    def tree_ensemble(self) -> TreeEnsemble:
-        """Trees of :meth:`score_trees` as flat arrays, for rows from :meth:`encoded_rows`."""
-        return TreeEnsemble.of_grown(self.score_trees())
 
     def _prepare(self, data: FitData) -> SortedColumns | BinnedColumns:
         """Sorted or binned columns for growing trees."""
@@ -248,7 +235,7 @@ class TreeRanker(CategoricalInput, OrdinalRanker):
         )
 
     def _margins(self, X: FrameLike) -> Float64Array:
-        weights = self._class_weights(self.encoded_rows(X))
+        weights = self._class_weights(self._encoded_rows(X))
         return leaf_margins(weights, self.leaf, self.distance_)
 
     def _read(
@@ -501,12 +488,12 @@ class RankingTree(TreeRanker):
 
     def apply(self, X: FrameLike) -> Int64Array:
         """Leaf of every row as a node number of ``tree_``, shape (n_samples,)."""
-        rows = self.encoded_rows(X)
+        rows = self._encoded_rows(X)
         return self.tree_.apply(rows)
 
     def decision_path(self, X: FrameLike) -> Any:
         """Nodes on the path of every row: boolean CSR matrix of shape (n_samples, n_nodes)."""
-        rows = self.encoded_rows(X)
+        rows = self._encoded_rows(X)
         return self.tree_.decision_path(rows)
 
     def get_depth(self) -> int:
@@ -543,10 +530,10 @@ class RankingTree(TreeRanker):
         left = criterion.impurity(tree.counts)[tree.is_leaf].sum()
         return Bunch(ccp_alphas=alphas, impurities=left + lost)
 
-    def score_trees(self) -> list[tuple[Tree, Float64Array]]:
-        """The tree and the mean class number of each of its nodes."""
+    def _tree_ensemble(self) -> TreeEnsemble:
+        """The tree with the mean class number of each node, for rows from ``_encoded_rows``."""
         check_is_fitted(self)
-        return [(self.tree_, mean_ranks(self.tree_.counts))]
+        return TreeEnsemble.of_grown([(self.tree_, mean_ranks(self.tree_.counts))])
 
     def _class_weights(self, X: FloatArray) -> Float64Array:
         return self.tree_.counts[self.tree_.apply(X)]

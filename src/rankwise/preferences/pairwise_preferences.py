@@ -239,7 +239,7 @@ class PairwisePreferences(StrengthModel):
 
     Examples
     --------
-    >>> from rankwise import PairwisePreferences
+    >>> from rankwise.preferences import PairwisePreferences
     >>> pairs = [["a1", "b1"], ["b1", "c1"], ["c1", "a1"], ["a1", "c1"]] * 5
     >>> model = PairwisePreferences().fit(pairs, [1, 1, 1, 0.5] * 5)
     >>> model.items_.tolist(), model.effect_names_.tolist()
@@ -318,7 +318,7 @@ class PairwisePreferences(StrengthModel):
         check_connected(*games.wins(), games.items, penalised=self.alpha > 0)
         has_tie = self.ties != "half" and bool((games.outcome == TIE).any())
         if has_tie and self.alpha == 0:
-            check_tie_effect(*games.decisions(), len(games.items))
+            check_tie_effect(*games._decisions(), len(games.items))
         first, second, Z, counts, row, outcome = _merge_equal(games, self.order_effect)
         likelihood = PairLikelihood(len(games.items), first, second, Z, counts, self.ties, has_tie)
         effects = [ORDER_EFFECT] if self.order_effect else []
@@ -433,7 +433,7 @@ def _collect(X: Any, y: Any, **others: Any) -> Comparisons:
                 f"X holds comparisons with all that belongs to them, got {', '.join(given)} as "
                 "well. Pass these to Comparisons.from_pairs or read_comparisons."
             )
-        return X.checked()
+        return X._checked()
     if y is None:
         if not (is_frame(X) or isinstance(X, str) or hasattr(X, "__fspath__")):
             raise ValueError(

@@ -100,7 +100,7 @@ class PlackettLuce(StrengthModel):
     Notes
     -----
     Without a penalty, a path of wins must lead from every item to every other, as for
-    :class:`rankwise.PairwisePreferences`, which is the same model for orders of two items.
+    :class:`~rankwise.preferences.PairwisePreferences`, the same model for orders of two items.
 
     A tie is likelier among items of equal strength, and how likely ties are is not penalised.
     With a penalty and few orders, the maximum can therefore put items that are tied for the first
@@ -109,7 +109,7 @@ class PlackettLuce(StrengthModel):
     items with few orders: their rank intervals overlap.
 
     With two ways of clustering, the middle of the sandwich is repaired as in
-    :class:`rankwise.PairwisePreferences`.
+    :class:`rankwise.preferences.PairwisePreferences`.
 
     Equal sets of alternatives are merged. A Newton step costs O(A k) for A numbers in second
     derivatives of distinct sets (the square of each set's size) and k sizes of ties, and
@@ -124,7 +124,7 @@ class PlackettLuce(StrengthModel):
 
     Examples
     --------
-    >>> from rankwise import PlackettLuce
+    >>> from rankwise.preferences import PlackettLuce
     >>> orders = ["tea > coffee > milk", "coffee > milk > tea", "milk > tea", "tea > milk"]
     >>> model = PlackettLuce(reference="tea").fit(orders)
     >>> model.items_.tolist(), model.strengths_.round(2).tolist()

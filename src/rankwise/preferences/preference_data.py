@@ -126,16 +126,10 @@ class Comparisons:
         weight = np.ones(n) if sample_weight is None else check_weight(sample_weight, n)
         Z, names = check_covariates(covariates, n)
         codes, ways = check_clusters(clusters, n)
-        return cls(items, first, second, outcome, weight, Z, names, codes, ways).checked()
+        return cls(items, first, second, outcome, weight, Z, names, codes, ways)._checked()
 
-    def checked(self, where: Where = AT_ROW) -> Comparisons:
-        """These comparisons without those of weight 0, and their items.
-
-        Raises
-        ------
-        ValueError
-            If there is no comparison, or an item is compared with itself.
-        """
+    def _checked(self, where: Where = AT_ROW) -> Comparisons:
+        """These comparisons without those of weight 0, and their items."""
         if not len(self):
             raise ValueError("comparisons must hold at least one row, got none.")
         same = self.first == self.second
@@ -164,7 +158,7 @@ class Comparisons:
             clusters=self.clusters[rows] if n_ways else self.clusters,
         )
 
-    def decisions(self) -> tuple[Int64Array, Int64Array, tuple[Int64Array, Int64Array]]:
+    def _decisions(self) -> tuple[Int64Array, Int64Array, tuple[Int64Array, Int64Array]]:
         """Winners, losers, and pairs of tied items."""
         won, lost, tied = (self.outcome == outcome for outcome in (FIRST, SECOND, TIE))
         return (
@@ -175,7 +169,7 @@ class Comparisons:
 
     def wins(self) -> tuple[Int64Array, Int64Array]:
         """Winners and losers; a tie is a win of both."""
-        winners, losers, tied = self.decisions()
+        winners, losers, tied = self._decisions()
         return np.concatenate([winners, *tied]), np.concatenate([losers, *tied[::-1]])
 
 

@@ -159,7 +159,7 @@ def read_comparisons(
             codes[:, column] = code_ids(table.values(name), f"clusters {name!r}", table.where)[0]
         names = tuple(" - ".join(part) for part in parts)
         made = Comparisons(items, first, second, outcome, weight, Z, names, codes, tuple(clusters))
-        return made.checked(table.where)
+        return made._checked(table.where)
 
 
 PREFLIB = (".soc", ".soi", ".toc", ".toi")  # strict or with ties, complete or incomplete

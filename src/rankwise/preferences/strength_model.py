@@ -42,11 +42,12 @@ from rankwise.preferences.strength_newton import (
     StrengthSolution,
     minimize_strengths,
 )
-from rankwise.runtime.constraints import ValidatedParameters
+from rankwise.runtime.constraints import ValidatedParameters, make_generator
+from rankwise.runtime.finite import names_its_class
 from rankwise.runtime.messages import callers_level, check_share
 from rankwise.runtime.results import Result, ResultColumns
 from rankwise.structure.state_rules import Names, Number, Rule, floats
-from rankwise.typing import Float64Array, Int64Array
+from rankwise.typing import Float64Array, Int64Array, Seed
 
 # With five items, the joint quantile at 95 % is 5.6 for five clusters and 7.5 for four.
 FEW_CLUSTERS = 5
@@ -87,11 +88,12 @@ class StrengthModel(ValidatedParameters, Save, BaseEstimator):
     max_iter: int
     n_comparisons_: Float64Array
 
+    @names_its_class
     def rank_intervals(
         self,
         confidence_level: float = 0.95,
         *,
-        random_state: int | np.random.Generator | None = 0,
+        random_state: Seed = 0,
     ) -> SimultaneousRanks:
         """Ranks of the items with intervals that hold jointly.
 
@@ -106,7 +108,7 @@ class StrengthModel(ValidatedParameters, Save, BaseEstimator):
         ----------
         confidence_level : float in (0, 1)
             Probability that all intervals hold.
-        random_state : int, Generator or None
+        random_state : int, RandomState, Generator or None, default=0
             Seed or generator for the 9,999 draws of the quantile.
 
         Returns
@@ -125,11 +127,12 @@ class StrengthModel(ValidatedParameters, Save, BaseEstimator):
             random_state=random_state,
         )
 
+    @names_its_class
     def leaderboard(
         self,
         confidence_level: float = 0.95,
         *,
-        random_state: int | np.random.Generator | None = 0,
+        random_state: Seed = 0,
     ) -> ResultColumns:
         """Columns of a table with one row per item, the strongest first.
 
@@ -137,7 +140,7 @@ class StrengthModel(ValidatedParameters, Save, BaseEstimator):
         ----------
         confidence_level : float in (0, 1)
             Joint level of the rank intervals.
-        random_state : int, Generator or None
+        random_state : int, RandomState, Generator or None, default=0
             Seed or generator of the rank intervals.
 
         Returns
@@ -292,6 +295,7 @@ class SimultaneousRanks(Result, _Ranks):
     """
 
 
+@names_its_class
 def rank_simultaneously(
     estimates: Float64Array,
     covariance: Float64Array,
@@ -300,7 +304,7 @@ def rank_simultaneously(
     confidence_level: float = 0.95,
     degrees_of_freedom: float = math.inf,
     n_draws: int = N_DRAWS,
-    random_state: int | np.random.Generator | None = 0,
+    random_state: Seed = 0,
 ) -> SimultaneousRanks:
     """Rank estimates, largest first, with simultaneous intervals.
 
@@ -318,7 +322,7 @@ def rank_simultaneously(
         Of the estimated variance of each difference; infinite: variances are known.
     n_draws : int >= 1
         Number of draws for the quantile, with infinite degrees of freedom.
-    random_state : int, Generator or None
+    random_state : int, RandomState, Generator or None, default=0
         Seed or generator for the draws.
 
     Notes
@@ -377,7 +381,7 @@ def _draw_maxima(
     random_state: int | np.random.Generator | None,
 ) -> Float64Array:
     """Largest absolute t of a pair in draws of estimates that differ by chance alone."""
-    rng = np.random.default_rng(random_state)
+    rng = make_generator(random_state)
     values, vectors = np.linalg.eigh(covariance)
     root = vectors * np.sqrt(np.maximum(values, 0.0))
     draws = root @ rng.standard_normal((len(root), n_draws))

@@ -1,8 +1,8 @@
-from .adapters.catboost import CatBoostRanker as CatBoostRanker
-from .adapters.lightgbm import LightGBMRanker as LightGBMRanker
+from .adapters.catboost import CatBoostRanker as CatBoostRanker  # needs catboost
+from .adapters.lightgbm import LightGBMRanker as LightGBMRanker  # needs lightgbm
 from .adapters.read_booster import ImportedBooster as ImportedBooster
 from .adapters.read_booster import read_booster as read_booster
-from .adapters.xgboost import XGBoostRanker as XGBoostRanker
+from .adapters.xgboost import XGBoostRanker as XGBoostRanker  # needs xgboost
 from .boosting.lambdamart import LambdaMART as LambdaMART
 from .boosting.mc_rank import McRank as McRank
 from .boosting.measure_ranker import AdaRank as AdaRank
@@ -37,3 +37,7 @@ from .regression import RidgeRanker as RidgeRanker
 from .streamed import evaluate_stream as evaluate_stream
 from .svrank import SVRank as SVRank
 from .svrank import SVRRanker as SVRRanker
+from .training_log import CallbackEnv as CallbackEnv
+from .training_log import EarlyStopException as EarlyStopException
+from .training_log import log_evaluation as log_evaluation
+from .training_log import record_evaluation as record_evaluation

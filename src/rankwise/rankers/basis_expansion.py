@@ -33,6 +33,7 @@ from rankwise.features.score_expansions import (
 from rankwise.groups import FitData, QueryGroups, RowStream
 from rankwise.losses.squared_loss import SquaredLoss
 from rankwise.metrics.default import TARGETS, is_graded
+from rankwise.metrics.measure import MEASURE_KINDS, MeasureLike
 from rankwise.rankers.streamed import (
     StreamedFeatures,
     StreamPath,
@@ -93,7 +94,7 @@ class BasisExpansionRanker(Ranker):
     gamma_ = ExpansionAttribute[float | None]()
     dual_coef_ = ExpansionAttribute[Float64Array]()
     X_fit_ = ExpansionAttribute[Matrix]()
-    measure: str
+    measure: MeasureLike
     cv: Any
     path_: dict[str, Float64Array]
     cv_results_: dict[str, Float64Array]
@@ -124,7 +125,8 @@ class BasisExpansionRanker(Ranker):
         ----------
         X : array-like or CSR of shape (n_samples, n_features), or RowStream
             With ``kernel="precomputed"``: the kernel values between the rows, shape (n_samples,
-            n_samples). A stream contains labels, queries and weights, see :func:`rankwise.stream`.
+            n_samples). A stream contains labels, queries and weights:
+            :func:`rankwise.streams.stream`.
             Losses whose sums do not add up over chunks, and models that store the rows, refuse it.
         y : array-like of shape (n_samples,); None for a stream
             Grades or real-valued targets; larger is better.
@@ -218,7 +220,7 @@ C_OF_SUM = Penalty("C", "C", DEFAULT_GRID, WAYS, unpenalised=True)
 ALPHA = Penalty("alpha", "alpha", inverse(DEFAULT_GRID), WAYS, unpenalised=True)
 LAM = Penalty("lam", "lam", MEAN_GRID, WAYS, unpenalised=True)
 SELECTION_CONSTRAINTS: dict[str, list[Any]] = {
-    "measure": [str],
+    "measure": MEASURE_KINDS,
     "cv": ["cv_object"],
 }
 

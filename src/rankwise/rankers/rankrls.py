@@ -11,14 +11,13 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, ClassVar, Literal
 
-import numpy as np
-
 from rankwise.checks.parameter_constraints import DEFAULT_MAX_BYTES, POSITIVE, StrOptions, minimum
 from rankwise.equation import Equation
 from rankwise.features.kernels import GammaOfPath
 from rankwise.groups import FitData
 from rankwise.losses.score_loss import QUERY_WEIGHTS, QueryWeight
 from rankwise.losses.squared_loss import GRAPHS, SquaredLoss
+from rankwise.metrics.measure import MeasureLike
 from rankwise.rankers.basis_expansion import (
     ALPHA,
     C_OF_SUM,
@@ -38,6 +37,7 @@ from rankwise.solvers.least_squares.expansion import (
 )
 from rankwise.solvers.least_squares.path_selection import LeastSquaresPath, PathFit
 from rankwise.tuning import Penalties, SolutionPath
+from rankwise.typing import Seed
 
 
 class RankRLS(PartialFit, BasisExpansionRanker):
@@ -85,13 +85,13 @@ class RankRLS(PartialFit, BasisExpansionRanker):
     max_bytes : int, default=2**33
         Memory limit of an exact model in bytes. It needs 48 n_samples^2, or 64 n_samples^2 for
         "loqo" and "lpo".
-    measure : str, default="nDCG@10"
+    measure : str, Measure or callable, default="nDCG@10"
         Tuning metric of the search, see :func:`rankwise.metrics.parse` ("lpo": the share of pairs
         misordered).
     cv : int, splitter or iterable of (train rows, test rows), default=5
         Number of cross-validation folds, made of whole queries (of rows if there are fewer queries
         than folds). A scikit-learn splitter receives the queries as ``groups``.
-    random_state : int, RandomState or None, default=None
+    random_state : int, RandomState, Generator or None, default=None
         Seed for drawing the landmarks.
 
     Attributes
@@ -169,9 +169,9 @@ class RankRLS(PartialFit, BasisExpansionRanker):
         tol: float = 1e-8,
         max_iter: int = 500,
         max_bytes: int = DEFAULT_MAX_BYTES,
-        measure: str = "nDCG@10",
+        measure: MeasureLike = "nDCG@10",
         cv: Any = 5,
-        random_state: int | np.random.RandomState | None = None,
+        random_state: Seed = None,
     ) -> None:
         self.kernel = kernel
         self.gamma = gamma
@@ -247,13 +247,13 @@ class MPRank(PartialFit, BasisExpansionRanker):
     max_bytes : int, default=2**33
         Memory limit of an exact model in bytes. It needs 48 n_samples^2, or 64 n_samples^2 for
         "loqo" and "lpo".
-    measure : str, default="nDCG@10"
+    measure : str, Measure or callable, default="nDCG@10"
         Tuning metric of the search, see :func:`rankwise.metrics.parse` ("lpo": the share of pairs
         misordered).
     cv : int, splitter or iterable of (train rows, test rows), default=5
         Number of cross-validation folds, made of whole queries (of rows if there are fewer queries
         than folds). A scikit-learn splitter receives the queries as ``groups``.
-    random_state : int, RandomState or None, default=None
+    random_state : int, RandomState, Generator or None, default=None
         Seed for drawing the landmarks.
 
     Attributes
@@ -317,9 +317,9 @@ class MPRank(PartialFit, BasisExpansionRanker):
         n_landmarks: int = 1000,
         query_weight: QueryWeight = "pair",
         max_bytes: int = DEFAULT_MAX_BYTES,
-        measure: str = "nDCG@10",
+        measure: MeasureLike = "nDCG@10",
         cv: Any = 5,
-        random_state: int | np.random.RandomState | None = None,
+        random_state: Seed = None,
     ) -> None:
         self.kernel = kernel
         self.gamma = gamma
@@ -374,13 +374,13 @@ class LSSVRanker(PartialFit, BasisExpansionRanker):
     max_bytes : int, default=2**33
         Memory limit of an exact model in bytes. It needs 48 n_samples^2, or 64 n_samples^2 for
         "loqo" and "lpo".
-    measure : str, default="nDCG@10"
+    measure : str, Measure or callable, default="nDCG@10"
         Tuning metric of the search, see :func:`rankwise.metrics.parse` ("lpo": the share of pairs
         misordered).
     cv : int, splitter or iterable of (train rows, test rows), default=5
         Number of cross-validation folds, made of whole queries (of rows if there are fewer queries
         than folds). A scikit-learn splitter receives the queries as ``groups``.
-    random_state : int, RandomState or None, default=None
+    random_state : int, RandomState, Generator or None, default=None
         Seed for drawing the landmarks.
 
     Attributes
@@ -442,9 +442,9 @@ class LSSVRanker(PartialFit, BasisExpansionRanker):
         approximation: Literal["nystroem"] | None = None,
         n_landmarks: int = 1000,
         max_bytes: int = DEFAULT_MAX_BYTES,
-        measure: str = "nDCG@10",
+        measure: MeasureLike = "nDCG@10",
         cv: Any = 5,
-        random_state: int | np.random.RandomState | None = None,
+        random_state: Seed = None,
     ) -> None:
         self.kernel = kernel
         self.gamma = gamma
@@ -502,13 +502,13 @@ class LSRRank(PartialFit, BasisExpansionRanker):
     max_bytes : int, default=2**33
         Memory limit of an exact model in bytes. It needs 48 n_samples^2, or 64 n_samples^2 for
         "loqo" and "lpo".
-    measure : str, default="nDCG@10"
+    measure : str, Measure or callable, default="nDCG@10"
         Tuning metric of the search, see :func:`rankwise.metrics.parse` ("lpo": the share of pairs
         misordered).
     cv : int, splitter or iterable of (train rows, test rows), default=5
         Number of cross-validation folds, made of whole queries (of rows if there are fewer queries
         than folds). A scikit-learn splitter receives the queries as ``groups``.
-    random_state : int, RandomState or None, default=None
+    random_state : int, RandomState, Generator or None, default=None
         Seed for drawing the landmarks.
 
     Attributes
@@ -579,9 +579,9 @@ class LSRRank(PartialFit, BasisExpansionRanker):
         n_landmarks: int = 1000,
         query_weight: QueryWeight = "pair",
         max_bytes: int = DEFAULT_MAX_BYTES,
-        measure: str = "nDCG@10",
+        measure: MeasureLike = "nDCG@10",
         cv: Any = 5,
-        random_state: int | np.random.RandomState | None = None,
+        random_state: Seed = None,
     ) -> None:
         self.kernel = kernel
         self.gamma = gamma
@@ -641,12 +641,12 @@ class CLSRRank(BasisExpansionRanker):
     max_bytes : int, default=2**33
         Memory limit of an exact model in bytes. It needs 48 n_samples^2, or 64 n_samples^2 for
         "loqo" and "lpo".
-    measure : str, default="nDCG@10"
+    measure : str, Measure or callable, default="nDCG@10"
         Tuning metric of the search, see :func:`rankwise.metrics.parse`.
     cv : int, splitter or iterable of (train rows, test rows), default=5
         Number of cross-validation folds, made of whole queries (of rows if there are fewer queries
         than folds). A scikit-learn splitter receives the queries as ``groups``.
-    random_state : int, RandomState or None, default=None
+    random_state : int, RandomState, Generator or None, default=None
         Seed for drawing the landmarks.
 
     Attributes
@@ -711,9 +711,9 @@ class CLSRRank(BasisExpansionRanker):
         n_landmarks: int = 1000,
         query_weight: QueryWeight = "pair",
         max_bytes: int = DEFAULT_MAX_BYTES,
-        measure: str = "nDCG@10",
+        measure: MeasureLike = "nDCG@10",
         cv: Any = 5,
-        random_state: int | np.random.RandomState | None = None,
+        random_state: Seed = None,
     ) -> None:
         self.kernel = kernel
         self.gamma = gamma

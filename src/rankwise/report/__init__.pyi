@@ -1,14 +1,14 @@
-from .click_page import write_click_report as write_click_report
-from .html import write_report as write_report
-from .model_plots import plot_contributions as plot_contributions
-from .model_plots import plot_feature_effect as plot_feature_effect
-from .model_plots import plot_tree as plot_tree
-from .ordinal_plots import plot_calibration as plot_calibration
-from .ordinal_plots import plot_confusion as plot_confusion
-from .ordinal_plots import plot_thresholds as plot_thresholds
-from .plots import plot_curves as plot_curves
-from .plots import plot_differences as plot_differences
-from .plots import plot_learning_curve as plot_learning_curve
-from .plots import plot_paths as plot_paths
-from .rank_diagram import plot_critical_difference as plot_critical_difference
-from .rank_diagram import plot_rank_intervals as plot_rank_intervals
+from .click_page import write_click_report as write_click_report  # needs matplotlib
+from .html import write_report as write_report  # needs matplotlib
+from .model_plots import plot_contributions as plot_contributions  # needs matplotlib
+from .model_plots import plot_feature_effect as plot_feature_effect  # needs matplotlib
+from .model_plots import plot_tree as plot_tree  # needs matplotlib
+from .ordinal_plots import plot_calibration as plot_calibration  # needs matplotlib
+from .ordinal_plots import plot_confusion as plot_confusion  # needs matplotlib
+from .ordinal_plots import plot_thresholds as plot_thresholds  # needs matplotlib
+from .plots import plot_curves as plot_curves  # needs matplotlib
+from .plots import plot_differences as plot_differences  # needs matplotlib
+from .plots import plot_learning_curve as plot_learning_curve  # needs matplotlib
+from .plots import plot_paths as plot_paths  # needs matplotlib
+from .rank_diagram import plot_critical_difference as plot_critical_difference  # needs matplotlib
+from .rank_diagram import plot_rank_intervals as plot_rank_intervals  # needs matplotlib

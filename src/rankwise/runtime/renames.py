@@ -21,16 +21,19 @@ PARAMETERS: dict[str, tuple[str, ...]] = {
     "confidence": ("confidence_level",),
     "cutoff": ("k",),
     "data": ("qrels",),
+    "metric": ("measure",),
+    "select": ("measure",),
+    "select_by": ("measure",),
     "estimator": ("method",),
     "eta": ("learning_rate",),
     "k": ("rank_constant", "n_splits"),
     "level": ("confidence_level",),
-    "method": ("scaling",),
     "max_steps": ("max_iter",),
+    "method": ("scaling",),
     "model": ("estimator",),
     "n": ("k",),
-    "normalization": ("scaling",),
     "n_landmarks": ("n_components",),
+    "normalization": ("scaling",),
     "ranker": ("estimator",),
     "scale": ("scaling",),
     "standardize": ("scaling",),
@@ -85,6 +88,41 @@ SPELLINGS = {"min-max": "min_max", "minmax": "min_max"}
 def spell(word: Any) -> Any:
     """The shown spelling of an option word; other values unchanged."""
     return SPELLINGS.get(word, word) if isinstance(word, str) else word
+
+
+# Public names that moved from ``rankwise`` into their package.
+PUBLIC: dict[str, str] = {
+    f"rankwise.{name}": f"rankwise.{package}.{name}"
+    for package, names in {
+        "exceptions": ("ConstantScoresWarning", "IgnoredParameterWarning", "OneQueryWarning"),
+        "features": (
+            "Nystroem",
+            "PolynomialTerms",
+            "QueryScaler",
+            "RandomFourier",
+            "RandomNodes",
+            "RandomPerceptrons",
+        ),
+        "labels": (
+            "BinaryRelevance",
+            "CPLST",
+            "CSOVO",
+            "CalibratedLabelRanking",
+            "CompressedSensing",
+            "CostSensitiveOneVsAllRegression",
+            "LabelPowerset",
+            "LinearLabelSpaceTransform",
+            "OrdinalReduction",
+            "PLST",
+            "PartialBinaryRelevance",
+            "WeightedAllPairs",
+        ),
+        "preferences": ("PairwisePreferences", "PlackettLuce"),
+        "rankers": ("ImportedBooster", "evaluate_stream"),
+        "streams": ("stream",),
+    }.items()
+    for name in names
+}
 
 
 def find_new_name(old: str, known: Iterable[str]) -> str | None:
@@ -142,7 +180,7 @@ def convert_stored(stored: Any) -> None:
                 table[new] = value if isinstance(value, str) else _invert(value)
     if isinstance(values.get("gamma"), str) and values["gamma"] == "grid":
         ways = [values.get(name) for name in ("C", "alpha", "lam")]
-        values["gamma"] = next((way for way in ways if isinstance(way, str)), VALUES["grid"])
+        values["gamma"] = next((way for way in ways if isinstance(way, str)), "cv")
 
 
 def _invert(value: Any) -> Any:

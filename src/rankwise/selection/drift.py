@@ -25,7 +25,7 @@ from rankwise.runtime.finite import names_its_class
 from rankwise.runtime.frames import wrap_frame
 from rankwise.runtime.messages import join_lines, setting
 from rankwise.runtime.results import Result, columns_of
-from rankwise.typing import ArrayLike, Float64Array, Int64Array
+from rankwise.typing import ArrayLike, Float64Array, Int64Array, Seed
 
 # Bins of fewer rows than this in either sample are tested together with their neighbours; rows of
 # a query that are alike count as one.
@@ -113,7 +113,7 @@ def find_drift(
     *,
     estimator: Any = None,
     confidence_level: float = 0.95,
-    random_state: int = 0,
+    random_state: Seed = 0,
 ) -> DriftReport:
     """Compare new rows with the summary of the rows of a model.
 
@@ -131,7 +131,7 @@ def find_drift(
         Fitted ranker: its scores are compared too, if the summary has any.
     confidence_level : float in (0, 1)
         Joint level of the tests of all columns.
-    random_state : int
+    random_state : int, RandomState, Generator or None, default=0
         Seed for the choice of queries, as in :func:`summarize_rows`.
 
     Returns

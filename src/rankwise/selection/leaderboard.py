@@ -16,7 +16,6 @@ from typing import Any
 
 import numpy as np
 
-from rankwise.metrics import parse
 from rankwise.metrics.default import why_undefined
 from rankwise.metrics.measures.relevance import find_unjudged_share
 from rankwise.metrics.significance import detectable_difference
@@ -40,6 +39,7 @@ from rankwise.selection.cells.result_store import (
     FoldInfo,
     FoldResult,
     Settings,
+    measure_of,
 )
 from rankwise.selection.standing import (
     NO_VALUE,
@@ -211,7 +211,7 @@ class Leaderboard(Result):
         """
         if self.settings.greater_is_better is not None:
             return None  # values of a table, of which no measure is known
-        beside = find_unjudged_share(parse(self.specs[self._name(measure)]))
+        beside = find_unjudged_share(measure_of(self.specs[self._name(measure)], self.settings))
         if beside is None:
             return None
         values = self._values(ranker, str(beside))
@@ -229,7 +229,7 @@ class Leaderboard(Result):
             return None
         if self.settings.greater_is_better is not None:
             return "the table has no value of it"
-        return why_undefined(parse(self.specs[self._name(measure)]))
+        return why_undefined(measure_of(self.specs[self._name(measure)], self.settings))
 
     def greater_is_better(self, measure: str | None = None) -> bool:
         """Whether larger values of a measure are better.
@@ -241,12 +241,12 @@ class Leaderboard(Result):
         """
         given = self.settings.greater_is_better
         spec = self.specs[self._name(measure)]
-        return parse(spec).greater_is_better if given is None else given
+        return measure_of(spec, self.settings).greater_is_better if given is None else given
 
     def _bounds(self, measure: str) -> tuple[float, float]:
         if self.settings.greater_is_better is not None:
             return -math.inf, math.inf
-        return parse(self.specs[measure]).bounds
+        return measure_of(self.specs[measure], self.settings).bounds
 
     @property
     def recall(self) -> float | None:
@@ -631,7 +631,7 @@ def shares_of_unjudged(board: Leaderboard) -> list[str]:
         if max(known, default=0.0) > 0:
             ends = dict.fromkeys([f"{min(known):.1%}", f"{max(known):.1%}"])
             between = " to ".join(ends)
-            cutoff = getattr(parse(board.specs[name]), "cutoff", None)
+            cutoff = getattr(measure_of(board.specs[name], board.settings), "cutoff", None)
             read = "all ranks" if cutoff is None else f"the first {cutoff}"
             shares.append(f"{name} {between} of {read}")
     if not shares:

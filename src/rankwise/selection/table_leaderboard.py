@@ -16,11 +16,12 @@ from rankwise.metrics.statistics.stratified import (
     pool_run_errors,
     run_error,
 )
+from rankwise.runtime.finite import names_its_class
 from rankwise.runtime.messages import ArgumentError, check_choice, setting
 from rankwise.selection.cells.result_store import DONE, FoldInfo, FoldResult, Settings
 from rankwise.selection.leaderboard import Leaderboard
 from rankwise.selection.score_table import ScoreColumns, ScoreTable, read_score_table
-from rankwise.typing import Float64Array
+from rankwise.typing import Float64Array, Seed
 
 _RULES = ("refuse", "drop", "pairs")
 _ALL = "all"
@@ -28,6 +29,7 @@ _ALL = "all"
 _SMALLEST = 1e-100
 
 
+@names_its_class
 def leaderboard(
     scores: Any,
     *,
@@ -46,7 +48,7 @@ def leaderboard(
     test: str = "t",
     correction: str = "auto",
     confidence_level: float = 0.95,
-    random_state: int = 0,
+    random_state: Seed = 0,
 ) -> Leaderboard:
     """Rank systems by any scores on the same units, with rank intervals that hold jointly.
 
@@ -153,7 +155,7 @@ def leaderboard(
         check_choice("decimal", decimal, (".", ","))
     table = read_score_table(scores, names, sep, decimal)
     systems = list(dict.fromkeys(name for columns in table.values.values() for name in columns))
-    settings.check_baseline("systems", systems)
+    settings._check_baseline("systems", systems)
     _check_magnitudes(table)
     table, notes = _fill(table, missing)
     table = _average_clusters(table)

@@ -418,10 +418,6 @@ class TextIndex:
         """Postings of whole documents."""
         return Postings.of_tokens(*self.whole, len(self.vocabulary))
 
-    def field_postings(self, field: str) -> Postings:
-        """Postings of a field."""
-        return Postings.of_tokens(*self.tokens(field), len(self.vocabulary))
-
     def save(self, folder: str | Path) -> Path:
         """Write the index to a folder; :meth:`load` memory-maps its arrays.
 
@@ -491,7 +487,8 @@ class TextIndex:
             facts: dict[str, Any] = dict(settings)
             compute = partial(chosen.weights, p, **settings)
             if model == "bm25f":
-                parts = [self.field_postings(name) for name in self.fields]
+                n_terms = len(self.vocabulary)
+                parts = [Postings.of_tokens(*self.tokens(name), n_terms) for name in self.fields]
                 facts |= {"field_weights": dict(zip(self.fields, field_weights, strict=True))}
                 compute = partial(bm25f_weights, p, parts, field_weights, **settings)
             weights = finite_weights(compute, model, facts)

@@ -206,7 +206,7 @@ class CategoricalInput:
         tags.input_tags.categorical = True
         return tags
 
-    def encoded_rows(self, X: FrameLike) -> NDArray[Any]:
+    def _encoded_rows(self, X: FrameLike) -> NDArray[Any]:
         """Rows as dense input of the trees of ``tree_ensemble``, float32 or float64.
 
         Categories become codes; missing values and unknown categories become NaN.

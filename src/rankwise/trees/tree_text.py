@@ -62,7 +62,7 @@ class TreeReader:
         :class:`rankwise.trees.tree_ensemble.ScoreTree` and those of a
         :class:`rankwise.trees.tree.Tree` that conditions are read from.
         """
-        trees: TreeEnsemble = estimator.tree_ensemble()
+        trees: TreeEnsemble = estimator._tree_ensemble()
         if trees.n_trees == 0:
             raise ValueError(f"{type(estimator).__name__} has no trees: it had nothing to learn.")
         if not 0 <= number < trees.n_trees:
@@ -272,7 +272,7 @@ def _rules(reader: TreeReader, tree: Any, max_depth: int | None, leaf: Callable[
 
 def has_scores(estimator: Any) -> bool:
     """Whether an estimator is a sum of trees with scores; a RankingTree has classes."""
-    is_sum = isinstance(estimator, BaseEstimator) and hasattr(estimator, "tree_ensemble")
+    is_sum = isinstance(estimator, BaseEstimator) and hasattr(estimator, "_tree_ensemble")
     return is_sum and not hasattr(estimator, "get_n_leaves")
 
 
@@ -289,7 +289,7 @@ def _missing(estimator: Any, n_features: int) -> Any:
     own = getattr(estimator, "has_missing_", None)
     if own is not None:
         return own
-    stored = estimator.stored_trees()
+    stored = estimator._stored_trees()
     return np.full(n_features, stored.has_missing or not stored.tells_missing)
 
 

@@ -7,10 +7,11 @@ import json
 import pandas as pd
 import pytest
 
-from rankwise import RankingData, stream
+from rankwise import RankingData
 from rankwise.datasets import read_qrels, read_run, read_table
 from rankwise.datasets import table_columns as names
 from rankwise.datasets.readers.file_formats import FormatName, file_format
+from rankwise.streams import stream
 from rankwise.text import TextIndex, read_judgements
 from rankwise.text.documents import convert_to_queries
 

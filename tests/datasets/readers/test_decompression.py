@@ -12,7 +12,7 @@ import pyarrow
 import pyarrow.parquet
 import pytest
 
-from rankwise import clicks, leaderboard, stream, text
+from rankwise import clicks, leaderboard, text
 from rankwise.clicks import read_clicks, read_ubi
 from rankwise.datasets import (
     read_extreme,
@@ -28,6 +28,7 @@ from rankwise.datasets.readers import textfiles as _decompression
 from rankwise.datasets.readers.results import read_scores
 from rankwise.datasets.readers.textfiles import DamagedError, TooLargeError, decompress
 from rankwise.preferences import read_comparisons, read_orders
+from rankwise.streams import stream
 from rankwise.text.documents import iterate_documents
 
 TEXT = b"".join(b"%d qid:%d 1:%d\n" % (k % 3, k // 10, k) for k in range(1000))

@@ -9,8 +9,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from rankwise import stream
 from rankwise.datasets import IgnoredColumnsWarning, read_table
+from rankwise.streams import stream
 
 NULLS = pa.array([None, None], pa.null())
 TEXT = pa.array(["a", "b"])

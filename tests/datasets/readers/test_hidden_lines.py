@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from rankwise import stream
 from rankwise.datasets import read_letor, read_qrels, read_run, read_table
 from rankwise.preferences import read_orders
+from rankwise.streams import stream
 from rankwise.streams.row_stream import UnjudgedLetor
 from rankwise.text import TextIndex
 

@@ -288,7 +288,11 @@ def test_text_in_parquet_must_be_utf8(tmp_path):
     columns = {"qid": ["q", "q", "q"], "doc_id": ids, "label": [0, 1, 2], "f": [1.0, 2.0, 3.0]}
     pq.write_table(pa.table(columns), path, compression=None, use_dictionary=False)
     path.write_bytes(path.read_bytes().replace(b"doc-b", b"doc\xff\xfe"))
-    for read in (read_table, read_qrels, lambda name: list(rankwise.stream(name, doc_id="doc_id"))):
+    for read in (
+        read_table,
+        read_qrels,
+        lambda name: list(rankwise.streams.stream(name, doc_id="doc_id")),
+    ):
         with pytest.raises(ValueError, match=r"x\.parquet.*UTF8"):
             read(path)
 

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
-from rankwise import leaderboard, stream
+from rankwise import leaderboard
 from rankwise.cli.main import app
 from rankwise.clicks import read_clicks, read_judgements
 from rankwise.clicks.interleaving import _read as read_credits
@@ -24,6 +24,7 @@ from rankwise.datasets import (
 )
 from rankwise.fusion import as_run
 from rankwise.preferences import read_comparisons, read_orders
+from rankwise.streams import stream
 from rankwise.text import read_judgements as as_qrels
 
 # Rows of a table for each reader, and what it makes of them.

@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from rankwise import stream
 from rankwise.datasets import read_qrels, read_run, read_table
+from rankwise.streams import stream
 
 HEADER = "qid\tdoc_id\tlabel\tx\n"
 

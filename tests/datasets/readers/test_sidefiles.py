@@ -7,7 +7,6 @@ import pandas as pd
 import pytest
 from scipy import sparse
 
-from rankwise import stream
 from rankwise.datasets import (
     RankingData,
     load_dataset,
@@ -18,6 +17,7 @@ from rankwise.datasets import (
     write_letor,
 )
 from rankwise.datasets.judged_source import read_files
+from rankwise.streams import stream
 
 W = np.array([1.0, -1.0])
 ROWS = "1 1:0.5\n0 2:1\n2 1:3 2:4\n0 1:1\n"

@@ -48,7 +48,7 @@ def test_the_line_is_that_of_the_file(tmp_path, fault, layout, end):
         if fault == "too large":  # a stream makes it infinite
             continue
         with pytest.raises(ValueError, match=re.escape(f"{path.name}, line {line}: {message}")):
-            for _ in rankwise.stream(path, features=["a"]):
+            for _ in rankwise.streams.stream(path, features=["a"]):
                 pass
 
 
@@ -81,7 +81,7 @@ def test_frames_and_parquet_have_rows(tmp_path):
     with pytest.raises(ValueError, match=rf"t\.parquet: {said}"):
         read_table(tmp_path / "t.parquet")
     with pytest.raises(ValueError, match=rf"t\.parquet: {said}"):
-        list(rankwise.stream(tmp_path / "t.parquet", chunk_rows=1))
+        list(rankwise.streams.stream(tmp_path / "t.parquet", chunk_rows=1))
     with pytest.raises(ValueError, match=said):
         rankwise.RankingData.from_frame(frame)
 
@@ -121,7 +121,7 @@ def test_any_number_of_columns_without_a_name_is_left_out(tmp_path, layout, suff
         data = read_table(path)
     assert data.feature_names == ["a"] and data.X.tolist() == [[2], [2]]
     with pytest.warns(rankwise.datasets.IgnoredColumnsWarning, match="left out"):
-        (chunk,) = rankwise.stream(path)
+        (chunk,) = rankwise.streams.stream(path)
     assert chunk.feature_names == ["a"] and chunk.X.tolist() == [[2], [2]]
 
 
@@ -156,13 +156,13 @@ def test_text_that_is_not_utf8_is_named_by_line_and_column(tmp_path, above):
 def test_blank_lines_may_stand_before_the_header(tmp_path, above, header):
     path = tmp_path / "t.csv"
     path.write_text(f"{above}{header}\n1,q,2\n0,q,3\n", newline="")
-    for data in (read_table(path), next(iter(rankwise.stream(path)))):
+    for data in (read_table(path), next(iter(rankwise.streams.stream(path)))):
         assert data.X.tolist() == [[2], [3]] and data.feature_names == ["a"]
 
 
 @pytest.mark.parametrize("name", ["t.csv", "t.tsv"])
 def test_parquet_under_the_name_of_text_is_named(tmp_path, name):
     pd.DataFrame({"label": [1, 0], "qid": [1, 1]}).to_parquet(tmp_path / name)
-    for read in (read_table, rankwise.stream):
+    for read in (read_table, rankwise.streams.stream):
         with pytest.raises(ValueError, match=rf"{name}: it is a Parquet table, not text"):
             read(tmp_path / name)

@@ -12,8 +12,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from rankwise import RidgeRanker, stream
+from rankwise import RidgeRanker
 from rankwise.datasets import IgnoredColumnsWarning, RankingData, from_frame, read_table
+from rankwise.streams import stream
 
 COLUMNS = {
     "f1": [0.5, 1.25, -3.0, 1e-7],

@@ -12,7 +12,7 @@ from sklearn.linear_model import Ridge
 from sklearn.neighbors import KNeighborsRegressor
 from sklearn.tree import DecisionTreeRegressor
 
-from rankwise import CostSensitiveOneVsAllRegression as Osr
+from rankwise.labels import CostSensitiveOneVsAllRegression as Osr
 
 
 @pytest.fixture

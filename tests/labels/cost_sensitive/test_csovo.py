@@ -22,8 +22,14 @@ from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
 import rankwise
-from rankwise import CSOVO, OrdinalReduction, WeightedAllPairs
-from rankwise.labels import ClassCosts, all_pairs_costs, ordinal_costs
+from rankwise.labels import (
+    CSOVO,
+    ClassCosts,
+    OrdinalReduction,
+    WeightedAllPairs,
+    all_pairs_costs,
+    ordinal_costs,
+)
 from rankwise.losses.class_costs import cost_matrix, threshold_weights, v_shaped
 
 BASES = [

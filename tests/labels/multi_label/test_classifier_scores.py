@@ -15,13 +15,13 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
-from rankwise import (
+from rankwise.datasets import load_mulan
+from rankwise.labels import (
     BinaryRelevance,
     LabelPowerset,
     LinearLabelSpaceTransform,
     PartialBinaryRelevance,
 )
-from rankwise.datasets import load_mulan
 
 
 @pytest.fixture

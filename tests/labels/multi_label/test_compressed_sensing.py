@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.linalg import hadamard
 
-from rankwise import CompressedSensing
+from rankwise.labels import CompressedSensing
 from rankwise.labels.multi_label.label_codes import hadamard_part
 from rankwise.solvers.many_labels import cosamp, matching_pursuit
 

@@ -18,14 +18,14 @@ NAMES = np.array(["b", "a", "c"])
 TAGS = [NAMES[row > 0].tolist() for row in Y]
 BY_NAME = [1, 0, 2]  # columns of Y in the order of their names
 ESTIMATORS = [
-    rankwise.BinaryRelevance(),
-    rankwise.PLST(2),
-    rankwise.CPLST(2),
-    rankwise.LabelPowerset(),
-    rankwise.CalibratedLabelRanking(),
-    rankwise.PartialBinaryRelevance(2, random_state=0),
-    rankwise.LinearLabelSpaceTransform(np.eye(3)[:2]),
-    rankwise.CompressedSensing(3, random_state=0),
+    rankwise.labels.BinaryRelevance(),
+    rankwise.labels.PLST(2),
+    rankwise.labels.CPLST(2),
+    rankwise.labels.LabelPowerset(),
+    rankwise.labels.CalibratedLabelRanking(),
+    rankwise.labels.PartialBinaryRelevance(2, random_state=0),
+    rankwise.labels.LinearLabelSpaceTransform(np.eye(3)[:2]),
+    rankwise.labels.CompressedSensing(3, random_state=0),
 ]
 
 
@@ -68,15 +68,15 @@ def test_tags_are_an_indicator(estimator, tmp_path):
     ],
 )
 def test_forms_of_tags(form):
-    wanted = rankwise.BinaryRelevance().fit(X, TAGS).predict(X)
-    assert rankwise.BinaryRelevance().fit(X, form(TAGS)).predict(X) == wanted
+    wanted = rankwise.labels.BinaryRelevance().fit(X, TAGS).predict(X)
+    assert rankwise.labels.BinaryRelevance().fit(X, form(TAGS)).predict(X) == wanted
 
 
 def test_numbers_are_tags_where_rows_differ_in_length():
     numbers = [[10 * (1 + int(label)) for label in np.flatnonzero(row)] for row in Y]
-    model = rankwise.BinaryRelevance().fit(X, numbers)
+    model = rankwise.labels.BinaryRelevance().fit(X, numbers)
     assert model.classes_.tolist() == [10, 20, 30]
-    assert model.score(X, numbers) == rankwise.BinaryRelevance().fit(X, Y).score(X, Y)
+    assert model.score(X, numbers) == rankwise.labels.BinaryRelevance().fit(X, Y).score(X, Y)
 
 
 @pytest.mark.parametrize(
@@ -87,7 +87,7 @@ def test_matrices_and_classes_are_no_tags(Y):
 
 
 def test_errors_name_the_tag():
-    model = rankwise.BinaryRelevance().fit(X, TAGS)
+    model = rankwise.labels.BinaryRelevance().fit(X, TAGS)
     with pytest.raises(ValueError, match="tags of the fit, got 'd' at row 1"):
         model.score(X[:2], [["a"], ["b", "d"]])
     with pytest.raises(ValueError, match="n_samples=2 entries, got 3"):
@@ -96,6 +96,6 @@ def test_errors_name_the_tag():
         model.fit(X[:2], [["a"], [1]])
     with pytest.raises(ValueError, match="got only empty lists"):
         model.fit(X[:2], [set(), set()])
-    named = rankwise.BinaryRelevance().fit(X, pd.DataFrame(Y, columns=NAMES))
+    named = rankwise.labels.BinaryRelevance().fit(X, pd.DataFrame(Y, columns=NAMES))
     with pytest.raises(ValueError, match="labels of the fit as its columns, got 'z'"):
         named.score(X, pd.DataFrame(Y, columns=["a", "b", "z"]))

@@ -10,7 +10,7 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.tree import DecisionTreeClassifier
 
-from rankwise import BinaryRelevance, CalibratedLabelRanking, LabelPowerset
+from rankwise.labels import BinaryRelevance, CalibratedLabelRanking, LabelPowerset
 
 
 @pytest.fixture

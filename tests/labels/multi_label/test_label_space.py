@@ -11,17 +11,17 @@ from sklearn.pipeline import make_pipeline
 from sklearn.tree import DecisionTreeRegressor
 
 import rankwise
-from rankwise import (
+from rankwise import PointwiseELM
+from rankwise.features import RandomNodes
+from rankwise.labels import (
     CPLST,
     PLST,
     BinaryRelevance,
     CompressedSensing,
     LinearLabelSpaceTransform,
     PartialBinaryRelevance,
-    PointwiseELM,
-    RandomNodes,
+    fit_splits,
 )
-from rankwise.labels import fit_splits
 
 LINEAR = {
     "br": BinaryRelevance(alpha=0.3),

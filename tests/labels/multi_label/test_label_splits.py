@@ -9,15 +9,16 @@ from sklearn.base import clone
 from sklearn.linear_model import Ridge
 from sklearn.tree import DecisionTreeRegressor
 
-from rankwise import (
+from rankwise.labels import (
     CPLST,
     PLST,
     BinaryRelevance,
     CompressedSensing,
     LinearLabelSpaceTransform,
     PartialBinaryRelevance,
+    fit_splits,
+    plst_path,
 )
-from rankwise.labels import fit_splits, plst_path
 
 ESTIMATORS = {
     "br": BinaryRelevance(alpha=0.3),

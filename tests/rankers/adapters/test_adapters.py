@@ -400,7 +400,7 @@ def test_own_trees_score_and_weigh_columns_as_lightgbm_does(params, judged):
     X[:, 0] = np.arange(len(X)) % 9
     ranker = rankwise.LightGBMRanker(n_estimators=20, params=params, categorical_features=[0])
     ranker.fit(X, judged.y, qid=judged.qid)
-    codes = ranker.encoded_rows(X)
+    codes = ranker._encoded_rows(X)
     expected = ranker.booster_.predict(codes, raw_score=True)
     np.testing.assert_array_equal(ranker.predict(X), expected)
     gains = ranker.booster_.feature_importance("gain")

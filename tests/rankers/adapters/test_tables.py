@@ -173,7 +173,7 @@ def test_exports_of_categories(ranker_class, table):
     ranker = quick(ranker_class).fit(frame, y, qid=qid)
     session = onnxruntime.InferenceSession(to_onnx(ranker).SerializeToString())
     for rows in (frame, unseen(frame)):
-        X = ranker.encoded_rows(rows).astype(np.float32)
+        X = ranker._encoded_rows(rows).astype(np.float32)
         (scores,) = session.run(None, {"X": X})[:1]
         np.testing.assert_allclose(scores.ravel(), ranker.predict(rows), atol=1e-5)
     with pytest.raises(ExportError, match="has unordered categories"):

@@ -16,7 +16,6 @@ from rankwise import (
     LinearRegressionRanker,
     ORBoost,
     PointwiseELM,
-    QueryScaler,
     RankLR,
     RankSVM,
     ReciprocalRankBlend,
@@ -26,6 +25,7 @@ from rankwise import (
 )
 from rankwise.base import Ranker
 from rankwise.checks.rows import check_fit
+from rankwise.features import QueryScaler
 from rankwise.features.score_expansions import ProductsMap
 from rankwise.metrics import make_scorer
 from rankwise.rankers.ensemble.members import name_members, parts, query_numbers, score_held_out

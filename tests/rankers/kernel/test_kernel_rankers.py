@@ -6,17 +6,8 @@ import numpy as np
 import pytest
 from sklearn.metrics.pairwise import rbf_kernel
 
-from rankwise import (
-    CLSRRank,
-    IgnoredParameterWarning,
-    LSRRank,
-    LSSVRanker,
-    MPRank,
-    PairwiseELM,
-    PointwiseELM,
-    RankRLS,
-    load,
-)
+from rankwise import CLSRRank, LSRRank, LSSVRanker, MPRank, PairwiseELM, PointwiseELM, RankRLS, load
+from rankwise.exceptions import IgnoredParameterWarning
 from tests.oracles import dense_laplacian
 from tests.rankers.kernel.kernel_cases import GAMMA, GRID, rows, skewed
 

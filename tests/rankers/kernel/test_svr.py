@@ -10,9 +10,10 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics.pairwise import laplacian_kernel, rbf_kernel
 from sklearn.svm import SVR
 
-from rankwise import QueryGroups, SVRank, SVRRanker, load, stream
+from rankwise import QueryGroups, SVRank, SVRRanker, load
 from rankwise.features.kernels import gamma_grid
 from rankwise.metrics import parse
+from rankwise.streams import stream
 from rankwise.tuning import fold_splits
 
 GAMMA = 0.7

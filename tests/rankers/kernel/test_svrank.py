@@ -281,4 +281,4 @@ def test_nothing_adds_up():
     assert not hasattr(SVRank(), "partial_fit")
     assert not hasattr(SVRank("linear"), "partial_fit")
     with pytest.raises(ValueError, match="SVRank needs all rows in memory"):
-        SVRank("linear").fit(rankwise.stream([(X, y, qid)]))
+        SVRank("linear").fit(rankwise.streams.stream([(X, y, qid)]))

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from sklearn.pipeline import make_pipeline
 
-from rankwise import QueryScaler
 from rankwise._registry import REGISTRY
 from rankwise.datasets import Fold
+from rankwise.features import QueryScaler
 from rankwise.features.score_expansions import ProductsMap
 from rankwise.rankers.ensemble.members import (
     HeldOutScores,

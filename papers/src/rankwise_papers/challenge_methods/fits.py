@@ -6,10 +6,10 @@ import time
 from dataclasses import replace
 from typing import Any
 
-from rankwise import QueryScaler
 from rankwise._registry import REGISTRY
 from rankwise.datasets import Fold, RankingData
 from rankwise.experiments import Cell
+from rankwise.features import QueryScaler
 from rankwise_papers.challenge_methods.ensemble import ensemble
 from rankwise_papers.challenge_methods.plan import BOLTZ_SETTINGS
 from rankwise_papers.lin2010_challenge import fits as ordinal

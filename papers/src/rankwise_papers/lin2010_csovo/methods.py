@@ -13,16 +13,15 @@ from sklearn.linear_model import LogisticRegression, RidgeClassifier
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.svm import SVC
 
-from rankwise import (
+from rankwise import ORBoost, OrdinalSVM
+from rankwise.features import RandomPerceptrons
+from rankwise.labels import (
     CSOVO,
+    ClassCosts,
     CostSensitiveOneVsAllRegression,
-    ORBoost,
     OrdinalReduction,
-    OrdinalSVM,
-    RandomPerceptrons,
     WeightedAllPairs,
 )
-from rankwise.labels import ClassCosts
 from rankwise.metrics import mean_cost
 from rankwise.typing import Float64Array, Int64Array
 from rankwise_papers.lin2010_csovo.sets import Split

@@ -8,7 +8,6 @@ from functools import cache, lru_cache
 
 import numpy as np
 
-from rankwise import Nystroem, QueryScaler
 from rankwise.datasets import (
     Fold,
     FoldedData,
@@ -18,6 +17,7 @@ from rankwise.datasets import (
     load_movielens,
     load_ordinal,
 )
+from rankwise.features import Nystroem, QueryScaler
 from rankwise.typing import Float64Array, Int64Array
 from rankwise_papers.pruned_ranksvm.plan import N_LANDMARKS, NONE, QUERY, SETS
 

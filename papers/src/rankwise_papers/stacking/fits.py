@@ -11,10 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from rankwise import QueryScaler, RankLR
+from rankwise import RankLR
 from rankwise._registry import REGISTRY
 from rankwise.datasets import Fold, RankingData, load_dataset
 from rankwise.experiments import Cell
+from rankwise.features import QueryScaler
 from rankwise.features.score_expansions import ProductsMap
 from rankwise.groups import FitData
 from rankwise.metrics import evaluate, parse
@@ -193,7 +194,7 @@ def blend(fold: Fold, scores: dict[str, BaseScores], key: str) -> tuple[Float64A
     found = []
     for part in ("vali", "test"):
         table = np.column_stack([getattr(member, part) for member in scores.values()])
-        found.append(blended.of_scores(table, getattr(fold, part).qid))
+        found.append(blended._blend(table, getattr(fold, part).qid))
     return found[0], found[1]
 
 

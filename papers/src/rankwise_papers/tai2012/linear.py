@@ -8,10 +8,16 @@ from typing import Any
 
 import numpy as np
 
-from rankwise import CPLST, PLST, BinaryRelevance, CompressedSensing, PartialBinaryRelevance
 from rankwise.datasets import MultiLabelData
 from rankwise.experiments import Cell
-from rankwise.labels import fit_splits
+from rankwise.labels import (
+    CPLST,
+    PLST,
+    BinaryRelevance,
+    CompressedSensing,
+    PartialBinaryRelevance,
+    fit_splits,
+)
 from rankwise.typing import Int64Array
 from rankwise_papers.tai2012.parts import (
     dense_labels,

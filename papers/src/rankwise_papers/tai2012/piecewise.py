@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from rankwise import PLST, CompressedSensing, ModelTree
+from rankwise import ModelTree
 from rankwise.experiments import Cell
+from rankwise.labels import PLST, CompressedSensing
 from rankwise.solvers.many_labels import cosamp
 from rankwise.typing import densify
 from rankwise_papers.tai2012.parts import (

@@ -9,8 +9,8 @@ import numpy as np
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from rankwise import RandomFourier
 from rankwise.experiments import Cell
+from rankwise.features import RandomFourier
 from rankwise.labels import plst_path
 from rankwise.typing import is_sparse
 from rankwise_papers.tai2012.parts import rows_of, split

@@ -10,10 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from rankwise import LambdaMART, QueryScaler, RidgeRanker, evaluate
+from rankwise import LambdaMART, RidgeRanker, evaluate
 from rankwise.datasets import RankingData, fetch
 from rankwise.datasets.readers.textfiles import read_text
 from rankwise.experiments import Cell, Experiment, FindFiles, Results, ResultTable
+from rankwise.features import QueryScaler
 from rankwise.text import QueryDocumentFeatures, TextIndex
 from rankwise_papers.sources import make_fetchers
 from rankwise_papers.text_products import tables

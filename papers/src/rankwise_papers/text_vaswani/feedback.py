@@ -19,8 +19,8 @@ from sklearn.decomposition import TruncatedSVD
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.preprocessing import normalize
 
-from rankwise import QueryScaler
 from rankwise.datasets import RankingData
+from rankwise.features import QueryScaler
 from rankwise.text import TextCollection, TextIndex
 
 DIMENSIONS = (50, 150, 300)

@@ -12,8 +12,9 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import LinearSVC
 
-from rankwise import QueryScaler, RankSVM
+from rankwise import RankSVM
 from rankwise.datasets import Fold, RankingData
+from rankwise.features import QueryScaler
 from rankwise.metrics import parse
 from rankwise.typing import Float64Array, Int64Array
 

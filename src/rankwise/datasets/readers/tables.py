@@ -312,7 +312,7 @@ class ParquetTable(StoredTable):
                 raise ValueError(
                     f"{self.path}: its columns take {n_bytes:,} bytes in memory. Raise "
                     f"max_decompressed_bytes ({self.max_bytes:,}) if the file is what you expect, "
-                    "or read rows chunk by chunk: rankwise.stream(path)."
+                    "or read rows chunk by chunk: rankwise.streams.stream(path)."
                 )
             if names is None:
                 return valid(file.read())

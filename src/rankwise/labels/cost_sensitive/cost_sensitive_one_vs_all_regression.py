@@ -108,7 +108,7 @@ class CostSensitiveOneVsAllRegression(CostSensitiveClassifier):
 
     Examples
     --------
-    >>> from rankwise import CostSensitiveOneVsAllRegression
+    >>> from rankwise.labels import CostSensitiveOneVsAllRegression
     >>> X, y = [[0.0], [1.0], [1.1], [2.0]], ["ham", "ham", "spam", "spam"]
     >>> costs = [[0, 50], [1, 0]]
     >>> model = CostSensitiveOneVsAllRegression(alpha=0.1).fit(X, y, costs=costs)

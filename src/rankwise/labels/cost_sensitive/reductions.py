@@ -127,7 +127,7 @@ class CSOVO(BinaryQuestions, CostSensitiveClassifier):
     Examples
     --------
     >>> import numpy as np
-    >>> from rankwise import CSOVO
+    >>> from rankwise.labels import CSOVO
     >>> X, y = [[0.0], [1.0], [1.1], [2.0]], ["ham", "ham", "spam", "spam"]
     >>> costs = [[0, 50], [1, 0]]  # of ham taken for spam, and of spam taken for ham
     >>> CSOVO(alpha=0.1).fit(X, y).predict([[1.2]]).tolist()
@@ -223,7 +223,7 @@ class WeightedAllPairs(BinaryQuestions, CostSensitiveClassifier):
 
     Examples
     --------
-    >>> from rankwise import WeightedAllPairs
+    >>> from rankwise.labels import WeightedAllPairs
     >>> X, y = [[0.0], [1.0], [1.1], [2.0]], ["ham", "ham", "spam", "spam"]
     >>> costs = [[0, 50], [1, 0]]
     >>> WeightedAllPairs(alpha=0.1).fit(X, y, costs=costs).predict([[1.2], [9.0]]).tolist()
@@ -376,7 +376,7 @@ class OrdinalReduction(BinaryQuestions, CostSensitiveClassifier):
     Examples
     --------
     >>> import numpy as np
-    >>> from rankwise import OrdinalReduction
+    >>> from rankwise.labels import OrdinalReduction
     >>> X, y = np.arange(9.0).reshape(-1, 1), [0, 0, 0, 1, 1, 1, 2, 2, 2]
     >>> costs = [[0, 1, 4], [1, 0, 1], [4, 1, 0]]
     >>> OrdinalReduction().fit(X, y, costs=costs).predict([[0.0], [4.0], [8.0]])

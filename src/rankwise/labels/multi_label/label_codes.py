@@ -7,14 +7,14 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils import check_random_state
 
 from rankwise.checks.label_data import one_hot
 from rankwise.checks.parameter_constraints import StrOptions, minimum
 from rankwise.labels.multi_label.label_space import LabelSource, LabelSpace, check_size
+from rankwise.runtime.constraints import check_random_state
 from rankwise.solvers.many_labels import cosamp, matching_pursuit
 from rankwise.structure.state_rules import Number, Optional, Rule, floats, integers, require
-from rankwise.typing import ArrayLike, Float64Array, SparseMatrix
+from rankwise.typing import ArrayLike, Float64Array, Seed, SparseMatrix
 
 
 class BinaryRelevance(LabelSpace):
@@ -74,7 +74,7 @@ class BinaryRelevance(LabelSpace):
 
     Examples
     --------
-    >>> from rankwise import BinaryRelevance
+    >>> from rankwise.labels import BinaryRelevance
     >>> X, Y = [[0.0], [1.0], [2.0]], [[1, 0], [1, 1], [0, 1]]
     >>> model = BinaryRelevance().fit(X, Y)
     >>> model.predict([[0.0], [2.0]])
@@ -121,7 +121,7 @@ class PartialBinaryRelevance(LabelSpace):
         Penalty added to the SUM of squared errors, as in :class:`BinaryRelevance`.
     estimator : regressor, classifier or None, default=None
         As in :class:`BinaryRelevance`. A classifier needs ``reference="absent"``.
-    random_state : int, RandomState or None, default=None
+    random_state : int, RandomState, Generator or None, default=None
         Seed for drawing the labels.
 
     Attributes
@@ -154,7 +154,7 @@ class PartialBinaryRelevance(LabelSpace):
 
     Examples
     --------
-    >>> from rankwise import PartialBinaryRelevance
+    >>> from rankwise.labels import PartialBinaryRelevance
     >>> X, Y = [[0.0], [1.0], [2.0]], [[1, 0], [1, 1], [1, 1]]
     >>> model = PartialBinaryRelevance(1, reference="mean", random_state=0).fit(X, Y)
     >>> model.drawn_
@@ -183,7 +183,7 @@ class PartialBinaryRelevance(LabelSpace):
         *,
         alpha: float = 0.01,
         estimator: Any = None,
-        random_state: int | np.random.RandomState | None = None,
+        random_state: Seed = None,
     ) -> None:
         self.n_labels = n_labels
         self.reference = reference
@@ -213,7 +213,7 @@ class CompressedSensing(LabelSpace):
     sparsity : int >= 1 or None, default=None
         Number s of nonzero labels in the decoded vector. None: the largest number of labels of a
         training row.
-    random_state : int, RandomState or None, default=None
+    random_state : int, RandomState, Generator or None, default=None
         Seed for the projections.
     rows : {"hadamard", "gaussian"}, default="hadamard"
         Distribution of the projections. "hadamard": M random rows and K random columns of the
@@ -267,7 +267,7 @@ class CompressedSensing(LabelSpace):
     Examples
     --------
     >>> import numpy as np
-    >>> from rankwise import CompressedSensing
+    >>> from rankwise.labels import CompressedSensing
     >>> rng = np.random.default_rng(0)
     >>> X = np.eye(64)[rng.integers(0, 64, 400)]  # each kind of row has a label of its own
     >>> model = CompressedSensing(n_components=16, random_state=0).fit(X, X.astype(int))
@@ -295,7 +295,7 @@ class CompressedSensing(LabelSpace):
         n_components: int | None = None,
         sparsity: int | None = None,
         *,
-        random_state: int | np.random.RandomState | None = None,
+        random_state: Seed = None,
         rows: Literal["hadamard", "gaussian"] = "hadamard",
         decoder: Literal["cosamp", "omp"] = "cosamp",
         max_iter: int = 10,
@@ -407,7 +407,7 @@ class LinearLabelSpaceTransform(LabelSpace):
 
     Examples
     --------
-    >>> from rankwise import LinearLabelSpaceTransform
+    >>> from rankwise.labels import LinearLabelSpaceTransform
     >>> X, Y = [[0.0], [1.0], [2.0]], [[1, 1, 0], [1, 1, 1], [0, 0, 1]]
     >>> code = [[0.5, 0.5, 0.0], [0.0, 0.0, 1.0]]  # the first two labels always agree
     >>> model = LinearLabelSpaceTransform(encode=code).fit(X, Y)

@@ -99,7 +99,7 @@ class LabelPowerset(MultiLabel):
 
     Examples
     --------
-    >>> from rankwise import LabelPowerset
+    >>> from rankwise.labels import LabelPowerset
     >>> X, Y = [[0.0], [1.0], [2.0]], [[1, 0], [1, 1], [0, 1]]
     >>> model = LabelPowerset().fit(X, Y)
     >>> model.label_sets_.tolist()
@@ -248,7 +248,7 @@ class CalibratedLabelRanking(BinaryQuestions, MultiLabel):
 
     Examples
     --------
-    >>> from rankwise import CalibratedLabelRanking
+    >>> from rankwise.labels import CalibratedLabelRanking
     >>> X, Y = [[0.0], [1.0], [2.0]], [[1, 0], [1, 1], [0, 1]]
     >>> model = CalibratedLabelRanking(alpha=0.1).fit(X, Y)
     >>> model.predict([[-1.0], [3.0]])

@@ -36,6 +36,7 @@ from rankwise.groups import QueryGroups
 from rankwise.metrics.measure import check_choice
 from rankwise.metrics.measures.rank_errors import WEIGHTS
 from rankwise.metrics.statistics.stratified import FEW, spread_freedom
+from rankwise.runtime.finite import names_its_class
 from rankwise.runtime.frames import convert_to_values
 from rankwise.runtime.messages import check_share, check_whole, join_lines
 from rankwise.runtime.results import Result, align_columns, columns_of
@@ -250,6 +251,7 @@ class KappaInterval(Result):
     notes: tuple[str, ...] = ()
 
 
+@names_its_class
 def kappa_interval(
     y: ArrayLike,
     predicted: ArrayLike,
@@ -501,6 +503,7 @@ class Calibration(Result):
         return "\n".join([f"Calibration of {rows} rows: mean error {self.error:.4f}", *parts])
 
 
+@names_its_class
 def calibration(
     y: ArrayLike,
     probabilities: ArrayLike,

@@ -41,9 +41,11 @@ from rankwise.metrics.statistics.stratified import (
     t_p_values,
     t_quantile,
 )
+from rankwise.runtime.constraints import draw_seed
+from rankwise.runtime.finite import names_its_class
 from rankwise.runtime.messages import check_choice
 from rankwise.runtime.results import Result, ResultList
-from rankwise.typing import ArrayLike, Float64Array, Int64Array
+from rankwise.typing import ArrayLike, Float64Array, Int64Array, Seed
 
 _OF_P_VALUES = {
     "holm": holm,
@@ -114,6 +116,7 @@ class Comparison(Result):
     letters: str = ""
 
 
+@names_its_class
 def compare_to_best(
     per_query: Mapping[str, ArrayLike],
     *,
@@ -124,7 +127,7 @@ def compare_to_best(
     confidence_level: float = 0.95,
     interval: str = "t",
     n_resamples: int = 9999,
-    random_state: int = 0,
+    random_state: Seed = 0,
     run_errors: Mapping[str, tuple[float, float]] | None = None,
 ) -> ResultList[Comparison]:
     """Test each system against the best one; return a table of systems, best first.
@@ -152,7 +155,7 @@ def compare_to_best(
         Interval of a mean: :func:`mean_intervals`, or :func:`bootstrap_interval` with this method.
     n_resamples : int >= 1
         Number of draws of signs and of bootstrap samples.
-    random_state : int
+    random_state : int, RandomState, Generator or None, default=0
         Seed for the draws.
     run_errors : mapping of str to (float, float), optional
         Standard error of a system's mean due to its runs, and its degrees of freedom, see
@@ -188,6 +191,7 @@ def compare_to_best(
     )  # fmt: skip
 
 
+@names_its_class
 def compare_to_baseline(
     per_query: Mapping[str, ArrayLike],
     baseline: str,
@@ -199,7 +203,7 @@ def compare_to_baseline(
     confidence_level: float = 0.95,
     interval: str = "t",
     n_resamples: int = 9999,
-    random_state: int = 0,
+    random_state: Seed = 0,
     run_errors: Mapping[str, tuple[float, float]] | None = None,
 ) -> ResultList[Comparison]:
     """Test each system against a baseline named beforehand; return a table, best first.
@@ -274,7 +278,7 @@ def _table(
     names = sorted(means, key=lambda name: (math.isnan(means[name]), sign * means[name]))
     values = dict(zip(by_name, given.T, strict=True))
     columns = np.column_stack([values[name] for name in names])
-    sampled = {"n_resamples": n_resamples, "random_state": random_state}
+    sampled = {"n_resamples": n_resamples, "random_state": draw_seed(random_state)}
     runs = _runs_of(names, run_errors, method, interval)
     estimate = stratified_means(columns, strata)
     if interval == "t":

@@ -25,9 +25,10 @@ from rankwise.metrics.statistics.stratified import (
     stratified_means,
     stratum_codes,
 )
+from rankwise.runtime.finite import names_its_class
 from rankwise.runtime.frames import numbers_of, wrap_frame
 from rankwise.runtime.messages import callers_level, check_share, check_whole
-from rankwise.typing import ArrayLike, Float64Array
+from rankwise.typing import ArrayLike, Float64Array, Seed
 
 _MOST_QUERIES = 10_000_000
 # Draws for the critical value of several systems: its error is then about 1 %.
@@ -42,13 +43,14 @@ _ROUNDING = 1e-13
 _SMALLEST = 1e-100
 
 
+@names_its_class
 def queries_needed(
     pilot: Mapping[str, ArrayLike],
     difference: float,
     *,
     power: float = 0.8,
     confidence_level: float = 0.95,
-    random_state: int = 0,
+    random_state: Seed = 0,
     strata: ArrayLike | None = None,
 ) -> int:
     """Number of queries with which a difference between two systems is found.
@@ -64,7 +66,7 @@ def queries_needed(
         Chance of a significant result if the true difference is this large.
     confidence_level : float in (0, 1)
         Joint level of the test over all pairs.
-    random_state : int
+    random_state : int, RandomState, Generator or None, default=0
         Seed of the draws for the critical value.
     strata : array-like of shape (n_queries,), optional
         Fold of each query of the pilot. Differences are then those of means of fold means, and
@@ -121,13 +123,14 @@ def queries_needed(
     return high
 
 
+@names_its_class
 def detectable_difference(
     pilot: Mapping[str, ArrayLike],
     n_queries: int | None = None,
     *,
     power: float = 0.8,
     confidence_level: float = 0.95,
-    random_state: int = 0,
+    random_state: Seed = 0,
     strata: ArrayLike | None = None,
 ) -> float:
     """Smallest difference that is found with a number of queries.
@@ -181,6 +184,7 @@ def spread_is_rough(n: int) -> str:
     return "; rough, since so few show how much differences spread" if n < FEW_QUERIES else ""
 
 
+@names_its_class
 def always_valid_interval(
     differences: ArrayLike, *, confidence_level: float = 0.95, n_expected: int = 100
 ) -> Interval:

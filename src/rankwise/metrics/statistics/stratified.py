@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from scipy.sparse.csgraph import connected_components
 from scipy.special import stdtr, stdtrit
 
+from rankwise.runtime.finite import names_its_class
 from rankwise.runtime.messages import check_share
 from rankwise.runtime.results import Result
 from rankwise.typing import ArrayLike, Float64Array, Int64Array
@@ -198,6 +199,7 @@ def fit_queries_and_systems(
     return effects, (filled.sum(axis=1) - there @ effects) / per_row
 
 
+@names_its_class
 def t_intervals(
     values: NDArray[np.floating], *, strata: ArrayLike | None = None, confidence_level: float = 0.95
 ) -> Float64Array:

@@ -18,7 +18,6 @@ from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
 from scipy import sparse
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from rankwise.base import Ranker
@@ -32,8 +31,9 @@ from rankwise.checks.parameter_constraints import (
 from rankwise.checks.rows import check_fit, check_positions, check_validation
 from rankwise.groups import FitData, QueryGroups
 from rankwise.metrics import parse
-from rankwise.metrics.measure import Measure
+from rankwise.metrics.measure import MEASURE_KINDS, Measure, MeasureLike
 from rankwise.row_order import canonical_order
+from rankwise.runtime.constraints import check_random_state
 from rankwise.runtime.finite import FiniteResults
 from rankwise.runtime.frames import Table
 from rankwise.runtime.messages import did_you_mean
@@ -344,7 +344,7 @@ class BoostedRanker(CategoricalInput, Ranker):
         "monotone_constraints": [dict, "array-like", None],
         "categorical_features": [StrOptions({FROM_DTYPE}), "array-like", None],
         "gain": [StrOptions({"auto", "exp2", "linear"})],
-        "measure": [str],
+        "measure": MEASURE_KINDS,
         "early_stopping_rounds": [minimum(1), None],
         "params": [dict, None],
         "n_jobs": N_JOBS,
@@ -355,7 +355,7 @@ class BoostedRanker(CategoricalInput, Ranker):
     monotone_constraints: Any
     categorical_features: Any
     gain: str
-    measure: str
+    measure: MeasureLike
     early_stopping_rounds: int | None
     params: dict[str, Any] | None
     n_jobs: int | None
@@ -433,7 +433,7 @@ class BoostedRanker(CategoricalInput, Ranker):
             X_val = self._encode(X_val)
         return self._train(data, (X_val, y_val, qid_val), position=positions, start=start)
 
-    def fit_share(
+    def _fit_share(
         self,
         rows: tuple[Any, Any, Any, Any],
         names: list[str] | None,
@@ -442,27 +442,11 @@ class BoostedRanker(CategoricalInput, Ranker):
         seed: int,
         network: Any,
     ) -> Self:
-        """Train jointly with other processes, each of which holds a share of the rows.
+        """Train jointly with other processes, each of which holds whole queries of the rows.
 
-        Parameters
-        ----------
-        rows : X, y, qid and sample_weight of this share
-            Rows of whole queries, without categorical columns.
-        names : list of str, optional
-            Names of the columns.
-        labels : Labels
-            Labels of the rows of all shares.
-        validation : X_val, y_val and qid_val
-            Validation rows, identical in all processes.
-        seed : int
-            Seed, identical in all processes.
-        network : object
-            A connection from :meth:`networks`. None: there are no other processes.
-
-        Returns
-        -------
-        self
-            All processes have the same trees.
+        ``rows`` (X, y, qid, sample_weight) of this share have no categorical columns; ``labels``
+        are those of all shares. ``validation`` and ``seed`` are the same in all processes, and so
+        are the trees. ``network``: from ``_networks``; None: there are no other processes.
         """
         self._check_parameters()
         self.columns_ = ColumnTable({}, {})
@@ -470,18 +454,11 @@ class BoostedRanker(CategoricalInput, Ranker):
         data = check_fit(self, X, y, qid, weight, allow_nan=True, names=names, part=True)
         return self._train(data, validation, labels=labels, seed=seed, network=network)
 
-    def networks(self, hosts: Sequence[str], ports: Sequence[int], here: str) -> list[Any]:
-        """Connections between the shares: for each one, the argument of :meth:`fit_share`.
+    def _networks(self, hosts: Sequence[str], ports: Sequence[int], here: str) -> list[Any]:
+        """Connections between the shares: for each one, the argument of ``_fit_share``.
 
-        Parameters
-        ----------
-        hosts : sequence of str
-            Hosts of the processes that hold the shares.
-        ports : sequence of int
-            A free port on each host.
-        here : str
-            Address of this machine for the hosts. The returned object must exist until all
-            processes are done.
+        ``ports`` has a free port on each of the hosts; ``here`` is the address of this machine for
+        them. The ranker must exist until all processes are done.
         """
         if len(hosts) == 1:
             return [None]
@@ -578,26 +555,26 @@ class BoostedRanker(CategoricalInput, Ranker):
             return np.zeros(rows.shape[0])
         n_threads = self._threads(rows)
         # TreeEnsemble cannot score nodes that read 0 as missing (zero_as_missing=True).
-        if self._library.sums_float64 and not self.tree_ensemble().zero_missing.any():
-            return self.tree_ensemble().score(rows, n_threads)
+        if self._library.sums_float64 and not self._tree_ensemble().zero_missing.any():
+            return self._tree_ensemble().score(rows, n_threads)
         booster = self._booster if self._booster is not None else self.booster_
         scores = self._library.predict(
             booster, library_matrix(rows), self.columns_.nominal, n_threads
         )
         return np.asarray(scores, dtype=np.float64)
 
-    def tree_ensemble(self) -> TreeEnsemble:
+    def _tree_ensemble(self) -> TreeEnsemble:
         """Trees as flat arrays, read from ``model_``."""
         check_is_fitted(self)
         if self._ensemble is None:
-            stored = self.stored_trees()
+            stored = self._stored_trees()
             self._ensemble = TreeEnsemble.of(
                 stored.trees, stored.constant, in_float32=self._library.in_float32
             )
         return self._ensemble
 
-    def stored_trees(self) -> StoredTrees:
-        """Trees read from ``model_``, for rows from :meth:`encoded_rows`."""
+    def _stored_trees(self) -> StoredTrees:
+        """Trees read from ``model_``, for rows from ``_encoded_rows``."""
         check_is_fitted(self)
         if not self.model_:
             return StoredTrees(())
@@ -634,7 +611,7 @@ class BoostedRanker(CategoricalInput, Ranker):
 
     def _count_rounds(self) -> int:
         if self._library.sums_float64:  # one tree a round
-            return self.tree_ensemble().n_trees
+            return self._tree_ensemble().n_trees
         return self._library.count_trees(self.booster_)
 
     def _column_names(self) -> list[str] | None:

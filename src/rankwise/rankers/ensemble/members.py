@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.base import BaseEstimator, clone
 from sklearn.model_selection import ParameterGrid
-from sklearn.utils import check_random_state, get_tags
+from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from rankwise._registry import (
@@ -27,9 +27,10 @@ from rankwise.features.query_scaling import QueryScaler
 from rankwise.groups import FitData, QueryGroups
 from rankwise.metrics import parse
 from rankwise.metrics.default import GRADED, MISRANKING, is_graded
-from rankwise.metrics.measure import Measure
+from rankwise.metrics.measure import MEASURE_KINDS, Measure, MeasureLike
 from rankwise.prediction import check_ranker, fit_clone, scores_of
 from rankwise.row_order import canonical_order
+from rankwise.runtime.constraints import check_random_state
 from rankwise.runtime.finite import FiniteResults
 from rankwise.structure.state_rules import Dictionary, Fitted, Many, Optional, Rule, Word, require
 from rankwise.tuning import (
@@ -109,7 +110,7 @@ class Recipe:
 
     estimator: Any
     space: dict[str, list[Any]]
-    measure: str
+    measure: MeasureLike
 
     def fit(
         self,
@@ -180,7 +181,7 @@ def _fit(
 
 def make_member(
     ranker: Any,
-    measure: str,
+    measure: MeasureLike,
     random_state: int | None,
     *,
     has_validation: bool = True,
@@ -202,8 +203,10 @@ def make_member(
         estimator = clone(ranker)
     own = estimator.get_params(deep=False)
     if is_recipe:
-        changes = {"measure": measure, "random_state": random_state}
-        estimator.set_params(**{name: value for name, value in changes.items() if name in own})
+        from rankwise.losses.lambda_gradients import follow_measure  # loads numba
+
+        seeds = {name: random_state for name in own if name == "random_state"}
+        estimator.set_params(**follow_measure(own, measure), **seeds)
         searched = [k for k, v in own.items() if isinstance(v, str) and v == "val"]
         if not has_validation:
             estimator.set_params(**dict.fromkeys(searched, "cv"))
@@ -278,11 +281,11 @@ class MembersMixin(FiniteResults, BaseEstimator):
     __metadata_request__predict: ClassVar[dict[str, Any]] = {"qid": True}
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "estimators": [list, tuple],
-        "measure": [str, None],
+        "measure": [*MEASURE_KINDS, None],
         "random_state": ["random_state"],
     }
     estimators: Any
-    measure: str | None
+    measure: MeasureLike | None
     random_state: Any
     models_: list[dict[str, Any]]
     scaler_: QueryScaler | None
@@ -405,7 +408,7 @@ class MembersMixin(FiniteResults, BaseEstimator):
             for name, ranker in name_members(self.estimators)
         }
 
-    def _measure(self, data: FitData) -> str:
+    def _measure(self, data: FitData) -> MeasureLike:
         return self.measure or (GRADED if is_graded(data.y) else MISRANKING)
 
 

@@ -58,6 +58,7 @@ def train(
     rng: np.random.RandomState,
     staged: StagedMeasure | None,
     held_scores: Callable[[list[Float64Array]], Float64Array],
+    watch: Callable[[list[Float64Array], list[float]], int | None] | None = None,
 ) -> tuple[list[Float64Array], list[float], int]:
     """Minimise the mean of ``objective`` over the queries, starting from ``weights``.
 
@@ -65,6 +66,8 @@ def train(
     the ``held_scores`` of validation rows, and restores the weights of that epoch. A loss that is
     no longer finite raises ValueError. Returns weights, the mean loss of the queries in every epoch
     (that of a batch is taken before its step), and the epochs after which the weights were reached.
+    ``watch`` receives the weights and losses after every epoch. It returns the number of epochs to
+    keep, which ends the training, or None.
     """
     device, rate = ranker.device, float(ranker.learning_rate_init)
     try:
@@ -77,6 +80,7 @@ def train(
     patience = ranker.early_stopping_rounds if staged is not None else None
     kept, n_kept, n_queries = weights, 0, len(indptr) - 1
     losses: list[float] = []
+    history: list[list[Float64Array]] = []  # weights that `watch` may return to
     previous: Any = 0.0
     with _one_thread():
         tensors = [torch.tensor(w, device=device, requires_grad=True) for w in weights]
@@ -116,7 +120,14 @@ def train(
                 previous = scores
             if patience is None or staged is None or staged.best == epoch:
                 kept, n_kept = now, epoch
-            elif staged.stages_since_best >= patience:
+            if watch is not None:
+                history.append(now)
+                n_wanted = watch(now, losses)
+                if n_wanted is not None and n_wanted < epoch:
+                    kept, n_kept = history[n_wanted - 1], n_wanted
+                if n_wanted is not None:
+                    break
+            if patience is not None and staged is not None and staged.stages_since_best >= patience:
                 break
     return kept, losses, n_kept
 

@@ -19,14 +19,14 @@ from rankwise.datasets.data import Fold, FoldedData, RankingData
 from rankwise.datasets.readers.results import as_run
 from rankwise.datasets.readers.trec import Qrels, Run, id_array, string_codes
 from rankwise.datasets.table_columns import IgnoredColumnsWarning, is_frame, list_names
-from rankwise.prediction import Predictions, check_ranker
+from rankwise.prediction import Predictions, check_ranker, innermost
 from rankwise.runtime.frames import frame_for
 from rankwise.runtime.messages import callers_level, did_you_mean
 from rankwise.selection.cells.fingerprint import canonical, origin
 from rankwise.selection.cells.measured import Measurement
 from rankwise.selection.cells.result_store import FoldResult
 from rankwise.trees.column_table import CategoricalInput
-from rankwise.typing import Float64Array
+from rankwise.typing import Float64Array, Seed
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ class Candidate:
         return canonical([self.estimator, self.space, self.origin])
 
 
-def convert_to_candidates(rankers: Any, *, random_state: int = 0) -> list[Candidate]:
+def convert_to_candidates(rankers: Any, *, random_state: Seed = 0) -> list[Candidate]:
     """Convert rankers to candidates with unique names.
 
     ``rankers`` is a key or an estimator, a sequence of them, or a mapping from names to either. A
@@ -144,12 +144,13 @@ def describe_settings(
     """What a ranker runs: what its recipe tunes, or how it differs from its class's defaults.
 
     The seed is left out, because a comparison sets it. Estimators that are not of the registry are
-    shown as code.
+    shown as code. Ordinal classifiers, whose ``predict`` returns classes, are marked.
     """
     kind = type(estimator)
+    ranked = "; ranked by rank_score" if hasattr(innermost(estimator), "rank_score") else ""
     entry = BY_CLASS_NAME.get(kind.__name__)
     if entry is None or entry.path.partition(":")[0] != kind.__module__:
-        return " ".join(repr(estimator).split())
+        return " ".join(repr(estimator).split()) + ranked
     defaults = kind().get_params(deep=False)
     changed = {
         name: value
@@ -167,8 +168,8 @@ def describe_settings(
             tuned.append(f"{'epochs' if 'n_epochs' in defaults else 'trees'} by early stopping")
     given = "with " + ", ".join(f"{name}={value!r}" for name, value in changed.items())
     if tuned:
-        return f"tuned: {'; '.join([*tuned, given] if changed else tuned)}"
-    return f"class defaults {given}" if changed else "class defaults"
+        return f"tuned: {'; '.join([*tuned, given] if changed else tuned)}{ranked}"
+    return f"class defaults {given}{ranked}" if changed else f"class defaults{ranked}"
 
 
 COLUMN = "column:"

@@ -23,11 +23,14 @@ from typing import Any
 import numpy as np
 
 from rankwise._version import RELEASE
+from rankwise.metrics.measure import Measure, StoredMeasure
+from rankwise.metrics.spec import parse
 from rankwise.metrics.statistics.against_best import check_correction
+from rankwise.runtime.constraints import draw_seed
 from rankwise.runtime.files import replace_files, sync_folder, writing
 from rankwise.runtime.messages import ArgumentError, check_share, convert_to_json
 from rankwise.runtime.results import Result
-from rankwise.typing import Float64Array
+from rankwise.typing import Float64Array, Seed
 
 
 class ResultStore:
@@ -66,7 +69,7 @@ class ResultStore:
             ):
                 table, measures = arrays["values"], arrays["measures"].tolist()
                 values = dict(zip(measures, table, strict=True))
-                return FoldResult.from_record(record, values, arrays["scores"])
+                return FoldResult._from_record(record, values, arrays["scores"])
         except (OSError, KeyError, ValueError, TypeError, EOFError, zipfile.BadZipFile):
             return None
 
@@ -88,7 +91,7 @@ class ResultStore:
                     values=np.array(list(cell.values.values())),
                     scores=np.asarray(cell.scores),
                 )
-        self._lines.append(cell.record())
+        self._lines.append(cell._record())
 
     def _npz(self, key: str) -> Path:
         return self._arrays / f"{key}.npz"
@@ -154,7 +157,7 @@ class FoldResult(Result):
     values: dict[str, Float64Array] = field(default_factory=dict)
     scores: Float64Array | None = None
 
-    def record(self) -> dict[str, Any]:
+    def _record(self) -> dict[str, Any]:
         """Everything except the arrays, as JSON values."""
         return {
             f.name: convert_to_json(getattr(self, f.name))
@@ -166,26 +169,26 @@ class FoldResult(Result):
         return {name: [value] for name, value in self.record().items()}
 
     @classmethod
-    def from_record(
+    def _from_record(
         cls,
         record: Mapping[str, Any],
         values: Mapping[str, Float64Array],
         scores: Float64Array | None = None,
     ) -> FoldResult:
-        """Restore a cell from its :meth:`record` and arrays; unknown keys are ignored."""
+        """Restore a cell from its ``_record`` and arrays; unknown keys are ignored."""
         known = {f.name for f in fields(cls)} - set(_ARRAYS)
         scalars = {name: value for name, value in record.items() if name in known}
         return cls(**scalars, values=dict(values), scores=scores)
 
     def to_dict(self) -> dict[str, Any]:
         """JSON values with the per-query values (NaN as null), without the scores."""
-        return self.record() | {"values": convert_to_json(self.values)}
+        return self._record() | {"values": convert_to_json(self.values)}
 
     @classmethod
     def from_dict(cls, state: Mapping[str, Any]) -> FoldResult:
         """Inverse of :meth:`to_dict`."""
         values = {m: np.array(v, dtype=np.float64) for m, v in state["values"].items()}
-        return cls.from_record(state, values)
+        return cls._from_record(state, values)
 
 
 _version = cache(version)  # reads files
@@ -230,7 +233,8 @@ class Settings:
     others are tested against, if any. ``select_by`` is empty if nothing was fitted. ``unit`` is
     what is drawn anew (in the plural), ``contestant`` what is compared. ``greater_is_better`` is
     the direction of values that no measure of the library computed, otherwise None; ``layout`` says
-    where they stood in their table. ``left_out`` are the columns of the table that are not
+    where they stood in their table. ``own_measures`` says whether larger values of a measure of the
+    user's own, by its full spec, are better. ``left_out`` are the columns of the table that are not
     features, and why; ``shared`` those that are features and scores of a ranker. ``ran`` says by
     ranker what was tuned, or which parameters differ from the defaults of its class; comparisons
     until rankwise 0.3 lack it.
@@ -248,10 +252,11 @@ class Settings:
     correction: str = "auto"
     confidence_level: float = 0.95
     baseline: str | None = None
-    random_state: int = 0
+    random_state: Seed = 0
     unit: str = "queries"
     contestant: str = "ranker"
     greater_is_better: bool | None = None
+    own_measures: dict[str, bool] = field(default_factory=dict)
     layout: str = ""
     n_jobs: int = 1
     n_threads: int = 1
@@ -262,10 +267,11 @@ class Settings:
 
     def __post_init__(self) -> None:
         correction = check_correction(self.test, self.correction, name="test")
+        object.__setattr__(self, "random_state", draw_seed(self.random_state))
         object.__setattr__(self, "correction", correction)
         check_share("confidence_level", self.confidence_level)
 
-    def check_baseline(self, what: str, names: Collection[str]) -> None:
+    def _check_baseline(self, what: str, names: Collection[str]) -> None:
         """Raise ValueError if the baseline is none of the names of rankers or systems."""
         if self.baseline is not None and self.baseline not in names:
             raise ArgumentError(
@@ -273,6 +279,13 @@ class Settings:
                 f"must name one of the {what}, got {self.baseline!r}. "
                 f"{what.capitalize()}: {', '.join(names)}.",
             )
+
+
+def measure_of(spec: str, settings: Settings) -> Measure:
+    """Measure of a full spec in the results of a comparison."""
+    if spec in settings.own_measures:
+        return StoredMeasure(spec, settings.own_measures[spec])
+    return parse(spec)
 
 
 _ATTEMPTS = 2

@@ -15,6 +15,8 @@ from rankwise.datasets.readers.judged_run import JudgedRun, judge
 from rankwise.datasets.readers.results import as_run, read_judgements
 from rankwise.datasets.readers.trec import Qrels
 from rankwise.metrics import Measure, parse
+from rankwise.metrics.measure import MeasureLike
+from rankwise.runtime.finite import names_its_class
 from rankwise.runtime.messages import check_whole
 from rankwise.runtime.results import Result, ResultList
 from rankwise.selection.cells.candidates import GivenScores
@@ -75,7 +77,7 @@ class DifferenceBounds(Result):
 def difference_bounds(
     qrels: Qrels | Any,
     systems: Mapping[str, Any],
-    measure: str | Measure = "nDCG@10",
+    measure: MeasureLike = "nDCG@10",
     *,
     pairs: Sequence[tuple[str, str]] | None = None,
     preset: str | None = None,
@@ -264,10 +266,11 @@ class NextJudgement(NamedTuple):
     gain: float
 
 
+@names_its_class
 def next_judgements(
     qrels: Qrels | Any,
     systems: Mapping[str, Any],
-    measure: str | Measure = "nDCG@10",
+    measure: MeasureLike = "nDCG@10",
     *,
     k: int = 20,
     pairs: Sequence[tuple[str, str]] | None = None,

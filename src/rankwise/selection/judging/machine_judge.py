@@ -15,17 +15,18 @@ from rankwise.checks.exact_values import id_texts
 from rankwise.datasets.readers.judged_run import grades_of, judge
 from rankwise.datasets.readers.results import as_run, read_judgements
 from rankwise.datasets.readers.trec import Qrels, Run
-from rankwise.metrics import Measure
 from rankwise.metrics.evaluation import (
     DEFAULT_MEASURE,
     estimate_mean,
     show_estimates,
     values_by_both_judges,
 )
+from rankwise.metrics.measure import MeasureLike
 from rankwise.metrics.spec import list_specs
 from rankwise.metrics.statistics.intervals import dirichlet_bounds
 from rankwise.metrics.statistics.prediction_powered import PoweredMean
 from rankwise.metrics.statistics.stratified import FEW, spread_freedom
+from rankwise.runtime.finite import names_its_class
 from rankwise.runtime.messages import check_share, check_whole, join_lines
 from rankwise.runtime.results import Result, ResultList, columns_of
 from rankwise.typing import Float64Array, Int64Array
@@ -85,11 +86,12 @@ class MachineJudged(Result):
         return join_lines(lines)
 
 
+@names_its_class
 def evaluate_with_judge(
     human: Qrels | Any,
     machine: Qrels | Any,
     systems: Mapping[str, Run | Any],
-    measures: str | Measure | Sequence[str | Measure] = DEFAULT_MEASURE,
+    measures: MeasureLike | Sequence[MeasureLike] = DEFAULT_MEASURE,
     *,
     preset: str | None = None,
     confidence_level: float = 0.95,
@@ -109,7 +111,7 @@ def evaluate_with_judge(
         Judgements of a machine on the same and on further queries.
     systems : mapping of str to run
         Systems by name, in any form that :func:`rankwise.fusion.as_run` takes.
-    measures : str, Measure or sequence of them
+    measures : str, Measure, callable or sequence of them
         Measures for which every query counts, such as P@3. The default, nDCG(empty=0)@10, counts
         queries without relevant documents as 0: otherwise, a query could have a value by the
         machine and none by people.
@@ -193,6 +195,7 @@ class RankBias(Result):
     high: float
 
 
+@names_its_class
 def bias_by_rank(
     human: Qrels | Any,
     machine: Qrels | Any,
@@ -392,6 +395,7 @@ class LengthBias(Result):
         return "\n".join(lines)
 
 
+@names_its_class
 def bias_by_length(
     human: Qrels | Any,
     machine: Qrels | Any,

@@ -673,8 +673,10 @@ class EvaluationResult(MeanValues):
             estimates = columns_of(self.powered.values(), PoweredMean)
             return {"measure": list(self.means), **estimates}
         counted = [int((~np.isnan(self.per_query[spec])).sum()) for spec in self.means]
-        unjudged = [self.unjudged.get(spec) for spec in self.means]
-        return super()._columns() | {"counted": counted, "unjudged": unjudged}
+        columns = super()._columns() | {"counted": counted}
+        if self.unjudged:
+            columns["unjudged"] = [self.unjudged.get(spec) for spec in self.means]
+        return columns
 
     def __str__(self) -> str:
         if self.powered:

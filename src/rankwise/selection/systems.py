@@ -31,6 +31,7 @@ from rankwise.metrics.measure import MeasureLike
 from rankwise.metrics.spec import list_specs
 from rankwise.persistence import load
 from rankwise.prediction import Predictions, predictions
+from rankwise.runtime.constraints import draw_seed
 from rankwise.runtime.messages import ArgumentError, setting
 from rankwise.selection.cells.candidates import (
     COLUMN,
@@ -147,7 +148,7 @@ def evaluate_systems(
         correction=correction,
         confidence_level=confidence_level,
         baseline=baseline,
-        random_state=random_state,
+        random_state=draw_seed(random_state),
     )
     if not isinstance(systems, Mapping):
         raise TypeError(

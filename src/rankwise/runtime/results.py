@@ -189,7 +189,8 @@ class ResultList(list[R], Result, Generic[R]):
         self._kind = kind
 
     def __repr__(self) -> str:
-        return f"<{len(self)} {'rows' if self._kind is dict else self._kind.__name__}>"
+        text, name = list.__repr__(self), "rows" if self._kind is dict else self._kind.__name__
+        return text if len(text) <= _MOST_CHARACTERS else f"<{len(self)} {name}>"
 
     def _values(self) -> dict[str, Any]:
         columns = self._columns()

@@ -166,7 +166,7 @@ class FoldResult(Result):
         }
 
     def _columns(self) -> dict[str, Any]:
-        return {name: [value] for name, value in self.record().items()}
+        return {name: [value] for name, value in self._record().items()}
 
     @classmethod
     def _from_record(

@@ -369,13 +369,7 @@ class LengthBias(Result):
         return columns_of(self.groups, LengthGroup)
 
     def __str__(self) -> str:
-        lines = [f"{'length':>15}  documents  human  machine  {'bias':>7}  {'interval':>18}"]
-        for g in self.groups:
-            span = f"{g.shortest:g} to {g.longest:g}"
-            lines.append(
-                f"{span:>15}  {g.n_documents:>9}  {g.human:.3f}    {g.machine:.3f}  {g.bias:>+7.3f}"
-                f"  {f'{g.low:+.3f} to {g.high:+.3f}':>18}"
-            )
+        lines = [super().__str__()]
         if math.isnan(self.slope):
             lines.append("No slope: all lengths are equal.")
         elif math.isnan(self.p):

@@ -24,7 +24,7 @@ from rankwise.groups import QueryGroups
 from rankwise.row_order import TableHash, hash_table, scramble
 from rankwise.runtime.frames import text_array
 from rankwise.runtime.messages import escape_hidden, join_lines
-from rankwise.runtime.results import Result, align_columns, columns_of
+from rankwise.runtime.result import Result, align_columns, columns_of
 from rankwise.typing import Float64Array, Int64Array, Matrix, is_sparse
 
 

@@ -15,7 +15,7 @@ from rankwise.prediction import reads_queries
 from rankwise.runtime.constraints import check_random_state
 from rankwise.runtime.finite import names_its_class
 from rankwise.runtime.messages import check_whole
-from rankwise.runtime.results import Result
+from rankwise.runtime.result import Result
 from rankwise.typing import ArrayLike, Float64Array, Int64Array, Seed
 
 _OUTER = 0.01  # share of the rows at each end that the grid ignores

@@ -31,7 +31,7 @@ from rankwise.runtime.messages import (
     join_lines,
 )
 from rankwise.runtime.renames import VALUES, find_new_name
-from rankwise.runtime.results import Result
+from rankwise.runtime.result import Result
 from rankwise.selection.cells.result_store import (
     DONE,
     FAILED,

@@ -39,7 +39,7 @@ from rankwise.metrics.statistics.stratified import FEW, spread_freedom
 from rankwise.runtime.finite import names_its_class
 from rankwise.runtime.frames import convert_to_values
 from rankwise.runtime.messages import check_share, check_whole
-from rankwise.runtime.results import Result, columns_of
+from rankwise.runtime.result import Result, columns_of
 from rankwise.typing import Float64Array
 
 _SUM = 1e-6  # tolerance for the sum of the probabilities of a row

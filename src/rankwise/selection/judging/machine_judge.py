@@ -28,7 +28,7 @@ from rankwise.metrics.statistics.prediction_powered import PoweredMean
 from rankwise.metrics.statistics.stratified import FEW, spread_freedom
 from rankwise.runtime.finite import names_its_class
 from rankwise.runtime.messages import check_share, check_whole, join_lines
-from rankwise.runtime.results import Result, ResultList, columns_of
+from rankwise.runtime.result import Result, ResultList, columns_of
 from rankwise.typing import Float64Array, Int64Array
 
 

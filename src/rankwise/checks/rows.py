@@ -249,6 +249,8 @@ def check_rows(
         "ensure_all_finite": False,
         "accept_large_sparse": True,
     }
+    if names is None and frame is not None and hides_names(given):
+        names = [str(column) for column in frame.columns]
     if frame is not None and all(dtype == nw.Float32 for dtype in frame.schema.values()):
         rules["dtype"] = np.float32  # scikit-learn sees it in frames of pandas only
     try:
@@ -424,6 +426,21 @@ def _first_no_number(column: np.ndarray[Any, Any]) -> int | None:
         except (TypeError, ValueError):
             return row
     return None
+
+
+def sklearn_release() -> tuple[int, ...]:
+    """Major and minor version of scikit-learn."""
+    return tuple(map(int, sklearn.__version__.split(".")[:2]))
+
+
+def hides_names(X: Any) -> bool:
+    """Whether scikit-learn does not read the names of a frame.
+
+    Until 1.8 it reads those of pandas and of frames with the interchange protocol, which Polars
+    and Arrow have dropped.
+    """
+    is_read = nw.dependencies.is_pandas_like_dataframe(X) or hasattr(X, "__dataframe__")
+    return sklearn_release() < (1, 9) and hasattr(X, "columns") and not is_read
 
 
 def check_names(estimator: Any, names: list[str], *, reset: bool) -> None:
@@ -648,7 +665,7 @@ def warn_of_one_query(estimator: Any, method: str, qid: Any, n_samples: int) -> 
 def _fix_for_old_searches(method: str) -> str:
     """What to do where a search of scikit-learn 1.6 or 1.7 lost the qid of a pipeline."""
     release = sklearn.__version__
-    is_old = tuple(map(int, release.split(".")[:2])) < (1, 8)
+    is_old = sklearn_release() < (1, 8)
     is_routed = method.endswith(".score") and sklearn.get_config()["enable_metadata_routing"]
     if not (is_old and is_routed):
         return ""

@@ -11,7 +11,6 @@ from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator
 from sklearn.utils.metadata_routing import UNUSED
 
 from rankwise.checks.exact_values import (
@@ -42,6 +41,7 @@ from rankwise.prediction import grades_of, innermost, predictions
 from rankwise.runtime.frames import convert_to_array, convert_to_values
 from rankwise.runtime.messages import callers_level, join_lines
 from rankwise.runtime.result import Result, align_columns, columns_of
+from rankwise.runtime.scikit_learn import BaseEstimator
 from rankwise.typing import Float64Array
 
 DEFAULT_MEASURES = ("nDCG@10", "AP")

@@ -212,9 +212,9 @@ def draw_seed(random_state: Seed) -> int:
     return int(check_random_state(random_state).randint(2**31))
 
 
-def _refuse_other_seeds(random_state: object) -> None:
-    is_number = isinstance(random_state, Integral) and not isinstance(random_state, bool)
+def _refuse_other_seeds(random_state: Any) -> None:
+    is_number = isinstance(random_state, int | np.integer) and not isinstance(random_state, bool)
     kinds = (np.random.RandomState, np.random.Generator, type(None))
-    if not (isinstance(random_state, kinds) or (is_number and int(random_state) >= 0)):
+    if not (isinstance(random_state, kinds) or (is_number and random_state >= 0)):
         known = "a whole number >= 0, a RandomState, a Generator or None"
         raise ArgumentError("random_state", f"must be {known}, got {random_state!r}.")

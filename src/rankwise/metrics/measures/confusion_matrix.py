@@ -25,7 +25,6 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import betaincinv, stdtrit
-from sklearn.base import BaseEstimator
 from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import column_or_1d
 
@@ -40,6 +39,7 @@ from rankwise.runtime.finite import names_its_class
 from rankwise.runtime.frames import convert_to_values
 from rankwise.runtime.messages import check_share, check_whole
 from rankwise.runtime.result import Result, columns_of
+from rankwise.runtime.scikit_learn import BaseEstimator
 from rankwise.typing import Float64Array
 
 _SUM = 1e-6  # tolerance for the sum of the probabilities of a row

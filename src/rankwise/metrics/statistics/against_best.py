@@ -259,7 +259,7 @@ def _table(
     confidence_level: float,
     interval: str,
     n_resamples: int,
-    random_state: int,
+    random_state: Seed,
     run_errors: Mapping[str, tuple[float, float]] | None,
 ) -> ResultList[Comparison]:
     """Test every system against the baseline or, if None, against the best."""

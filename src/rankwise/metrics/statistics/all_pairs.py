@@ -147,7 +147,7 @@ def _flipped_maxima(
     runs: RunErrors | None,
     untested: NDArray[np.bool_],
     n_resamples: int,
-    random_state: int | np.random.Generator | None,
+    random_state: Seed,
 ) -> Float64Array:
     """Largest squared t of a tested pair for every draw of signs."""
     rng = make_generator(random_state)

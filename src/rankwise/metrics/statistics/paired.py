@@ -276,7 +276,7 @@ def _draw_p_values(
     values: Float64Array,
     two_sided: bool,
     n_resamples: int,
-    random_state: int | np.random.Generator | None,
+    random_state: Seed,
     mid_p: bool,
 ) -> Float64Array:
     rng = make_generator(random_state)

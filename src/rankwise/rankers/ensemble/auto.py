@@ -121,7 +121,7 @@ class AutoRanker(CategoricalInput, Ranker):
     random_state : int, RandomState, Generator or None, default=None
         Seed of all trials.
     n_jobs : int, optional
-        Number of threads of the trees. None or -1: all CPUs of this process.
+        Number of threads of the trees. None or -1: all cores of this process.
     verbose : bool, default=False
         Whether to write a line to stderr before each trial: its number and name, the best value so
         far, and the seconds of ``time_budget`` that are left.

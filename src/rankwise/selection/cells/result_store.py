@@ -30,7 +30,7 @@ from rankwise.runtime.constraints import draw_seed
 from rankwise.runtime.files import replace_files, sync_folder, writing
 from rankwise.runtime.messages import ArgumentError, check_share, convert_to_json
 from rankwise.runtime.result import Result
-from rankwise.typing import Float64Array, Seed
+from rankwise.typing import Float64Array
 
 
 class ResultStore:
@@ -252,7 +252,7 @@ class Settings:
     correction: str = "auto"
     confidence_level: float = 0.95
     baseline: str | None = None
-    random_state: Seed = 0
+    random_state: int = 0
     unit: str = "queries"
     contestant: str = "ranker"
     greater_is_better: bool | None = None

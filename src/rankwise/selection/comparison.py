@@ -31,7 +31,7 @@ from rankwise.metrics.spec import list_specs
 from rankwise.runtime.constraints import draw_seed
 from rankwise.runtime.finite import names_its_class
 from rankwise.runtime.messages import ArgumentError, join_lines, setting
-from rankwise.runtime.results import Result, align_columns
+from rankwise.runtime.result import Result, align_columns
 from rankwise.runtime.threads import available_threads, count_cores
 from rankwise.selection.cells.candidates import (
     Candidate,

@@ -22,7 +22,8 @@ LEAN = scikit-learn numba narwhals lazy-loader skops threadpoolctl
 LEAN_MB = 520
 # The first scikit-learn that pyproject.toml allows, and tests of what has to do with it.
 OLDEST = scikit-learn==1.6.1
-OLDEST_TESTS = tests/common/test_routing.py tests/persistence/test_old_files.py tests/features
+OLDEST_TESTS = tests/common/test_routing.py tests/features tests/persistence/test_old_files.py \
+	tests/persistence/test_persistence.py
 
 PIP = $(BIN)/python -m pip --disable-pip-version-check -qq
 # Modules are compiled when they are first imported, which most of them never are.

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.base import BaseEstimator, RegressorMixin
 
 from rankwise.checks.constant_scores import warn_of_constant_scores
 from rankwise.checks.rows import check_target, check_weight, warn_of_one_query
@@ -21,6 +20,7 @@ from rankwise.metrics.default import (
 from rankwise.metrics.measure import MeasureLike
 from rankwise.persistence import Save
 from rankwise.runtime.finite import FiniteResults, names_its_class
+from rankwise.runtime.scikit_learn import BaseEstimator, RegressorMixin
 from rankwise.structure.state_rules import TRAINED_ON, Number, Rule, Sometimes, Word
 from rankwise.typing import ArrayLike, Float64Array, FrameLike, Int64Array
 

@@ -394,7 +394,8 @@ class PenaltySearch:
                 f"{', '.join(penalty.ways)}; got {way!r}."
             )
         parsed = parse("Misranking") if way == "lpo" else parsed
-        return cls(penalty, way, penalties, parsed, measure, cv)
+        name = measure if isinstance(measure, str) else str(parsed)
+        return cls(penalty, way, penalties, parsed, name, cv)
 
     def check_measure(self, y: Float64Array, groups: QueryGroups, *, are_classes: bool) -> None:
         """Raise before fitting if the measure does not accept the targets.

@@ -19,8 +19,9 @@ from sklearn.model_selection import (
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
-from rankwise import OneQueryWarning, PairwiseELM, QueryGroups, RidgeRanker
+from rankwise import PairwiseELM, QueryGroups, RidgeRanker
 from rankwise.base import Ranker
+from rankwise.exceptions import OneQueryWarning
 from rankwise.metrics import make_scorer, parse
 from rankwise.metrics.default import mean_score
 from rankwise.selection.splits import QueryKFold

@@ -10,7 +10,6 @@ from benchmarks.fingerprints import public
 
 from rankwise import (
     LinearRegressionRanker,
-    PairwisePreferences,
     QueryGroups,
     RankingData,
     RidgeRanker,
@@ -37,7 +36,7 @@ from rankwise.fusion import LearnedFusion, learning_curve
 from rankwise.labels import random_costs
 from rankwise.metrics import parse
 from rankwise.metrics import significance as tests
-from rankwise.preferences import Comparisons, rank_simultaneously
+from rankwise.preferences import Comparisons, PairwisePreferences, rank_simultaneously
 from rankwise.runtime.constraints import check_random_state, draw_seed, make_generator
 from rankwise.selection import (
     QueryKFold,

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any, Literal, Self, cast
 
 import numpy as np
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import clone
 
 from rankwise.clicks.judgement import Judgements, Method, judgements, lists_of_queries
 from rankwise.clicks.log import ClickLog, count_cells
@@ -15,6 +15,7 @@ from rankwise.prediction import fit_with, rank, scores
 from rankwise.rankers.boosting.lambdamart import LambdaMART
 from rankwise.runtime.finite import names_its_class
 from rankwise.runtime.messages import check_choice
+from rankwise.runtime.scikit_learn import BaseEstimator
 from rankwise.typing import ArrayLike, Float64Array, FrameLike, Int64Array
 
 WEIGHTS = ("trust", "impressions", None)

@@ -24,7 +24,7 @@ from rankwise.groups import QueryGroups
 from rankwise.runtime.constraints import make_generator
 from rankwise.runtime.finite import names_its_class
 from rankwise.runtime.frames import convert_to_values, is_missing, kind_of, numbers_of, wrap_frame
-from rankwise.runtime.results import Result, columns_of
+from rankwise.runtime.result import Result, columns_of
 from rankwise.typing import ArrayLike, Float64Array, Int64Array, Seed, is_sparse
 
 N_BINS = 10
@@ -187,7 +187,7 @@ def sample_columns(
     X: Any,
     qid: ArrayLike | None,
     model: Any,
-    random_state: int,
+    random_state: Seed,
     feature_names: Sequence[str] | None,
 ) -> tuple[dict[str, Any], Float64Array | None, QueryGroups]:
     """Columns by name (numbers, or lists of categories), scores and queries of a sample of rows."""
@@ -220,7 +220,7 @@ def sample_columns(
     return {n: part[:, i].astype(np.float64) for i, n in enumerate(names)}, scores, groups
 
 
-def _sample(groups: QueryGroups, most_rows: int, random_state: int) -> Int64Array | None:
+def _sample(groups: QueryGroups, most_rows: int, random_state: Seed) -> Int64Array | None:
     """Rows of queries drawn by chance; None if all of them are few enough."""
     sizes = np.diff(groups.indptr)
     if sizes.sum() <= most_rows:

@@ -39,7 +39,6 @@ from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from scipy.linalg import get_lapack_funcs, solve_triangular
-from sklearn.base import ClassNamePrefixFeaturesOutMixin
 from sklearn.utils.validation import check_is_fitted
 
 from rankwise.checks.column_sizes import kernel_limit, warn_of_dominant_columns
@@ -55,6 +54,7 @@ from rankwise.features.kernels import (
 from rankwise.features.random_features import FeatureTransformer
 from rankwise.row_order import distinct_rows
 from rankwise.runtime.constraints import check_random_state
+from rankwise.runtime.scikit_learn import ClassNamePrefixFeaturesOutMixin
 from rankwise.structure.state_rules import (
     Instance,
     MatrixRows,

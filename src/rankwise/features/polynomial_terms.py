@@ -10,7 +10,6 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.base import OneToOneFeatureMixin
 from sklearn.utils.validation import check_is_fitted
 
 from rankwise.checks.parameter_constraints import (
@@ -24,6 +23,7 @@ from rankwise.features.kernels import Kernel
 from rankwise.features.random_features import FeatureTransformer
 from rankwise.kernels.row_products import append_one, expand_csr, expand_rows
 from rankwise.runtime.constraints import check_random_state
+from rankwise.runtime.scikit_learn import OneToOneFeatureMixin
 from rankwise.structure.state_rules import Rule, integers, require
 from rankwise.typing import (
     ArrayLike,

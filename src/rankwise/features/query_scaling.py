@@ -16,7 +16,6 @@ from __future__ import annotations
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from rankwise.checks.parameter_constraints import Hidden, StrOptions
@@ -24,6 +23,7 @@ from rankwise.checks.rows import check_rows
 from rankwise.groups import QueryGroups
 from rankwise.runtime.finite import FiniteResults, restore_on_error
 from rankwise.runtime.renames import SPELLINGS, spell
+from rankwise.runtime.scikit_learn import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from rankwise.structure.state_rules import (
     TRAINED_ON,
     Rule,

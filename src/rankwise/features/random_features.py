@@ -42,7 +42,6 @@ from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from scipy.special import gammaln
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from rankwise.checks.column_sizes import DISTANCES, node_limit, warn_of_dominant_columns
@@ -52,6 +51,11 @@ from rankwise.features.kernels import NAMED_WIDTHS, resolve_kernel
 from rankwise.row_order import distinct_rows
 from rankwise.runtime.constraints import check_random_state
 from rankwise.runtime.finite import FiniteResults, restore_on_error
+from rankwise.runtime.scikit_learn import (
+    BaseEstimator,
+    ClassNamePrefixFeaturesOutMixin,
+    TransformerMixin,
+)
 from rankwise.structure.state_rules import TRAINED_ON, Either, Number, Rule, Word, floats, integers
 from rankwise.typing import (
     ArrayLike,

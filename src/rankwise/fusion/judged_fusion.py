@@ -7,13 +7,14 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from rankwise.datasets.readers.trec import Qrels, Run
 from rankwise.fusion.run_pool import RunPool, convert_to_pool, same_systems
 from rankwise.persistence import Save
 from rankwise.runtime.constraints import ValidatedParameters
+from rankwise.runtime.scikit_learn import BaseEstimator
 from rankwise.typing import Float64Array, Seed
 
 

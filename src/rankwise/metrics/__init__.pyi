@@ -8,6 +8,7 @@ from .label_evaluation import LabelResult as LabelResult
 from .label_evaluation import evaluate_labels as evaluate_labels
 from .label_evaluation import make_label_scorer as make_label_scorer
 from .measure import Measure as Measure
+from .measure import MeasureLike as MeasureLike
 from .measures.confusion_matrix import Calibration as Calibration
 from .measures.confusion_matrix import Confusion as Confusion
 from .measures.confusion_matrix import KappaInterval as KappaInterval

@@ -11,7 +11,6 @@ from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator
 from sklearn.utils.metadata_routing import UNUSED
 
 from rankwise.checks.exact_values import (
@@ -41,7 +40,8 @@ from rankwise.metrics.statistics.prediction_powered import PoweredMean, predicti
 from rankwise.prediction import grades_of, innermost, predictions
 from rankwise.runtime.frames import convert_to_array, convert_to_values
 from rankwise.runtime.messages import callers_level, join_lines
-from rankwise.runtime.results import Result, align_columns, columns_of
+from rankwise.runtime.result import Result, align_columns, columns_of
+from rankwise.runtime.scikit_learn import BaseEstimator
 from rankwise.typing import Float64Array
 
 DEFAULT_MEASURES = ("nDCG@10", "AP")
@@ -673,8 +673,10 @@ class EvaluationResult(MeanValues):
             estimates = columns_of(self.powered.values(), PoweredMean)
             return {"measure": list(self.means), **estimates}
         counted = [int((~np.isnan(self.per_query[spec])).sum()) for spec in self.means]
-        unjudged = [self.unjudged.get(spec) for spec in self.means]
-        return super()._columns() | {"counted": counted, "unjudged": unjudged}
+        columns = super()._columns() | {"counted": counted}
+        if self.unjudged:
+            columns["unjudged"] = [self.unjudged.get(spec) for spec in self.means]
+        return columns
 
     def __str__(self) -> str:
         if self.powered:

@@ -13,7 +13,6 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.base import BaseEstimator
 
 from rankwise.checks.label_data import check_indicator
 from rankwise.groups import QueryGroups
@@ -22,6 +21,7 @@ from rankwise.metrics.evaluation import MeanValues
 from rankwise.metrics.measure import Measure, MeasureLike, parameter_of
 from rankwise.metrics.measures.label_measures import PropensityPrecision, SetMeasure, count_ones
 from rankwise.metrics.spec import list_specs, parse
+from rankwise.runtime.scikit_learn import BaseEstimator
 from rankwise.typing import ArrayLike, Float64Array, Matrix, SparseMatrix, is_sparse
 
 MOST_CELLS = 2**22  # limit of a dense block: 32 MB per array

@@ -47,7 +47,7 @@ Init = TypeVar("Init", bound=Callable[..., None])
 
 
 def _takes_form_first(init: Init) -> Init:
-    """Until 1.1: ``ORBoost("lr", 50)``, with the first two parameters in their former order."""
+    """Until 0.5: ``ORBoost("lr", 50)``, the first two parameters in their former order."""
     check = names_its_class(init)
 
     @wraps(init)
@@ -56,7 +56,7 @@ def _takes_form_first(init: Init) -> Init:
             # The guards of the class add a frame between this one and the caller.
             warnings.warn(
                 f"The first parameter of ORBoost is n_estimators: pass form={given[0]!r} by "
-                "keyword. From version 1.1 on, a string there raises an error.",
+                "keyword. From version 0.5 on, a string there raises an error.",
                 FutureWarning,
                 stacklevel=3,
             )

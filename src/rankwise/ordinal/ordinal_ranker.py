@@ -7,7 +7,6 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.metaestimators import available_if
 
 from rankwise.base import RanksRows
@@ -29,6 +28,7 @@ from rankwise.persistence import Save
 from rankwise.prediction import grades_of
 from rankwise.runtime.finite import FiniteResults
 from rankwise.runtime.frames import Table
+from rankwise.runtime.scikit_learn import BaseEstimator, ClassifierMixin
 from rankwise.structure.state_rules import (
     TRAINED_ON,
     ClassLabels,

@@ -86,8 +86,8 @@ class RankingForest(TreeRanker):
     categorical_features : {"from_dtype"}, array-like of bool, int or str, or None
         Nominal columns, see :class:`~rankwise.RankingTree`.
     n_jobs : int, optional
-        Number of threads, each of which grows a tree. None: one for each CPU; -2: one fewer, and so
-        on. Results are bit-identical for any number.
+        Number of threads, each of which grows a tree. None or -1: all cores;
+        -2: all but one. Results are bit-identical for any number.
     random_state : int, RandomState, Generator or None, default=None
         Seed for the bootstrap samples and the drawn columns.
     classes : array-like of shape (n_classes,), optional

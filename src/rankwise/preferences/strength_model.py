@@ -31,7 +31,6 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse, stats
-from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from rankwise.checks.parameter_constraints import NOT_NEGATIVE, POSITIVE, StrOptions, minimum
@@ -45,7 +44,8 @@ from rankwise.preferences.strength_newton import (
 from rankwise.runtime.constraints import ValidatedParameters, make_generator
 from rankwise.runtime.finite import names_its_class
 from rankwise.runtime.messages import callers_level, check_share
-from rankwise.runtime.results import Result, ResultColumns
+from rankwise.runtime.result import Result, ResultColumns
+from rankwise.runtime.scikit_learn import BaseEstimator
 from rankwise.structure.state_rules import Names, Number, Rule, floats
 from rankwise.typing import Float64Array, Int64Array, Seed
 
@@ -378,7 +378,7 @@ def _draw_maxima(
     covariance: Float64Array,
     precision: Float64Array,
     n_draws: int,
-    random_state: int | np.random.Generator | None,
+    random_state: Seed,
 ) -> Float64Array:
     """Largest absolute t of a pair in draws of estimates that differ by chance alone."""
     rng = make_generator(random_state)

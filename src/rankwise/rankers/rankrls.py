@@ -208,11 +208,11 @@ class RankRLS(PartialFit, BasisExpansionRanker):
 class MPRank(PartialFit, BasisExpansionRanker):
     """Magnitude-preserving ranking with squared loss (MPRank, p = 2).
 
-    Minimises ``(1/S) sum_q c_q sum_{i,j in q} w_i w_j ((y_i - y_j) - (f_i - f_j))^2
-    + lam |f|_K^2``: a mean over ordered pairs, where ``|f|_K`` is the norm in the space of the
-    kernel. c_q is 1, 1 / W_q or 1 / W_q^2 (``query_weight``), W_q is the sum of the query's
-    weights, and ``S = sum_q c_q W_q^2``: m^2 for one query of m rows. The model equals that of
-    LSRRank.
+    Minimises
+    ``(1/S) sum_q c_q sum_{i,j in q} w_i w_j ((y_i - y_j) - (f_i - f_j))^2 + lam |f|_K^2``: a mean
+    over ordered pairs, where ``|f|_K`` is the norm in the space of the kernel. c_q is 1, 1 / W_q or
+    1 / W_q^2 (``query_weight``), W_q is the sum of the query's weights, and
+    ``S = sum_q c_q W_q^2``: m^2 for one query of m rows. The model equals that of LSRRank.
 
     Parameters
     ----------
@@ -461,7 +461,7 @@ class LSSVRanker(PartialFit, BasisExpansionRanker):
         return kernel_least_squares(self, SquaredLoss("pointwise", intercept=True), C_OF_SUM)
 
 
-class LSRRank(PartialFit, BasisExpansionRanker):
+class LSRRank(MPRank):
     """Least-squares regularised ranking in the space of a kernel (LSRRank).
 
     Minimises
@@ -562,12 +562,6 @@ class LSRRank(PartialFit, BasisExpansionRanker):
     array([2, 1, 2, 1])
     """
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **APPROXIMATION_CONSTRAINTS,
-        "lam": LAM.constraint,
-        "query_weight": [StrOptions(set(QUERY_WEIGHTS))],
-    }
-
     def __init__(
         self,
         kernel: Any = "rbf",
@@ -583,20 +577,11 @@ class LSRRank(PartialFit, BasisExpansionRanker):
         cv: Any = 5,
         random_state: Seed = None,
     ) -> None:
-        self.kernel = kernel
-        self.gamma = gamma
-        self.lam = lam
-        self.kernel_params = kernel_params
-        self.approximation = approximation
-        self.n_landmarks = n_landmarks
-        self.query_weight = query_weight
-        self.max_bytes = max_bytes
-        self.measure = measure
-        self.cv = cv
-        self.random_state = random_state
-
-    def _equation(self) -> Equation:
-        return kernel_least_squares(self, SquaredLoss("all", self.query_weight), LAM)
+        super().__init__(
+            kernel, gamma, lam=lam, kernel_params=kernel_params, approximation=approximation,
+            n_landmarks=n_landmarks, query_weight=query_weight, max_bytes=max_bytes,
+            measure=measure, cv=cv, random_state=random_state,
+        )  # fmt: skip
 
 
 # Leave-pair-out has no closed form here, because each pair also removes two columns.

@@ -151,7 +151,7 @@ class LinearRegressionRanker(PartialFit, BasisExpansionRanker):
     _structure: ClassVar[dict[str, Rule]] = LINEAR_STRUCTURE
     _parameter_constraints: ClassVar[dict[str, Any]] = {"fit_intercept": ["boolean"]}
     alpha = 0.0
-    measure = "nDCG@10"
+    measure: MeasureLike = "nDCG@10"
     cv = 5
 
     def __init__(self, *, fit_intercept: bool = True) -> None:

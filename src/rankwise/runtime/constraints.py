@@ -53,7 +53,7 @@ class StrOptions(Options):
         super().__init__(str, options)
 
 
-class Interval(Constraint):
+class NumberRange(Constraint):
     """Whole or real numbers between two bounds; None: without a bound.
 
     ``closed`` is "left", "right", "both" or "neither": which bounds are allowed values.
@@ -117,13 +117,13 @@ def _is_array_like(value: Any) -> bool:
 
 _NONE = Constraint("None", lambda value: value is None)
 _SEED = [
-    Interval(Integral, 0, 2**32 - 1, closed="both"),
+    NumberRange(Integral, 0, 2**32 - 1, closed="both"),
     np.random.RandomState,
     np.random.Generator,
     None,
 ]
 _FOLDS = [
-    Interval(Integral, 2, None, closed="left"),
+    NumberRange(Integral, 2, None, closed="left"),
     HasMethods(["split", "get_n_splits"]),
     Constraint(
         "an iterable", lambda value: isinstance(value, Iterable) and not isinstance(value, str)
@@ -212,9 +212,9 @@ def draw_seed(random_state: Seed) -> int:
     return int(check_random_state(random_state).randint(2**31))
 
 
-def _refuse_other_seeds(random_state: object) -> None:
-    is_number = isinstance(random_state, Integral) and not isinstance(random_state, bool)
+def _refuse_other_seeds(random_state: Any) -> None:
+    is_number = isinstance(random_state, int | np.integer) and not isinstance(random_state, bool)
     kinds = (np.random.RandomState, np.random.Generator, type(None))
-    if not (isinstance(random_state, kinds) or (is_number and int(random_state) >= 0)):
+    if not (isinstance(random_state, kinds) or (is_number and random_state >= 0)):
         known = "a whole number >= 0, a RandomState, a Generator or None"
         raise ArgumentError("random_state", f"must be {known}, got {random_state!r}.")

@@ -31,8 +31,8 @@ from rankwise.metrics.spec import list_specs
 from rankwise.runtime.constraints import draw_seed
 from rankwise.runtime.finite import names_its_class
 from rankwise.runtime.messages import ArgumentError, join_lines, setting
-from rankwise.runtime.results import Result, align_columns
-from rankwise.runtime.threads import allowed_cores, available_threads
+from rankwise.runtime.result import Result, align_columns
+from rankwise.runtime.threads import available_threads, count_cores
 from rankwise.selection.cells.candidates import (
     Candidate,
     GivenScores,
@@ -143,10 +143,10 @@ def compare(
         source of the user's own code are unchanged: the files of modules, with the modules that
         they import, and single classes and functions of notebooks and scripts.
     n_jobs : int
-        Number of parallel worker processes; -1: one per CPU. Each gets an equal share of the
-        threads. Measured values do not depend on ``n_jobs``; times and memory do. Within
-        ``joblib.parallel_config("dask")``, cells run on the cluster's workers, which must be able
-        to access the ``store``; the share of threads is that of this machine.
+        Number of parallel worker processes, at most the cores; -1: one per core. Each gets an
+        equal share of the threads. Measured values do not depend on ``n_jobs``; times and memory
+        do. Within ``joblib.parallel_config("dask")``, cells run on the cluster's workers, which
+        must be able to access the ``store``; the share of threads is that of this machine.
     time_limit : float > 0, optional
         Time limit in seconds for one cell (tuning, fit, predict and measures), after which it is
         stopped and recorded as failed. Not supported on a Dask cluster.
@@ -226,11 +226,11 @@ def compare(
         correction=correction,
         confidence_level=confidence_level,
         baseline=baseline,
-        random_state=random_state,
+        random_state=draw_seed(random_state),
     )
     _check_limits(time_limit, isolate, n_jobs)
-    random_state = settings.random_state
-    candidates = convert_to_candidates(rankers, random_state=random_state)
+    seed = settings.random_state
+    candidates = convert_to_candidates(rankers, random_state=seed)
     settings._check_baseline("rankers", [candidate.name for candidate in candidates])
     data = convert_to_judged(
         data,
@@ -243,7 +243,7 @@ def compare(
         categories=any(takes_categories(candidate.estimator) for candidate in candidates),
         ignore=ignore,
     )
-    folds = convert_to_folds(data, cv, random_state=random_state)
+    folds = convert_to_folds(data, cv, random_state=seed)
     measurement = Measurement(list_specs(measures), preset, is_brief=True)
     first, *_ = measurement.named.values()
     select = first if select_by is None else parse(select_by, preset)
@@ -280,7 +280,7 @@ def compare(
     sources = {name: version for c in candidates for name, version in c.origin.items()}
     versions = library_versions()
     versions |= {name: sources[name] for name in sorted(sources) if not name.startswith(SOURCE)}
-    common: list[Any] = [str(select), sorted(map(str, measurement.measures)), random_state]
+    common: list[Any] = [str(select), sorted(map(str, measurement.measures)), seed]
     own = [parameter_of(m) for m in {select, *measurement.measures} if is_own(m)]
     if own:
         code = code_of([function if callable(function) else type(function) for function in own])
@@ -300,7 +300,7 @@ def compare(
         for number, cell in enumerate(cells.values(), start=1):
             progress(number, total, cell)
     asked, most = effective_n_jobs(n_jobs or 1), total - len(cells)
-    n_jobs = max(1, min(asked, most if uses_cluster() else min(most, allowed_cores())))
+    n_jobs = max(1, min(asked, most if uses_cluster() else min(most, count_cores())))
     n_threads = max(1, available_threads() // n_jobs)
 
     in_workers = (n_jobs > 1 and not uses_cluster()) or (n_jobs == 1 and isolate)
@@ -325,7 +325,7 @@ def compare(
                     name,
                     select,
                     measurement,
-                    random_state,
+                    seed,
                     n_threads,
                     keys[candidate.name, name],
                     results if candidate.is_kept else None,

@@ -21,7 +21,7 @@ from rankwise.datasets.readers.judged_run import (
     describe_identical_ids,
     drop_identical_ids,
     judge,
-    refuse_both_ways,
+    refuses_both_ways,
 )
 from rankwise.datasets.readers.results import read_judgements, read_run, read_scores
 from rankwise.datasets.readers.trec import Qrels, Run
@@ -31,7 +31,7 @@ from rankwise.metrics.measure import MeasureLike
 from rankwise.metrics.spec import list_specs
 from rankwise.persistence import load
 from rankwise.prediction import Predictions, predictions
-from rankwise.runtime.finite import names_its_class
+from rankwise.runtime.constraints import draw_seed
 from rankwise.runtime.messages import ArgumentError, setting
 from rankwise.selection.cells.candidates import (
     COLUMN,
@@ -54,7 +54,7 @@ from rankwise.typing import ArrayLike, Seed
 _ALL = "all"
 
 
-@names_its_class
+@refuses_both_ways
 def evaluate_systems(
     qrels: RankingData | Qrels | Any,
     systems: Mapping[str, Run | ArrayLike | str | Any],
@@ -148,7 +148,7 @@ def evaluate_systems(
         correction=correction,
         confidence_level=confidence_level,
         baseline=baseline,
-        random_state=random_state,
+        random_state=draw_seed(random_state),
     )
     if not isinstance(systems, Mapping):
         raise TypeError(
@@ -176,8 +176,6 @@ def evaluate_systems(
         are_runs and unnamed and (is_frame(qrels) or isinstance(qrels, list))
     ):
         data = read_judgements(qrels)
-        for system in systems.values() if data.relevance.dtype.kind == "f" else ():
-            refuse_both_ways(qrels, system, "Pass read_judgements(qrels) of rankwise.text.")
     if not isinstance(data, Qrels):
         columns = [system.name for system in known.values() if isinstance(system, ColumnScores)]
         with warnings.catch_warnings():

@@ -16,6 +16,7 @@ from rankwise.metrics.statistics.stratified import (
     pool_run_errors,
     run_error,
 )
+from rankwise.runtime.constraints import draw_seed
 from rankwise.runtime.finite import names_its_class
 from rankwise.runtime.messages import ArgumentError, check_choice, setting
 from rankwise.selection.cells.result_store import DONE, FoldInfo, FoldResult, Settings
@@ -137,7 +138,7 @@ def leaderboard(
         correction=correction,
         confidence_level=confidence_level,
         baseline=baseline,
-        random_state=random_state,
+        random_state=draw_seed(random_state),
         unit="units" if cluster is None else "clusters",
         contestant="system",
         greater_is_better=bool(greater_is_better),

@@ -13,8 +13,8 @@ from inspect import Parameter, signature
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator
 
+from rankwise.runtime.scikit_learn import BaseEstimator
 from rankwise.structure.state_rules import (
     Array,
     ClassLabels,

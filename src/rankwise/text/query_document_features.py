@@ -21,13 +21,13 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, TransformerMixin
 
 from rankwise.datasets.data import RankingData
 from rankwise.datasets.readers.judged_run import find_missed_documents, grades_of
 from rankwise.datasets.readers.trec import Qrels, Run
 from rankwise.kernels.text_search import NAMES, pair_features
 from rankwise.runtime.finite import names_its_class
+from rankwise.runtime.scikit_learn import BaseEstimator, TransformerMixin
 from rankwise.runtime.threads import available_threads, thread_map
 from rankwise.text.documents import convert_to_id, convert_to_queries
 from rankwise.text.models import Postings, check_count, check_number, idf, inverse_norm

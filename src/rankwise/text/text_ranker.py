@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Literal, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from rankwise.datasets.data import RankingData
@@ -22,6 +22,7 @@ from rankwise.runtime.constraints import check_random_state
 from rankwise.runtime.finite import names_its_class, restore_on_error
 from rankwise.runtime.messages import callers_level, check_choice
 from rankwise.runtime.renames import VALUES
+from rankwise.runtime.scikit_learn import BaseEstimator
 from rankwise.structure.state_rules import require, violation
 from rankwise.text.collections import read_judgements
 from rankwise.text.documents import convert_to_queries

@@ -9,9 +9,9 @@ from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from rankwise.runtime.scikit_learn import BaseEstimator
 from rankwise.trees.column_table import ColumnTable
 from rankwise.trees.tree import Tree
 from rankwise.trees.tree_ensemble import TreeEnsemble

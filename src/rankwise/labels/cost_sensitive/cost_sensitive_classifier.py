@@ -7,7 +7,6 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
@@ -17,6 +16,7 @@ from rankwise.checks.rows import check_fit, check_rows
 from rankwise.metrics.measures.confusion_matrix import mean_cost
 from rankwise.persistence import Save
 from rankwise.runtime.finite import FiniteResults
+from rankwise.runtime.scikit_learn import BaseEstimator, ClassifierMixin
 from rankwise.structure.state_rules import TRAINED_ON, ClassLabels, Rule, Word
 from rankwise.typing import ArrayLike, Float64Array, FrameLike, Matrix
 

@@ -13,7 +13,15 @@ from rankwise.checks.parameter_constraints import StrOptions, minimum
 from rankwise.labels.multi_label.label_space import LabelSource, LabelSpace, check_size
 from rankwise.runtime.constraints import check_random_state
 from rankwise.solvers.many_labels import cosamp, matching_pursuit
-from rankwise.structure.state_rules import Number, Optional, Rule, floats, integers, require
+from rankwise.structure.state_rules import (
+    Number,
+    Optional,
+    Rule,
+    Sometimes,
+    floats,
+    integers,
+    require,
+)
 from rankwise.typing import ArrayLike, Float64Array, Seed, SparseMatrix
 
 
@@ -222,7 +230,7 @@ class CompressedSensing(LabelSpace):
     decoder : {"cosamp", "omp"}, default="cosamp"
         Decoder: CoSaMP or orthogonal matching pursuit.
     max_iter : int >= 1, default=10
-        Largest number of steps of CoSaMP.
+        Largest number of steps of CoSaMP when codes are decoded.
     alpha : float >= 0, default=0.01
         Penalty added to the SUM of squared errors, as in :class:`BinaryRelevance`.
     estimator : regressor or None, default=None
@@ -238,6 +246,8 @@ class CompressedSensing(LabelSpace):
         Projection matrix.
     sparsity_ : int
         Value of s that is used.
+    n_iter_ : int
+        Limit of the steps that decode a row: ``max_iter`` of CoSaMP, s of matching pursuit.
     coef_, intercept_, regressors_
         As in :class:`BinaryRelevance`, for the codes.
     target_form_ : {"dense", "sparse", "classes"}
@@ -277,6 +287,7 @@ class CompressedSensing(LabelSpace):
 
     _structure: ClassVar[dict[str, Rule]] = {
         "sparsity_": Number("i", low=1),
+        "n_iter_": Sometimes(Number("i", low=1)),
     }
 
     components_: Float64Array
@@ -333,6 +344,7 @@ class CompressedSensing(LabelSpace):
         self.offset_ = np.zeros(n_labels)
         wanted = self.sparsity or max(1, source.largest_set)
         self.sparsity_ = check_size("sparsity", wanted, n_labels)
+        self.n_iter_ = self.max_iter if self.decoder == "cosamp" else self.sparsity_
 
     def _decode(self, codes: Float64Array) -> Float64Array:
         if self.decoder == "cosamp":

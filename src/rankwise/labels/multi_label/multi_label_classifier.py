@@ -8,7 +8,6 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from rankwise.checks.classes import order_labels
@@ -23,6 +22,7 @@ from rankwise.checks.rows import check_rows, check_weight
 from rankwise.metrics.measures.label_measures import Hamming, count_ones
 from rankwise.persistence import Save
 from rankwise.runtime.finite import FiniteResults
+from rankwise.runtime.scikit_learn import BaseEstimator, ClassifierMixin
 from rankwise.structure.state_rules import TRAINED_ON, ClassLabels, Rule, Word
 from rankwise.typing import ArrayLike, Float64Array, FrameLike, Int64Array, Matrix, SparseMatrix
 

@@ -44,7 +44,7 @@ from rankwise.metrics.statistics.stratified import (
 from rankwise.runtime.constraints import draw_seed
 from rankwise.runtime.finite import names_its_class
 from rankwise.runtime.messages import check_choice
-from rankwise.runtime.results import Result, ResultList
+from rankwise.runtime.result import Result, ResultList
 from rankwise.typing import ArrayLike, Float64Array, Int64Array, Seed
 
 _OF_P_VALUES = {
@@ -259,7 +259,7 @@ def _table(
     confidence_level: float,
     interval: str,
     n_resamples: int,
-    random_state: int,
+    random_state: Seed,
     run_errors: Mapping[str, tuple[float, float]] | None,
 ) -> ResultList[Comparison]:
     """Test every system against the baseline or, if None, against the best."""

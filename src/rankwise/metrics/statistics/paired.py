@@ -33,7 +33,7 @@ from rankwise.metrics.statistics.stratified import (
 )
 from rankwise.runtime.constraints import make_generator
 from rankwise.runtime.messages import check_choice, check_whole
-from rankwise.runtime.results import Result
+from rankwise.runtime.result import Result
 from rankwise.typing import ArrayLike, Float64Array, Seed
 
 METHODS = ("t", "wilcoxon", "randomization")
@@ -276,7 +276,7 @@ def _draw_p_values(
     values: Float64Array,
     two_sided: bool,
     n_resamples: int,
-    random_state: int | np.random.Generator | None,
+    random_state: Seed,
     mid_p: bool,
 ) -> Float64Array:
     rng = make_generator(random_state)

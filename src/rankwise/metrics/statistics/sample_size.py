@@ -299,7 +299,7 @@ def _measure_pilot(
     pilot: Mapping[str, ArrayLike],
     strata: ArrayLike | None,
     confidence_level: float,
-    random_state: int,
+    random_state: Seed,
 ) -> _Pilot:
     check_level(confidence_level)
     values = _columns(pilot)

@@ -321,8 +321,8 @@ class LambdaMART(TreeScores):
         Seed for drawing queries, features and thresholds, and for the noise of "yetirank" and
         "xendcg".
     n_jobs : int, optional
-        Number of threads. None or -1: all CPUs of this process, at most ``RANKWISE_NUM_THREADS``.
-        Results are bit-identical for any number.
+        Number of threads. None or -1: all cores, at most ``RANKWISE_NUM_THREADS``. Results
+        are bit-identical for any number.
 
     Attributes
     ----------

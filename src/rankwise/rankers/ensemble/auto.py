@@ -55,7 +55,7 @@ from rankwise.runtime.constraints import check_random_state
 from rankwise.runtime.frames import Table
 from rankwise.runtime.messages import callers_level
 from rankwise.runtime.progress import TimeLimitError, TrialStart, announce_trial
-from rankwise.runtime.results import ResultList
+from rankwise.runtime.result import ResultList
 from rankwise.runtime.threads import single_threaded_blas
 from rankwise.structure import state_rules as rules
 from rankwise.structure.state_rules import (
@@ -121,7 +121,7 @@ class AutoRanker(CategoricalInput, Ranker):
     random_state : int, RandomState, Generator or None, default=None
         Seed of all trials.
     n_jobs : int, optional
-        Number of threads of the trees. None or -1: all CPUs of this process.
+        Number of threads of the trees. None or -1: all cores of this process.
     verbose : bool, default=False
         Whether to write a line to stderr before each trial: its number and name, the best value so
         far, and the seconds of ``time_budget`` that are left.

@@ -113,7 +113,7 @@ def settings(
     seed: int,
     n_jobs: int | None,
     *,
-    watched: str | None = None,
+    watched: MeasureLike | None = None,
     query_weight: QueryWeight | None = None,
 ) -> Iterator[Trial]:
     """Settings of all families, cheap ones first.

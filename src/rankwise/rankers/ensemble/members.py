@@ -10,7 +10,7 @@ from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import clone
 from sklearn.model_selection import ParameterGrid
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
@@ -32,6 +32,7 @@ from rankwise.prediction import check_ranker, fit_clone, scores_of
 from rankwise.row_order import canonical_order
 from rankwise.runtime.constraints import check_random_state
 from rankwise.runtime.finite import FiniteResults
+from rankwise.runtime.scikit_learn import BaseEstimator
 from rankwise.structure.state_rules import Dictionary, Fitted, Many, Optional, Rule, Word, require
 from rankwise.tuning import (
     DEFAULT_FOLDS,

@@ -27,7 +27,7 @@ from rankwise.structure.state_rules import Number, Rule, integers
 from rankwise.typing import ArrayLike, Float64Array, FrameLike, Int64Array, Matrix, Seed
 
 if TYPE_CHECKING:
-    from rankwise.rankers.neural.training import Batch, Objective
+    from rankwise.rankers.neural.training import Objective
 
 _VALUES_PER_BLOCK = 2**22
 _N_POINTWISE = 4  # arrays of the pointwise network, before those of the pairwise network
@@ -330,20 +330,20 @@ class BoltzRank(NeuralRanker):
         if self.kl_weight:  # at least two rankings remain for the expectation
             n_judged = min(max(1, round(self.gold_share * self.n_rankings)), self.n_rankings - 2)
 
-        def value(weights: list[Any], batch: Batch) -> Any:
-            scores = outputs(batch.X, weights[:_N_POINTWISE], activation)
+        def value(weights: list[Any], X: Any, labels: Any, indptr: Int64Array, _: None) -> Any:
+            scores = outputs(X, weights[:_N_POINTWISE], activation)
             if self.n_pair_nodes:
-                parts = self._pair_parts(batch.X, batch.indptr, weights, activation)
+                parts = self._pair_parts(X, indptr, weights, activation)
                 scores = scores + torch.cat(list(parts))
-            labels, now = batch.labels.cpu().numpy(), scores.detach().cpu().numpy()
-            drawn = sample_rankings(now, batch.indptr, self.n_rankings - n_judged, rng, self.slope)
+            grades, now = labels.cpu().numpy(), scores.detach().cpu().numpy()
+            drawn = sample_rankings(now, indptr, self.n_rankings - n_judged, rng, self.slope)
             judged = (
-                expect_judged_ranks(labels, drawn, n_judged, rng, self.slope) if n_judged else None
+                expect_judged_ranks(grades, drawn, n_judged, rng, self.slope) if n_judged else None
             )
             return boltz_rank(
                 scores,
                 drawn,
-                drawn.measured(measure, labels),
+                drawn.measured(measure, grades),
                 judged,
                 slope=self.slope,
                 kl_weight=self.kl_weight,

@@ -43,7 +43,7 @@ from rankwise.structure.state_rules import (
 from rankwise.typing import ArrayLike, Float64Array, FrameLike, Int64Array, Matrix, Seed, densify
 
 if TYPE_CHECKING:
-    from rankwise.rankers.neural.training import Batch, Objective
+    from rankwise.rankers.neural.training import Objective
 
 
 # From scores, labels, indptr and weights (None: all 1) to one value per query.
@@ -91,6 +91,9 @@ class NeuralRanker(Ranker):
     _weighs_ranks: ClassVar[bool] = False  # whether a weight is a number of ranks
     n_features_in_: int
     weights_: list[Float64Array]
+    n_epochs_: int
+    loss_curve_: Float64Array
+    validation_scores_: Float64Array
 
     def __init__(
         self,
@@ -256,9 +259,8 @@ class NeuralRanker(Ranker):
 
         loss, activation = self._loss(graded), getattr(torch, self.activation)
 
-        def value(weights: list[Any], batch: Batch) -> Any:
-            scores = outputs(batch.X, weights, activation)
-            return loss(scores, batch.labels, batch.indptr, batch.weight)
+        def value(weights: list[Any], X: Any, *judged: Any) -> Any:
+            return loss(outputs(X, weights, activation), *judged)
 
         return value
 
@@ -550,19 +552,11 @@ class LambdaRank(NeuralRanker):
         random_state: Seed = None,
     ) -> None:
         super().__init__(
-            hidden_layer_sizes,
-            activation=activation,
-            n_epochs=n_epochs,
-            batch_size=batch_size,
-            optimizer=optimizer,
-            learning_rate_init=learning_rate_init,
-            lam=lam,
-            scaling=scaling,
-            measure=measure,
-            early_stopping_rounds=early_stopping_rounds,
-            device=device,
+            hidden_layer_sizes, activation=activation, n_epochs=n_epochs, batch_size=batch_size,
+            optimizer=optimizer, learning_rate_init=learning_rate_init, lam=lam, scaling=scaling,
+            measure=measure, early_stopping_rounds=early_stopping_rounds, device=device,
             random_state=random_state,
-        )
+        )  # fmt: skip
         self.gain = gain
         self.discount = discount
         self.k = k

@@ -7,8 +7,8 @@ fixed.
 Scores, labels and weights of a loss are float tensors of shape (n_samples,); a row of weight w
 counts as w equal rows, and without weights all are 1. Query q has the rows
 ``indptr[q]:indptr[q + 1]`` (int64, NumPy). The result is a tensor of shape (n_queries,),
-differentiable in the scores, and 0 for a query that has no order to learn. Gain, discount and rank
-are parameters: functions of labels, of ranks, and of (scores, indptr). All operations cost O(n) or
+differentiable in the scores, and 0 for a query that has no order to learn. Gain and discount are
+parameters: functions of labels and of ranks. All operations cost O(n) or
 O(n log n), except for the listing of pairs. The rankers name the papers.
 """
 
@@ -16,7 +16,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -34,17 +33,9 @@ except ImportError as error:
 Tensor = Any  # torch.Tensor
 
 
-@dataclass(frozen=True)
-class Batch:
-    """Rows of some queries as tensors on the device."""
-
-    X: Tensor
-    labels: Tensor
-    indptr: Int64Array
-    weight: Tensor | None  # None: all 1
-
-
-Objective = Callable[[list[Tensor], Batch], Tensor]  # one loss per query of the batch
+# From the weights of the network, and X, labels, indptr and row weights of some queries (on the
+# device; None: all 1), to one loss per query.
+Objective = Callable[[list[Tensor], Tensor, Tensor, Int64Array, "Tensor | None"], Tensor]
 
 
 def train(
@@ -100,8 +91,7 @@ def train(
                 inputs = torch.tensor(ranker._prepare(X[places]), device=device)
                 grades = torch.tensor(labels[places], device=device)
                 counts = None if weight is None else torch.tensor(weight[places], device=device)
-                batch = Batch(inputs, grades, limits, counts)
-                values = objective(tensors, batch)
+                values = objective(tensors, inputs, grades, limits, counts)
                 optimizer.zero_grad()
                 values.mean().backward()
                 optimizer.step()
@@ -145,7 +135,6 @@ def _one_thread() -> Iterator[None]:
 
 Gain = Callable[[Tensor], Tensor]
 Discount = Callable[[Tensor], Tensor]
-Rank = Callable[[Tensor, Int64Array], Tensor]
 
 _BELOW_ALL = -1e30  # finite, because the gradient of infinite padding is NaN
 
@@ -205,7 +194,6 @@ def lambda_rank(
     *,
     gain: Gain = exp2_gain,
     discount: Discount = log2_discount,
-    rank: Rank = ranks,
     cutoff: int | None = None,
 ) -> Tensor:
     """RankNet loss, with each term multiplied by the nDCG change of swapping its two rows.
@@ -217,15 +205,15 @@ def lambda_rank(
     n_queries = len(indptr) - 1
     query = query_of_rows(indptr, scores)
 
-    def at_ranks(ranks: Tensor) -> Tensor:
-        values = discount(ranks.to(scores.dtype))  # integers would give float32
-        return values if cutoff is None else torch.where(ranks <= cutoff, values, 0.0)
+    def at_ranks(places: Tensor) -> Tensor:
+        values = discount(places.to(scores.dtype))  # integers would give float32
+        return values if cutoff is None else torch.where(places <= cutoff, values, 0.0)
 
-    def discounts(ranks: Tensor) -> Tensor:
+    def discounts(places: Tensor) -> Tensor:
         if weight is None:
-            return at_ranks(ranks)
+            return at_ranks(places)
         starts = torch.as_tensor(indptr[:-1].copy()).to(scores.device)[query]
-        place = starts + ranks - 1
+        place = starts + places - 1
         ordered = torch.empty_like(weight)
         ordered[place] = weight
         before = torch.cat([weight.new_zeros(1), torch.cumsum(ordered, 0)])
@@ -239,9 +227,9 @@ def lambda_rank(
     with torch.no_grad():
         counts = torch.ones_like(scores) if weight is None else weight
         gains = gain(labels)
-        ideal = sums(counts * gains * discounts(rank(gains, indptr)), query, n_queries)
+        ideal = sums(counts * gains * discounts(ranks(gains, indptr)), query, n_queries)
         share = torch.where(ideal > 0, 1.0 / ideal, 0.0)
-        values = discounts(rank(scores.detach(), indptr))
+        values = discounts(ranks(scores.detach(), indptr))
         upper, lower = pairs(labels, indptr)
         change = (gains[upper] - gains[lower]) * (values[upper] - values[lower]).abs()
         change = change * counts[upper] * counts[lower] * share[query[upper]]

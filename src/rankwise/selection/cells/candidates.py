@@ -26,7 +26,7 @@ from rankwise.selection.cells.fingerprint import canonical, origin
 from rankwise.selection.cells.measured import Measurement
 from rankwise.selection.cells.result_store import FoldResult
 from rankwise.trees.column_table import CategoricalInput
-from rankwise.typing import Float64Array, Seed
+from rankwise.typing import Float64Array
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ class Candidate:
         return canonical([self.estimator, self.space, self.origin])
 
 
-def convert_to_candidates(rankers: Any, *, random_state: Seed = 0) -> list[Candidate]:
+def convert_to_candidates(rankers: Any, *, random_state: int = 0) -> list[Candidate]:
     """Convert rankers to candidates with unique names.
 
     ``rankers`` is a key or an estimator, a sequence of them, or a mapping from names to either. A

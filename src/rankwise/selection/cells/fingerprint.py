@@ -40,10 +40,10 @@ import joblib
 import numpy as np
 from numba.core.dispatcher import Dispatcher
 from scipy import sparse
-from sklearn.base import BaseEstimator
 
 from rankwise.datasets.data import Fold, RankingData
 from rankwise.runtime.jit import CompiledFunction
+from rankwise.runtime.scikit_learn import BaseEstimator
 from rankwise.selection.cells.result_store import library_versions
 from rankwise.typing import is_sparse
 

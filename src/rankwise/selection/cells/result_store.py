@@ -29,8 +29,8 @@ from rankwise.metrics.statistics.against_best import check_correction
 from rankwise.runtime.constraints import draw_seed
 from rankwise.runtime.files import replace_files, sync_folder, writing
 from rankwise.runtime.messages import ArgumentError, check_share, convert_to_json
-from rankwise.runtime.results import Result
-from rankwise.typing import Float64Array, Seed
+from rankwise.runtime.result import Result
+from rankwise.typing import Float64Array
 
 
 class ResultStore:
@@ -166,7 +166,7 @@ class FoldResult(Result):
         }
 
     def _columns(self) -> dict[str, Any]:
-        return {name: [value] for name, value in self.record().items()}
+        return {name: [value] for name, value in self._record().items()}
 
     @classmethod
     def _from_record(
@@ -252,7 +252,7 @@ class Settings:
     correction: str = "auto"
     confidence_level: float = 0.95
     baseline: str | None = None
-    random_state: Seed = 0
+    random_state: int = 0
     unit: str = "queries"
     contestant: str = "ranker"
     greater_is_better: bool | None = None

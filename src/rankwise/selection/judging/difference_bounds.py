@@ -11,14 +11,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rankwise.datasets.data import RankingData
-from rankwise.datasets.readers.judged_run import JudgedRun, judge
+from rankwise.datasets.readers.judged_run import JudgedRun, judge, refuses_both_ways
 from rankwise.datasets.readers.results import as_run, read_judgements
 from rankwise.datasets.readers.trec import Qrels
 from rankwise.metrics import Measure, parse
 from rankwise.metrics.measure import MeasureLike
 from rankwise.runtime.finite import names_its_class
 from rankwise.runtime.messages import check_whole
-from rankwise.runtime.results import Result, ResultList
+from rankwise.runtime.result import Result, ResultList
 from rankwise.selection.cells.candidates import GivenScores
 from rankwise.selection.cells.result_store import DONE, FoldResult
 from rankwise.selection.judging.completions import (
@@ -74,6 +74,7 @@ class DifferenceBounds(Result):
         return self.low > 0 or self.high < 0 or self.low == self.high
 
 
+@refuses_both_ways
 def difference_bounds(
     qrels: Qrels | Any,
     systems: Mapping[str, Any],
@@ -267,6 +268,7 @@ class NextJudgement(NamedTuple):
 
 
 @names_its_class
+@refuses_both_ways
 def next_judgements(
     qrels: Qrels | Any,
     systems: Mapping[str, Any],

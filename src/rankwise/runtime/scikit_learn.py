@@ -1,0 +1,76 @@
+"""Base classes of scikit-learn, with types for checkers.
+
+scikit-learn does not declare types, so every class derived from its own would be unknown to a
+checker of a user's code. At run time these are the classes of ``sklearn.base``.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Self
+
+if TYPE_CHECKING:
+
+    class BaseEstimator:
+        """``sklearn.base.BaseEstimator``."""
+
+        def get_params(self, deep: bool = True) -> dict[str, Any]: ...
+        def set_params(self, **params: Any) -> Self: ...
+        def get_metadata_routing(self) -> Any: ...
+        def set_fit_request(self, **requests: bool | str | None) -> Self: ...
+        def set_partial_fit_request(self, **requests: bool | str | None) -> Self: ...
+        def set_predict_request(self, **requests: bool | str | None) -> Self: ...
+        def set_predict_proba_request(self, **requests: bool | str | None) -> Self: ...
+        def set_score_request(self, **requests: bool | str | None) -> Self: ...
+        def set_transform_request(self, **requests: bool | str | None) -> Self: ...
+        def __sklearn_tags__(self) -> Any: ...
+        def __sklearn_clone__(self) -> Self: ...
+        def __getstate__(self) -> dict[str, Any]: ...
+        def __setstate__(self, state: dict[str, Any]) -> None: ...
+
+    class ClassifierMixin:
+        """``sklearn.base.ClassifierMixin``."""
+
+        def score(self, X: Any, y: Any, sample_weight: Any = None) -> float: ...
+        def __sklearn_tags__(self) -> Any: ...
+
+    class RegressorMixin:
+        """``sklearn.base.RegressorMixin``."""
+
+        def score(self, X: Any, y: Any, sample_weight: Any = None) -> float: ...
+        def __sklearn_tags__(self) -> Any: ...
+
+    class TransformerMixin:
+        """``sklearn.base.TransformerMixin``."""
+
+        def fit_transform(self, X: Any, y: Any = None, **fit_params: Any) -> Any: ...
+        def set_output(self, *, transform: str | None = None) -> Self: ...
+        def __sklearn_tags__(self) -> Any: ...
+
+    class OneToOneFeatureMixin:
+        """``sklearn.base.OneToOneFeatureMixin``."""
+
+        def get_feature_names_out(self, input_features: Any = None) -> Any: ...
+
+    class ClassNamePrefixFeaturesOutMixin:
+        """``sklearn.base.ClassNamePrefixFeaturesOutMixin``."""
+
+        def get_feature_names_out(self, input_features: Any = None) -> Any: ...
+
+else:
+    from sklearn.base import (
+        BaseEstimator,
+        ClassifierMixin,
+        ClassNamePrefixFeaturesOutMixin,
+        OneToOneFeatureMixin,
+        RegressorMixin,
+        TransformerMixin,
+    )
+
+__all__ = [
+    "BaseEstimator",
+    "ClassNamePrefixFeaturesOutMixin",
+    "ClassifierMixin",
+    "OneToOneFeatureMixin",
+    "RegressorMixin",
+    "TransformerMixin",
+]

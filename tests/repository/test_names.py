@@ -106,6 +106,7 @@ PUBLIC = {
     "paired_test",
     "stratified_mean",
     "stratified_means",
+    "to_onnx",
 }
 
 

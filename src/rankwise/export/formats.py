@@ -41,12 +41,12 @@ def export_formats(estimator: Any) -> list[str]:
 
     Examples
     --------
-    >>> from rankwise import PairwiseELM, RidgeRanker, StackingRanker
+    >>> from rankwise import PairwiseELM, RidgeRanker
     >>> from rankwise.export import export_formats
     >>> X, y = [[0.0], [1.0], [2.0], [3.0]], [0, 1, 1, 2]
-    >>> export_formats(RidgeRanker().fit(X, y))
+    >>> export_formats(RidgeRanker().fit(X, y, qid=0))
     ['onnx', 'python', 'solr', 'elasticsearch', 'ranklib']
-    >>> export_formats(PairwiseELM(10, random_state=0).fit(X, y))
+    >>> export_formats(PairwiseELM(10, random_state=0).fit(X, y, qid=0))
     ['onnx', 'solr']
     """
     estimator = own_model(estimator)

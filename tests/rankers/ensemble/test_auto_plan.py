@@ -10,7 +10,13 @@ import rankwise
 from rankwise import AutoRanker, compare
 from rankwise.datasets import RankingData
 from rankwise.rankers.ensemble import auto, auto_search
-from rankwise.rankers.ensemble.auto_search import N_NODE_BAGS, N_TREE_BAGS, Plan, Size, settings
+from rankwise.rankers.ensemble.auto_search import (
+    N_NODE_BAGS,
+    N_TREE_BAGS,
+    Size,
+    TrialPlan,
+    settings,
+)
 
 SETTINGS = [trial.name for trial in settings("nDCG@10", True, 0, 1)]
 
@@ -25,7 +31,7 @@ def made(seed=0, n_queries=24):
 
 def planned(n_parts, n_rows, n_columns, measure="nDCG@10", rows_a_query=100):
     sizes = [Size(n_rows, n_columns, n_rows * n_columns, n_rows * rows_a_query)] * n_parts
-    return Plan.of(settings(measure, True, 0, 1), sizes)
+    return TrialPlan.of(settings(measure, True, 0, 1), sizes)
 
 
 def jump(monkeypatch, seed):
@@ -144,7 +150,7 @@ def test_what_is_not_planned_is_listed(monkeypatch, capsys):
 def test_a_path_of_penalties_ends_after_the_planned_products(monkeypatch):
     X, y, qid = made()
     monkeypatch.setattr(
-        Plan, "of", lambda trials, sizes: Plan({"ridge": None, "rank_svm pair": 12}, 0, 0)
+        TrialPlan, "of", lambda trials, sizes: TrialPlan({"ridge": None, "rank_svm pair": 12}, 0, 0)
     )
     ranker = AutoRanker(cv=2, random_state=0).fit(X, y, qid=qid)
     _, svm = ranker.history_

@@ -35,9 +35,9 @@ from rankwise.rankers.ensemble.auto_search import (
     N_TRIALS,
     HeldOut,
     Member,
-    Plan,
     TimeBudget,
     Trial,
+    TrialPlan,
     TrialRows,
     add_indicators,
     bags,
@@ -454,13 +454,13 @@ class AutoRanker(CategoricalInput, Ranker):
             for trial in found
         ], seed
 
-    def _plan(self, trials: list[Trial], held: HeldOut) -> Plan:
+    def _plan(self, trials: list[Trial], held: HeldOut) -> TrialPlan:
         """The plan by the sizes of the parts; all trials with a ``time_budget``."""
         self.plan_: list[dict[str, Any]] = []
         self.skipped_: list[dict[str, Any]] = []
         if self.time_budget is not None:
-            return Plan({trial.name: None for trial in trials})
-        plan = Plan.of(trials, [rows.size for rows, _ in held.parts])
+            return TrialPlan({trial.name: None for trial in trials})
+        plan = TrialPlan.of(trials, [rows.size for rows, _ in held.parts])
         self.plan_ = [{"trial": name, "limit": limit} for name, limit in plan.limits.items()]
         bags = {"bags of nodes": plan.n_node_bags, "bags of trees": plan.n_tree_bags}
         self.plan_ += [{"trial": name, "limit": number} for name, number in bags.items()]

@@ -168,7 +168,7 @@ _EXPECTED_TREES, _EXPECTED_PRODUCTS, _FEWEST_PRODUCTS = 300, 150, 20
 
 
 @dataclass(frozen=True)
-class Plan:
+class TrialPlan:
     """Trials of a fit, which depend on the sizes of the data only, never on a clock."""
 
     limits: dict[str, int | None]  # trees, or products of an SVM in each part, by planned setting
@@ -176,7 +176,7 @@ class Plan:
     n_tree_bags: int = N_TREE_BAGS
 
     @classmethod
-    def of(cls, trials: Iterable[Trial], sizes: Sequence[Size]) -> Plan:
+    def of(cls, trials: Iterable[Trial], sizes: Sequence[Size]) -> TrialPlan:
         """Settings in their order, then bags, as far as the work suffices."""
         left, limits = _WORK, dict[str, int | None]()
         trials = list(trials)
@@ -594,10 +594,8 @@ class TimeBudget:
     def shorten(self, trial: Trial, held: HeldOut, members: Sequence[Member]) -> Trial | None:
         """The trial, with as many trees as the time allows; None if the time is too short."""
         found = self._shorten(trial, held, members)
-        params = ({} if one is None else one.estimator.get_params(deep=False)
-                  for one in (found, trial))  # fmt: skip
-        before, after = (known.get("n_estimators") for known in params)
-        self.is_cut |= found is None or before != after
+        most = getattr(trial.estimator, "n_estimators", None)
+        self.is_cut |= found is None or getattr(found.estimator, "n_estimators", None) != most
         return found
 
     def _shorten(self, trial: Trial, held: HeldOut, members: Sequence[Member]) -> Trial | None:

@@ -152,7 +152,7 @@ def _read_column(role: str, name: str) -> Any:
     return False if role in _MAY_LACK and not name else name
 
 
-app = typer.Typer(
+app: Any = typer.Typer(
     help="Describe click logs, judge from them, and test systems by clicks.",
     no_args_is_help=True,
 )
@@ -404,8 +404,13 @@ def off_policy(
     with waiting("Estimating"):
         baseline = ClickModel("pbm").fit(log) if method == "dr" else None
         found = estimate(
-            log, run, metric, method, baseline=baseline, confidence_level=confidence_level
-        )  # type: ignore[arg-type]
+            log,
+            run,
+            metric,
+            cast(Any, method),
+            baseline=baseline,
+            confidence_level=confidence_level,
+        )
     if json:
         print_json(asdict(found))
     else:

@@ -133,7 +133,7 @@ class RowSummary:
 @names_its_class
 def summarize_rows(
     X: Any,
-    qid: ArrayLike | None = None,
+    qid: ArrayLike | QueryGroups | None = None,
     *,
     estimator: Any = None,
     feature_names: Sequence[str] | None = None,
@@ -186,7 +186,7 @@ def summarize_rows(
 
 def sample_columns(
     X: Any,
-    qid: ArrayLike | None,
+    qid: ArrayLike | QueryGroups | None,
     model: Any,
     random_state: int,
     feature_names: Sequence[str] | None,

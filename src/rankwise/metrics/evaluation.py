@@ -59,7 +59,7 @@ Columns: TypeAlias = dict[str, Any]
 def evaluate(
     y: ArrayLike | RankingData | Qrels | JudgedRun | Any = None,
     scores: Any = None,
-    qid: ArrayLike | QueryGroups | None = None,
+    qid: ArrayLike | QueryGroups | QueryGroups | None = None,
     measures: str | Measure | Sequence[str | Measure] = DEFAULT_MEASURES,
     *,
     qrels: Any = None,
@@ -821,7 +821,7 @@ class MeasureScorer(BaseEstimator):
         X: Any,
         y: ArrayLike,
         *,
-        qid: ArrayLike | QueryGroups | None = None,
+        qid: ArrayLike | QueryGroups | QueryGroups | None = None,
     ) -> float:
         """Mean of the measure over the queries, negated if smaller is better."""
         measure = parse(self.measure)

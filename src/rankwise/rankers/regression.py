@@ -149,7 +149,7 @@ class LinearRegressionRanker(PartialFit, BasisExpansionRanker):
 
     _structure: ClassVar[dict[str, Rule]] = LINEAR_STRUCTURE
     _parameter_constraints: ClassVar[dict[str, Any]] = {"fit_intercept": ["boolean"]}
-    alpha = 0.0
+    alpha: float = 0.0
     measure = "nDCG@10"
     cv = 5
 
@@ -161,7 +161,7 @@ class LinearRegressionRanker(PartialFit, BasisExpansionRanker):
         X: FrameLike | RowStream,
         y: ArrayLike | None = None,
         *,
-        qid: ArrayLike | None = None,
+        qid: ArrayLike | QueryGroups | None = None,
         sample_weight: ArrayLike | None = None,
     ) -> Self:
         """Fit the coefficients.
@@ -282,7 +282,7 @@ class ModelTree(Ranker):
         X: FrameLike,
         y: ArrayLike,
         *,
-        qid: ArrayLike | QueryGroups | None = None,
+        qid: ArrayLike | QueryGroups | QueryGroups | None = None,
         sample_weight: ArrayLike | None = None,
     ) -> Self:
         """Grow the tree.
@@ -320,7 +320,7 @@ class ModelTree(Ranker):
             prune=self.prune,
             smoothing=self.smoothing,
         )
-        self.n_leaves_ = int((self.nodes_.feature == LEAF).sum())
+        self.n_leaves_: int = int((self.nodes_.feature == LEAF).sum())
         return self
 
     def predict(self, X: FrameLike) -> Float64Array:

@@ -213,7 +213,7 @@ def names_its_class(method: F) -> F:
     """
     if isinstance(method, type):
         method.__init__ = names_its_class(method.__init__)
-        return method
+        return cast(F, method)
     parameters = signature(method)
 
     @wraps(method)

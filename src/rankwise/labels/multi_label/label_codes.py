@@ -14,7 +14,7 @@ from rankwise.checks.parameter_constraints import StrOptions, minimum
 from rankwise.labels.multi_label.label_space import LabelSource, LabelSpace, check_size
 from rankwise.solvers.many_labels import cosamp, matching_pursuit
 from rankwise.structure.state_rules import Number, Optional, Rule, floats, integers, require
-from rankwise.typing import ArrayLike, Float64Array, SparseMatrix
+from rankwise.typing import ArrayLike, Float64Array, Int64Array, SparseMatrix
 
 
 class BinaryRelevance(LabelSpace):
@@ -92,7 +92,7 @@ class BinaryRelevance(LabelSpace):
         self.estimator = estimator
 
     def _set_code(self, source: LabelSource) -> None:
-        self.offset_ = np.zeros(source.n_labels)
+        self.offset_: Float64Array = np.zeros(source.n_labels)
         self.components_ = one_hot(np.arange(source.n_labels), source.n_labels)
 
     def _encode(self, Y: SparseMatrix) -> SparseMatrix:
@@ -194,8 +194,10 @@ class PartialBinaryRelevance(LabelSpace):
     def _set_code(self, source: LabelSource) -> None:
         n_drawn = check_size("n_labels", self.n_labels, source.n_labels)
         rng = check_random_state(self.random_state)
-        self.drawn_ = np.sort(rng.choice(source.n_labels, n_drawn, replace=False))
-        self.offset_ = source.means if self.reference == "mean" else np.zeros(source.n_labels)
+        self.drawn_: Int64Array = np.sort(rng.choice(source.n_labels, n_drawn, replace=False))
+        self.offset_: Float64Array = (
+            source.means if self.reference == "mean" else np.zeros(source.n_labels)
+        )
         self.components_ = one_hot(self.drawn_, source.n_labels)
 
 
@@ -330,9 +332,9 @@ class CompressedSensing(LabelSpace):
             self.components_ = signs / np.sqrt(n_codes)
         else:
             self.components_ = rng.standard_normal((wanted, n_labels)) / np.sqrt(wanted)
-        self.offset_ = np.zeros(n_labels)
+        self.offset_: Float64Array = np.zeros(n_labels)
         wanted = self.sparsity or max(1, source.largest_set)
-        self.sparsity_ = check_size("sparsity", wanted, n_labels)
+        self.sparsity_: int = check_size("sparsity", wanted, n_labels)
 
     def _decode(self, codes: Float64Array) -> Float64Array:
         if self.decoder == "cosamp":
@@ -448,11 +450,11 @@ class LinearLabelSpaceTransform(LabelSpace):
         if isinstance(self.reference, str):
             self.offset_ = source.means if self.reference == "mean" else np.zeros(n_labels)
         else:
-            self.offset_ = _finite("reference", self.reference, (n_labels,))
+            self.offset_: Float64Array = _finite("reference", self.reference, (n_labels,))
         code = np.eye(n_labels) if self.encode is None else self.encode
         self.components_ = _finite("encode", code, (None, n_labels))
         if callable(self.decode):
-            self.decoder_ = None
+            self.decoder_: Float64Array | None = None
         elif self.decode is None:
             self.decoder_ = np.ascontiguousarray(np.linalg.pinv(self.components_).T)
         else:

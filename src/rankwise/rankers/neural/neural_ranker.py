@@ -14,6 +14,7 @@ from numbers import Integral
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
@@ -61,6 +62,8 @@ class NeuralRanker(Ranker):
 
     A subclass defines ``_loss``, or overrides ``_first_weights``, ``_objective`` and ``_scores``.
     """
+
+    n_epochs_: int
 
     _structure: ClassVar[dict[str, Rule]] = {
         "shift_": floats("n_inputs"),
@@ -124,11 +127,11 @@ class NeuralRanker(Ranker):
         X: FrameLike,
         y: ArrayLike,
         *,
-        qid: ArrayLike | QueryGroups | None = None,
+        qid: ArrayLike | QueryGroups | QueryGroups | None = None,
         sample_weight: ArrayLike | None = None,
         X_val: FrameLike | None = None,
         y_val: ArrayLike | None = None,
-        qid_val: ArrayLike | QueryGroups | None = None,
+        qid_val: ArrayLike | QueryGroups | QueryGroups | None = None,
     ) -> Self:
         """Train on rows with relevance labels.
 
@@ -196,9 +199,9 @@ class NeuralRanker(Ranker):
             staged,
             partial(self._scores, held_X, held_groups),
         )
-        self.loss_curve_ = np.array(losses)
+        self.loss_curve_: NDArray[Any] = np.array(losses)
         if staged is not None:
-            self.validation_scores_ = np.array(staged.values)
+            self.validation_scores_: NDArray[Any] = np.array(staged.values)
         return self
 
     def predict(self, X: FrameLike) -> Float64Array:
@@ -268,10 +271,10 @@ class NeuralRanker(Ranker):
                     found += (values if weight is None else weight[rows, None] * values).sum(0)
                 return found / total
 
-            self.shift_ = mean(lambda values: values)
+            self.shift_: Float64Array = mean(lambda values: values)
             spread = np.sqrt(mean(lambda values: (values - self.shift_) ** 2))
             varies = spread > 1e-12 * np.abs(self.shift_)
-            self.scale_ = np.where(varies, spread, 1.0)
+            self.scale_: Float64Array = np.where(varies, spread, 1.0)
 
     def _prepare(self, X: Matrix) -> Float64Array:
         """Inputs of the network, shape (n_samples, n_inputs)."""

@@ -187,7 +187,7 @@ def _check_one_row(name: str, table: Any, n_features: int) -> None:
 def explain_ranking(
     estimator: Any,
     X: Any,
-    qid: ArrayLike | None = None,
+    qid: ArrayLike | QueryGroups | None = None,
     *,
     feature_perturbation: str = "interventional",
     n_others: int = 10,

@@ -397,6 +397,25 @@ class GroupedRows:
     weight: Float64Array
 
 
+MOST_COPIES = 2**31
+
+
+def count_copies(weight: Float64Array, use: str, fix: str) -> Int64Array:
+    """Weights as numbers of copies; ValueError unless they are whole and sum to 2^31 at most."""
+    why = "a row of weight w counts as w rows"
+    if (weight % 1).any():
+        value = weight[np.argmax(weight % 1 > 0)]
+        raise ValueError(
+            f"sample_weight must hold whole numbers {use}, got {value:g}: {why}. {fix}"
+        )
+    if weight.sum() > MOST_COPIES:
+        raise ValueError(
+            f"sample_weight must sum to at most {MOST_COPIES:,} {use}, got {weight.sum():,.0f}: "
+            f"{why}. Use smaller weights."
+        )
+    return weight.astype(np.int64)
+
+
 class QueryNumbers:
     """Numbers queries in order of appearance; each must come in one run of rows.
 

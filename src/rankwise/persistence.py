@@ -250,8 +250,8 @@ def load(
     path : path-like
         Model file.
     trusted : sequence of types and functions, default=()
-        Your own classes and functions (such as a kernel) that the model may contain: pass the
-        objects, not their names. A crafted file can call them with any arguments.
+        Your own classes and functions (such as a kernel or a measure) that the model may contain:
+        pass the objects, not their names. A crafted file can call them with any arguments.
     max_bytes : int, default=8 GiB
         Largest total size of the sparse matrices after decompression. Nothing else in a model file
         is compressed.

@@ -9,10 +9,12 @@ from functools import partial
 import numpy as np
 import pytest
 
-from rankwise import LambdaMART, RankingData, compare, evaluate, evaluate_stream, load, stream
+from rankwise import LambdaMART, RankingData, compare, evaluate, load
 from rankwise.metrics import WideGainsWarning, make_scorer, parse
 from rankwise.metrics.measures.ndcg import DCG, NDCG, MeanNDCG
+from rankwise.rankers import evaluate_stream
 from rankwise.selection import evaluate_systems
+from rankwise.streams import stream
 
 GAINS = [0, 1, 3.5, 7]
 

@@ -15,7 +15,7 @@ from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, GroupKFold
 
 import rankwise
-from rankwise import RankingData, compare, evaluate, evaluate_stream, load, stream
+from rankwise import RankingData, compare, evaluate, load
 from rankwise._registry import REGISTRY
 from rankwise.datasets import judge
 from rankwise.explain import permutation_importances
@@ -24,6 +24,7 @@ from rankwise.metrics import Measure, evaluate_labels, make_label_scorer, make_s
 from rankwise.metrics.measures.agreement import Misranking
 from rankwise.metrics.measures.ndcg import NDCG
 from rankwise.persistence import ModelFileError
+from rankwise.rankers import evaluate_stream
 from rankwise.selection import (
     Leaderboard,
     difference_bounds,
@@ -31,6 +32,8 @@ from rankwise.selection import (
     evaluate_with_judge,
     tune,
 )
+from rankwise.streams import stream
+from rankwise.text import read_judgements
 
 
 def hits(y, scores):
@@ -121,9 +124,7 @@ def of_curve(measure):
     run, qrels = run_and_qrels()
     runs = {"a": run, "b": {q: {d: -s for d, s in a.items()} for q, a in run.items()}}
     words = {"n_judged": [4], "n_draws": 2, "measure": measure}
-    return learning_curve(
-        LearnedFusion(), runs, rankwise.text.read_judgements(qrels), **words
-    ).learned
+    return learning_curve(LearnedFusion(), runs, read_judgements(qrels), **words).learned
 
 
 def of_labels(measure):
@@ -288,7 +289,8 @@ def test_measures_in_files_are_checked(field_name, value, tmp_path):
 def test_compare_keeps_names_and_directions(tmp_path):
     board = compare(["ridge", "rank_svm"], data(), measures=[Gap(), hits], cv=3, isolate=False)
     assert board.measures == ["Gap(power=1.0)", "hits"]
-    restored = Leaderboard.from_json(board.to_json(tmp_path / "board.json"))
+    board.to_json(tmp_path / "board.json")
+    restored = Leaderboard.from_json(tmp_path / "board.json")
     for found in (board, restored):
         assert not found.greater_is_better() and found.greater_is_better("hits")
         means = {name: found.per_query()[name].mean() for name in found.rankers}

@@ -30,7 +30,7 @@ from rankwise.metrics import calibration, confusion, evaluate_labels, kappa_inte
 from rankwise.metrics import significance as tests_of
 from rankwise.preferences import rank_simultaneously
 from rankwise.runtime import renames
-from rankwise.runtime.results import BACKENDS, Result, ResultColumns, ResultList
+from rankwise.runtime.result import BACKENDS, Result, ResultColumns, ResultList
 from rankwise.selection import (
     LearningCurve,
     Tuned,

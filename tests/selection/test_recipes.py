@@ -45,7 +45,7 @@ RAN = {
 ESTIMATORS = [
     (ModelTree(), "class defaults"),
     (LambdaMART(n_estimators=50), "class defaults with n_estimators=50"),
-    (rankwise.RankSVM(C="val", random_state=3), "class defaults with C='val'"),
+    (rankwise.RankSVM(C="val", random_state=3), "class defaults with C='val', random_state=3"),
     (rankwise.ORBoost(), "class defaults; ranked by rank_score"),
     (
         make_pipeline(StandardScaler(), rankwise.ProportionalOdds()),

@@ -28,7 +28,7 @@ from sklearn.utils.validation import check_array, validate_data
 from rankwise.checks.classes import OrderedLabels, class_positions
 from rankwise.checks.column_sizes import ColumnLimit, warn_of_dominant_columns
 from rankwise.checks.exact_values import RowError, check_exact
-from rankwise.groups import FitData, QueryGroups
+from rankwise.groups import FitData, QueryGroups, count_copies
 from rankwise.row_order import canonical_order, training_fingerprint
 from rankwise.runtime.frames import (
     TIMES,
@@ -114,26 +114,13 @@ def check_fit(
     return FitData(rows, target, groups, weight, kept, None if labels is None else labels.classes)
 
 
-MOST_COPIES = 2**31
-
-
 def repeat_rows(data: FitData, owner: str) -> FitData:
     """Checked rows with as many copies of each as its weight says, which must be whole."""
-    weight = data.sample_weight
-    if weight is None:
+    if data.sample_weight is None:
         return data
-    if (weight % 1).any():
-        raise ValueError(
-            f"sample_weight must hold whole numbers for {owner}, got "
-            f"{weight[np.argmax(weight % 1 > 0)]:g}: a row of weight w takes w ranks. Round the "
-            "weights, or use LambdaMART."
-        )
-    if weight.sum() > MOST_COPIES:
-        raise ValueError(
-            f"sample_weight must sum to at most {MOST_COPIES:,} for {owner}, got "
-            f"{weight.sum():,.0f}: a row of weight w counts as w rows. Use smaller weights."
-        )
-    rows = np.repeat(np.arange(len(weight)), weight.astype(np.int64))
+    fix = "Round the weights, or use LambdaMART."
+    copies = count_copies(data.sample_weight, f"for {owner}", fix)
+    rows = np.repeat(np.arange(len(copies)), copies)
     return replace(
         data, X=data.X[rows], y=data.y[rows], groups=data.groups.take(rows), sample_weight=None
     )

@@ -39,7 +39,7 @@ from rankwise.runtime.messages import (
 )
 from rankwise.runtime.progress import TrialStart, listen_to_trials, watch_compilation
 from rankwise.runtime.renames import find_new_name, find_new_word
-from rankwise.runtime.results import Result
+from rankwise.runtime.result import Result
 
 # Piped tables take their natural width.
 _PIPE_WIDTH = 1000

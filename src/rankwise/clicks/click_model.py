@@ -49,7 +49,7 @@ from rankwise.kernels.click_models import mark_last_clicks, predict_by_last_clic
 from rankwise.metrics.statistics.stratified import check_level
 from rankwise.runtime.finite import names_its_class
 from rankwise.runtime.messages import check_choice
-from rankwise.runtime.results import Result
+from rankwise.runtime.result import Result
 from rankwise.typing import Float64Array, Int64Array
 
 NAMES = ("ctr", "pbm", "ubm", "sdbn", "dbn")

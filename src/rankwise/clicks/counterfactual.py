@@ -24,7 +24,7 @@ from rankwise.clicks.log import ClickLog
 from rankwise.metrics.statistics.stratified import check_level
 from rankwise.runtime.finite import names_its_class
 from rankwise.runtime.messages import check_choice, join_lines, setting
-from rankwise.runtime.results import Result
+from rankwise.runtime.result import Result
 from rankwise.typing import Float64Array, Int64Array
 
 if TYPE_CHECKING:

@@ -47,7 +47,7 @@ from rankwise.runtime.constraints import make_generator
 from rankwise.runtime.finite import names_its_class
 from rankwise.runtime.frames import text_array
 from rankwise.runtime.messages import check_choice, check_whole, join_lines
-from rankwise.runtime.results import Result
+from rankwise.runtime.result import Result
 from rankwise.typing import ArrayLike, Float64Array, Int64Array, Seed
 
 METHODS = ("team_draft", "balanced", "debiased")

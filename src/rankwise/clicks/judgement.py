@@ -58,7 +58,7 @@ from rankwise.metrics.statistics.stratified import check_level
 from rankwise.runtime.files import open_to_write, write_file
 from rankwise.runtime.finite import names_its_class
 from rankwise.runtime.messages import callers_level, check_choice, check_share, check_whole, setting
-from rankwise.runtime.results import Result
+from rankwise.runtime.result import Result
 from rankwise.typing import Float64Array, Int64Array
 
 HEAVY_SHARE = 0.1  # of a user who is named; half of the log left 15 % coverage to 95 % intervals

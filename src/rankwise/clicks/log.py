@@ -35,7 +35,7 @@ from rankwise.runtime.arrow import pa, pc
 from rankwise.runtime.finite import names_its_class
 from rankwise.runtime.frames import convert_to_values, first_merged, text_array
 from rankwise.runtime.messages import join_lines
-from rankwise.runtime.results import Result
+from rankwise.runtime.result import Result
 from rankwise.typing import ArrayLike, Float64Array, Int64Array
 
 Codes = NDArray[np.int32]

@@ -24,7 +24,7 @@ from rankwise.groups import QueryGroups
 from rankwise.row_order import TableHash, hash_table, scramble
 from rankwise.runtime.frames import text_array
 from rankwise.runtime.messages import escape_hidden, join_lines
-from rankwise.runtime.results import Result, align_columns, columns_of
+from rankwise.runtime.result import Result, align_columns, columns_of
 from rankwise.typing import Float64Array, Int64Array, Matrix, is_sparse
 
 
@@ -75,7 +75,9 @@ def lint(data: RankingData | Fold | FoldedData) -> LintReport:
         queries = set(everything.groups.ids.tolist())
         if queries not in seen:
             seen.append(queries)
-            findings += lint_part(everything)
+            checks = (check_queries, check_rows, check_features, check_ids)
+            if len(everything.y):
+                findings += [f for check in checks for f in check(everything) if f.count]
             for part in parts:
                 findings += check_label_order(part)
         if len(parts) > 1:
@@ -452,14 +454,6 @@ def _make_finding(
     """Finding about the entries marked in a mask; its count is 0 if there are none."""
     examples = np.flatnonzero(mask)[:N_EXAMPLES].tolist()
     return Finding(level, what, where, int(mask.sum()), len(mask), tuple(map(name, examples)), note)
-
-
-def lint_part(part: HashedRows) -> list[Finding]:
-    """All findings of one part; none if it has no rows."""
-    if not len(part.y):
-        return []
-    checks = (check_queries, check_rows, check_features, check_ids)
-    return [finding for check in checks for finding in check(part) if finding.count]
 
 
 LEVELS = ("error", "warning", "info")

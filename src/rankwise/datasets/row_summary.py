@@ -24,7 +24,7 @@ from rankwise.groups import QueryGroups
 from rankwise.runtime.constraints import make_generator
 from rankwise.runtime.finite import names_its_class
 from rankwise.runtime.frames import convert_to_values, is_missing, kind_of, numbers_of, wrap_frame
-from rankwise.runtime.results import Result, columns_of
+from rankwise.runtime.result import Result, columns_of
 from rankwise.typing import ArrayLike, Float64Array, Int64Array, Seed, is_sparse
 
 N_BINS = 10

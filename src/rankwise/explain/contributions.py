@@ -37,7 +37,7 @@ from rankwise.prediction import scores_of
 from rankwise.runtime.constraints import check_random_state
 from rankwise.runtime.finite import names_its_class
 from rankwise.runtime.messages import join_lines
-from rankwise.runtime.results import Result
+from rankwise.runtime.result import Result
 from rankwise.typing import ArrayLike, Float64Array, Seed
 
 SHOWN = 10  # contributions or rows in a text

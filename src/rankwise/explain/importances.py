@@ -25,7 +25,7 @@ from rankwise.runtime.constraints import check_random_state
 from rankwise.runtime.finite import names_its_class
 from rankwise.runtime.frames import Table
 from rankwise.runtime.messages import check_choice, check_whole, join_lines
-from rankwise.runtime.results import Result
+from rankwise.runtime.result import Result
 from rankwise.typing import ArrayLike, Float64Array, FrameLike, Int64Array, Seed
 
 

@@ -31,7 +31,7 @@ from rankwise.prediction import innermost, scores_of
 from rankwise.rankers.adapters.read_booster import library_of
 from rankwise.runtime.constraints import check_random_state
 from rankwise.runtime.frames import Table, frame_for
-from rankwise.runtime.results import Result
+from rankwise.runtime.result import Result
 from rankwise.typing import ArrayLike, Float64Array, Seed, is_sparse
 
 

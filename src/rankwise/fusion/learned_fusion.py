@@ -50,7 +50,7 @@ from rankwise.rankers.rankrls import LSRRank
 from rankwise.runtime.constraints import check_random_state
 from rankwise.runtime.finite import names_its_class, restore_on_error
 from rankwise.runtime.messages import check_choice, check_whole
-from rankwise.runtime.results import Result
+from rankwise.runtime.result import Result
 from rankwise.solvers.least_squares.path_selection import NonNegativePath
 from rankwise.structure.state_rules import Fitted, Names, Rule, require
 from rankwise.tuning import DEFAULT_FOLDS, Penalty

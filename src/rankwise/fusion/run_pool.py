@@ -19,7 +19,7 @@ from rankwise.groups import QueryGroups
 from rankwise.runtime.finite import names_its_class
 from rankwise.runtime.messages import check_choice, check_whole
 from rankwise.runtime.renames import spell
-from rankwise.runtime.results import Result
+from rankwise.runtime.result import Result
 from rankwise.typing import Float64Array, Int64Array
 
 

@@ -40,7 +40,7 @@ from rankwise.metrics.statistics.prediction_powered import PoweredMean, predicti
 from rankwise.prediction import grades_of, innermost, predictions
 from rankwise.runtime.frames import convert_to_array, convert_to_values
 from rankwise.runtime.messages import callers_level, join_lines
-from rankwise.runtime.results import Result, align_columns, columns_of
+from rankwise.runtime.result import Result, align_columns, columns_of
 from rankwise.runtime.scikit_learn import BaseEstimator
 from rankwise.typing import Float64Array
 

@@ -44,7 +44,7 @@ from rankwise.preferences.strength_newton import (
 from rankwise.runtime.constraints import ValidatedParameters, make_generator
 from rankwise.runtime.finite import names_its_class
 from rankwise.runtime.messages import callers_level, check_share
-from rankwise.runtime.results import Result, ResultColumns
+from rankwise.runtime.result import Result, ResultColumns
 from rankwise.runtime.scikit_learn import BaseEstimator
 from rankwise.structure.state_rules import Names, Number, Rule, floats
 from rankwise.typing import Float64Array, Int64Array, Seed

@@ -159,7 +159,7 @@ class TrainingLog:
                 f"callbacks must run after an iteration, got {early[0]!r}, which runs before it. "
                 "Parameters cannot change while a model is trained."
             )
-        if not isinstance(verbose, Integral | bool) or verbose < 0:
+        if not isinstance(verbose, Integral) or verbose < 0:
             raise ValueError(
                 f"verbose must be True, False or a number of iterations >= 1, got {verbose!r}."
             )

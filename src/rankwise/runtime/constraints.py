@@ -53,7 +53,7 @@ class StrOptions(Options):
         super().__init__(str, options)
 
 
-class Interval(Constraint):
+class NumberRange(Constraint):
     """Whole or real numbers between two bounds; None: without a bound.
 
     ``closed`` is "left", "right", "both" or "neither": which bounds are allowed values.
@@ -117,13 +117,13 @@ def _is_array_like(value: Any) -> bool:
 
 _NONE = Constraint("None", lambda value: value is None)
 _SEED = [
-    Interval(Integral, 0, 2**32 - 1, closed="both"),
+    NumberRange(Integral, 0, 2**32 - 1, closed="both"),
     np.random.RandomState,
     np.random.Generator,
     None,
 ]
 _FOLDS = [
-    Interval(Integral, 2, None, closed="left"),
+    NumberRange(Integral, 2, None, closed="left"),
     HasMethods(["split", "get_n_splits"]),
     Constraint(
         "an iterable", lambda value: isinstance(value, Iterable) and not isinstance(value, str)

@@ -50,7 +50,7 @@ def deprecate_parameter(
     return decorate
 
 
-def deprecated_parameters(function: Any) -> dict[str, tuple[str, str]]:
+def find_deprecated_parameters(function: Any) -> dict[str, tuple[str, str]]:
     """New name and version of each deprecated parameter of a decorated function."""
     return getattr(function, _ATTRIBUTE, {})
 

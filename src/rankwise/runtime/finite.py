@@ -32,7 +32,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from rankwise.runtime.constraints import ValidatedParameters
-from rankwise.runtime.deprecation import deprecated_parameters, rename_parameters
+from rankwise.runtime.deprecation import find_deprecated_parameters, rename_parameters
 from rankwise.runtime.messages import did_you_mean
 from rankwise.runtime.renames import say_new_name
 from rankwise.typing import is_sparse
@@ -96,7 +96,7 @@ class FiniteResults(ValidatedParameters):
         """
         estimator: Any = super()
         cls: Any = type(self)
-        params = rename_parameters(params, deprecated_parameters(cls.__init__), cls.__name__)
+        params = rename_parameters(params, find_deprecated_parameters(cls.__init__), cls.__name__)
         try:
             return estimator.set_params(**params)
         except ValueError as error:

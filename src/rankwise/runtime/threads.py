@@ -25,7 +25,7 @@ R = TypeVar("R")
 _SHARE: ContextVar[int] = ContextVar("share", default=0)  # threads of a thread; 0: not shared
 
 
-def allowed_cores() -> int:
+def count_cores() -> int:
     """Number of CPUs that this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
@@ -43,7 +43,7 @@ def available_threads() -> int:
     cap = os.environ.get("RANKWISE_NUM_THREADS", "")
     if not cap and "OMP_NUM_THREADS" in os.environ and parent_process() is not None:
         cap = os.environ["OMP_NUM_THREADS"]
-    n_cores = allowed_cores()
+    n_cores = count_cores()
     return max(1, min(n_cores, int(cap))) if cap.isdigit() and int(cap) > 0 else n_cores
 
 

@@ -31,8 +31,8 @@ from rankwise.metrics.spec import list_specs
 from rankwise.runtime.constraints import draw_seed
 from rankwise.runtime.finite import names_its_class
 from rankwise.runtime.messages import ArgumentError, join_lines, setting
-from rankwise.runtime.results import Result, align_columns
-from rankwise.runtime.threads import allowed_cores, available_threads
+from rankwise.runtime.result import Result, align_columns
+from rankwise.runtime.threads import available_threads, count_cores
 from rankwise.selection.cells.candidates import (
     Candidate,
     GivenScores,
@@ -300,7 +300,7 @@ def compare(
         for number, cell in enumerate(cells.values(), start=1):
             progress(number, total, cell)
     asked, most = effective_n_jobs(n_jobs or 1), total - len(cells)
-    n_jobs = max(1, min(asked, most if uses_cluster() else min(most, allowed_cores())))
+    n_jobs = max(1, min(asked, most if uses_cluster() else min(most, count_cores())))
     n_threads = max(1, available_threads() // n_jobs)
 
     in_workers = (n_jobs > 1 and not uses_cluster()) or (n_jobs == 1 and isolate)

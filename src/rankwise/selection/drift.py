@@ -24,7 +24,7 @@ from rankwise.metrics.significance import holm
 from rankwise.runtime.finite import names_its_class
 from rankwise.runtime.frames import wrap_frame
 from rankwise.runtime.messages import join_lines, setting
-from rankwise.runtime.results import Result, columns_of
+from rankwise.runtime.result import Result, columns_of
 from rankwise.typing import ArrayLike, Float64Array, Int64Array, Seed
 
 # Bins of fewer rows than this in either sample are tested together with their neighbours; rows of

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from rankwise.runtime.messages import ArgumentError, setting
-from rankwise.runtime.results import ResultList
+from rankwise.runtime.result import ResultList
 from rankwise.selection.leaderboard import Leaderboard
 
 

@@ -31,7 +31,7 @@ from rankwise.runtime.messages import (
     join_lines,
 )
 from rankwise.runtime.renames import VALUES, find_new_name
-from rankwise.runtime.results import Result
+from rankwise.runtime.result import Result
 from rankwise.selection.cells.result_store import (
     DONE,
     FAILED,
@@ -568,7 +568,7 @@ def leaderboard_text(board: Leaderboard, width: int | None = None) -> str:
     absent = [*([] if ranks else ["ranks"]), *([] if is_fitted(settings) else _COSTS)]
     absent += [] if is_adjusted(rows) else [_ADJUSTED]
     kept = [place for place, name in enumerate(header) if name not in absent]
-    header, lines = _select_cells(header, kept), [_select_cells(line, kept) for line in lines]
+    header, *lines = ([line[place] for place in kept] for line in [header, *lines])
     dispensable = [*reversed([*board.measures[1:], *(_COSTS if is_fitted(settings) else ())])]
     table, hidden = fit_width(width, [header, *lines], dispensable)
     text = [
@@ -700,10 +700,6 @@ def what_can_be_seen(board: Leaderboard) -> list[str]:
         f"with probability 0.8 (median pair of {board.settings.contestant}s"
         f"{spread_is_rough(len(board.qids))}).",
     ]
-
-
-def _select_cells(line: list[str], places: list[int]) -> list[str]:
-    return [line[place] for place in places]
 
 
 def _list_against_baseline(

@@ -19,7 +19,7 @@ from rankwise.runtime.messages import (
     escape_hidden,
     setting,
 )
-from rankwise.runtime.results import align_columns
+from rankwise.runtime.result import align_columns
 from rankwise.selection.cells.result_store import (
     Settings,
 )

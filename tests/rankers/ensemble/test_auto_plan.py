@@ -23,9 +23,9 @@ def made(seed=0, n_queries=24):
     return X, y, np.repeat(np.arange(n_queries), 10)
 
 
-def planned(n_parts, n_rows, n_columns):
-    sizes = [Size(n_rows, n_columns, n_rows * n_columns)] * n_parts
-    return Plan.of(settings("nDCG@10", True, 0, 1), sizes)
+def planned(n_parts, n_rows, n_columns, measure="nDCG@10", rows_a_query=100):
+    sizes = [Size(n_rows, n_columns, n_rows * n_columns, n_rows * rows_a_query)] * n_parts
+    return Plan.of(settings(measure, True, 0, 1), sizes)
 
 
 def jump(monkeypatch, seed):
@@ -105,6 +105,15 @@ def test_data_of_any_size_have_a_trial(sizes):
     plan = planned(*sizes)
     assert plan.limits
     assert (plan.n_node_bags, plan.n_tree_bags) == (0, 0)
+
+
+def test_long_queries_have_fewer_trees_if_gradients_compare_all_rows():
+    n = 80_000
+    assert planned(1, n, 6, "AP").limits["lambdamart 1"] == 500
+    assert planned(1, n, 6, "nDCG@10", n).limits == planned(1, n, 6).limits
+    one_query = planned(1, n, 6, "AP", n)
+    assert one_query.limits["lambdamart 1"] == 50
+    assert one_query.n_tree_bags == 0
 
 
 def test_larger_data_never_have_more_trials():

@@ -24,7 +24,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from rankwise.runtime.results import Result, columns_of
+from rankwise.runtime.result import Result, columns_of
 
 Results = Mapping[str, Any]
 FindFiles = Callable[[], Sequence[Path]]

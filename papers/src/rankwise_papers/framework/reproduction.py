@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from rankwise.runtime.results import Result
+from rankwise.runtime.result import Result
 from rankwise_papers.framework.experiment import Figure, ResultTable, Value, Verdict
 
 DONE, FAILED, LEFT_OUT = "done", "failed", "left out"

@@ -25,7 +25,7 @@ from rankwise.datasets.readers.trec import Qrels, Run, string_codes, trec_order
 from rankwise.datasets.table_columns import is_frame
 from rankwise.runtime.finite import names_its_class
 from rankwise.runtime.messages import setting
-from rankwise.runtime.results import Result
+from rankwise.runtime.result import Result
 from rankwise.typing import Float64Array
 
 P = ParamSpec("P")

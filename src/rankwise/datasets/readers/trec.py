@@ -28,7 +28,7 @@ from rankwise.groups import QueryGroups
 from rankwise.runtime.arrow import pa
 from rankwise.runtime.files import open_to_write
 from rankwise.runtime.frames import text_array
-from rankwise.runtime.results import Result
+from rankwise.runtime.result import Result
 from rankwise.typing import Float64Array, Int64Array
 
 

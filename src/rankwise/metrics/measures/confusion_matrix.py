@@ -37,8 +37,8 @@ from rankwise.metrics.measures.rank_errors import WEIGHTS
 from rankwise.metrics.statistics.stratified import FEW, spread_freedom
 from rankwise.runtime.finite import names_its_class
 from rankwise.runtime.frames import convert_to_values
-from rankwise.runtime.messages import check_share, check_whole, join_lines
-from rankwise.runtime.results import Result, align_columns, columns_of
+from rankwise.runtime.messages import check_share, check_whole
+from rankwise.runtime.result import Result, columns_of
 from rankwise.runtime.scikit_learn import BaseEstimator
 from rankwise.typing import Float64Array
 
@@ -123,19 +123,11 @@ class Confusion(Result):
         return {"label": self.classes, **counts, "recall": self.recall, "mae": self.class_mae}
 
     def __str__(self) -> str:
-        names = [str(label) for label in self.classes.tolist()]
-        rows = [
-            [name, *(f"{n:g}" for n in row), f"{total:g}", f"{recall:.4f}", f"{off:.4f}"]
-            for name, row, total, recall, off in zip(
-                names, self.counts, self.support, self.recall, self.class_mae, strict=True
-            )
-        ]
-        table = [["label", *names, "rows", "recall", "MAE"], *rows]
         head = (
             f"Confusion of {self.support.sum():g} rows: "
             f"MAE {self.mae:.4f}, accuracy {self.accuracy:.4f}"
         )
-        return join_lines([head, *(f"  {line}" for line in align_columns(table))])
+        return f"{head}\n{super().__str__()}"
 
 
 def confusion(

@@ -44,7 +44,7 @@ from rankwise.metrics.statistics.stratified import (
 from rankwise.runtime.constraints import draw_seed
 from rankwise.runtime.finite import names_its_class
 from rankwise.runtime.messages import check_choice
-from rankwise.runtime.results import Result, ResultList
+from rankwise.runtime.result import Result, ResultList
 from rankwise.typing import ArrayLike, Float64Array, Int64Array, Seed
 
 _OF_P_VALUES = {

@@ -36,7 +36,7 @@ from rankwise.metrics.statistics.stratified import (
 from rankwise.runtime.constraints import make_generator
 from rankwise.runtime.finite import names_its_class
 from rankwise.runtime.messages import join_lines
-from rankwise.runtime.results import Result
+from rankwise.runtime.result import Result
 from rankwise.runtime.threads import available_threads, thread_map
 from rankwise.typing import ArrayLike, Float64Array, Int64Array, Seed
 

@@ -40,7 +40,7 @@ from rankwise.metrics.statistics.stratified import (
 from rankwise.runtime.constraints import draw_seed
 from rankwise.runtime.finite import names_its_class
 from rankwise.runtime.messages import callers_level, check_choice, check_whole
-from rankwise.runtime.results import Result
+from rankwise.runtime.result import Result
 from rankwise.typing import ArrayLike, Float64Array, Seed
 
 # Means of the same values in another order count as ties.

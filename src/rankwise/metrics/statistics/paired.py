@@ -33,7 +33,7 @@ from rankwise.metrics.statistics.stratified import (
 )
 from rankwise.runtime.constraints import make_generator
 from rankwise.runtime.messages import check_choice, check_whole
-from rankwise.runtime.results import Result
+from rankwise.runtime.result import Result
 from rankwise.typing import ArrayLike, Float64Array, Seed
 
 METHODS = ("t", "wilcoxon", "randomization")

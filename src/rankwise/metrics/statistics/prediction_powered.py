@@ -39,7 +39,7 @@ from rankwise.metrics.statistics.intervals import (
 from rankwise.metrics.statistics.stratified import FEW, spread_freedom
 from rankwise.runtime.finite import names_its_class
 from rankwise.runtime.messages import check_share
-from rankwise.runtime.results import Result
+from rankwise.runtime.result import Result
 from rankwise.typing import ArrayLike, Float64Array
 
 

@@ -22,7 +22,7 @@ from scipy.special import stdtr, stdtrit
 
 from rankwise.runtime.finite import names_its_class
 from rankwise.runtime.messages import check_share
-from rankwise.runtime.results import Result
+from rankwise.runtime.result import Result
 from rankwise.typing import ArrayLike, Float64Array, Int64Array
 
 # Degrees of freedom per term below which few terms decide, see spread_freedom.

@@ -55,7 +55,7 @@ from rankwise.runtime.constraints import check_random_state
 from rankwise.runtime.frames import Table
 from rankwise.runtime.messages import callers_level
 from rankwise.runtime.progress import TimeLimitError, TrialStart, announce_trial
-from rankwise.runtime.results import ResultList
+from rankwise.runtime.result import ResultList
 from rankwise.runtime.threads import single_threaded_blas
 from rankwise.structure import state_rules as rules
 from rankwise.structure.state_rules import (

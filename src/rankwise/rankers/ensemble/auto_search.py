@@ -93,7 +93,10 @@ class Trial:
         n_values = sum(size.n_values for size in sizes)
         if self.family == "trees":
             bins = self.estimator.max_leaf_nodes * MAX_BINS * sum(size.n_columns for size in sizes)
-            return 1e-3 * n_parts + 1.5e-7 * n_rows + 3.3e-9 * n_values + 1e-9 * bins
+            # Gradients without a cut-off compare all rows of a query.
+            is_cut = getattr(parse(self.estimator.measure), "cutoff", None) is not None
+            pairs = 0.0 if is_cut else 4e-10 * sum(size.n_pairs for size in sizes)
+            return 1e-3 * n_parts + 1.5e-7 * n_rows + 3.3e-9 * n_values + 1e-9 * bins + pairs
         if isinstance(self.estimator, RankSVM):
             return 8e-8 * n_rows + 2.5e-9 * n_values
         return 0.02 * n_parts + self.least_seconds((s.n_rows, s.n_columns) for s in sizes)
@@ -145,11 +148,12 @@ def settings(
 
 
 class Size(NamedTuple):
-    """Rows of a part for fitting; ``n_values`` are those stored."""
+    """Rows of a part for fitting; ``n_values`` are those stored, pairs those of equal queries."""
 
     n_rows: int
     n_columns: int
     n_values: int
+    n_pairs: int
 
 
 # CPU seconds that a plan allows. Most fits take a half, as trees stop early: a minute on two cores.
@@ -287,7 +291,8 @@ class TrialRows:
     def size(self) -> Size:
         """Numbers that a plan is made by."""
         n_values = self.X.nnz if is_sparse(self.X) else self.X.size
-        return Size(*self.scaled.shape, max(n_values, self.scaled.shape[0]))
+        n_pairs = int((self.groups.sizes.astype(np.int64) ** 2).sum())
+        return Size(*self.scaled.shape, max(n_values, self.scaled.shape[0]), n_pairs)
 
 
 def leave_out_times(table: Table) -> Table:

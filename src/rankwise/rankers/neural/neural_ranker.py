@@ -552,19 +552,11 @@ class LambdaRank(NeuralRanker):
         random_state: Seed = None,
     ) -> None:
         super().__init__(
-            hidden_layer_sizes,
-            activation=activation,
-            n_epochs=n_epochs,
-            batch_size=batch_size,
-            optimizer=optimizer,
-            learning_rate_init=learning_rate_init,
-            lam=lam,
-            scaling=scaling,
-            measure=measure,
-            early_stopping_rounds=early_stopping_rounds,
-            device=device,
+            hidden_layer_sizes, activation=activation, n_epochs=n_epochs, batch_size=batch_size,
+            optimizer=optimizer, learning_rate_init=learning_rate_init, lam=lam, scaling=scaling,
+            measure=measure, early_stopping_rounds=early_stopping_rounds, device=device,
             random_state=random_state,
-        )
+        )  # fmt: skip
         self.gain = gain
         self.discount = discount
         self.k = k

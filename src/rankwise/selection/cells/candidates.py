@@ -143,7 +143,7 @@ def describe_settings(
 ) -> str:
     """What a ranker runs: what its recipe tunes, or how it differs from its class's defaults.
 
-    The seed is left out, because a comparison sets it. Estimators that are not of the registry are
+    The seed of a recipe is left out, because a comparison sets it. Estimators that are not of the registry are
     shown as code. Ordinal classifiers, whose ``predict`` returns classes, are marked.
     """
     kind = type(estimator)
@@ -155,7 +155,7 @@ def describe_settings(
     changed = {
         name: value
         for name, value in estimator.get_params(deep=False).items()
-        if name != "random_state" and repr(value) != repr(defaults[name])
+        if not (is_recipe and name == "random_state") and repr(value) != repr(defaults[name])
     }
     tuned = [f"{name} of {', '.join(map(str, values))}" for name, values in space.items()]
     for name, value in list(changed.items()) if is_recipe else ():

@@ -22,7 +22,7 @@ from rankwise.metrics.measure import MeasureLike, parameter_of
 from rankwise.prediction import fit_with, predictions, takes_validation
 from rankwise.runtime.constraints import check_random_state, draw_seed
 from rankwise.runtime.finite import names_its_class
-from rankwise.runtime.results import Result, columns_of
+from rankwise.runtime.result import Result, columns_of
 from rankwise.selection.cells.candidates import model_rows, prepare_rows
 from rankwise.selection.cells.measured import values_by_query
 from rankwise.typing import Seed

@@ -29,7 +29,7 @@ from rankwise.metrics.statistics.against_best import check_correction
 from rankwise.runtime.constraints import draw_seed
 from rankwise.runtime.files import replace_files, sync_folder, writing
 from rankwise.runtime.messages import ArgumentError, check_share, convert_to_json
-from rankwise.runtime.results import Result
+from rankwise.runtime.result import Result
 from rankwise.typing import Float64Array
 
 
@@ -166,7 +166,7 @@ class FoldResult(Result):
         }
 
     def _columns(self) -> dict[str, Any]:
-        return {name: [value] for name, value in self.record().items()}
+        return {name: [value] for name, value in self._record().items()}
 
     @classmethod
     def _from_record(

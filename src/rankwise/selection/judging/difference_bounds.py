@@ -18,7 +18,7 @@ from rankwise.metrics import Measure, parse
 from rankwise.metrics.measure import MeasureLike
 from rankwise.runtime.finite import names_its_class
 from rankwise.runtime.messages import check_whole
-from rankwise.runtime.results import Result, ResultList
+from rankwise.runtime.result import Result, ResultList
 from rankwise.selection.cells.candidates import GivenScores
 from rankwise.selection.cells.result_store import DONE, FoldResult
 from rankwise.selection.judging.completions import (

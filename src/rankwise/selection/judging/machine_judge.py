@@ -28,7 +28,7 @@ from rankwise.metrics.statistics.prediction_powered import PoweredMean
 from rankwise.metrics.statistics.stratified import FEW, spread_freedom
 from rankwise.runtime.finite import names_its_class
 from rankwise.runtime.messages import check_share, check_whole, join_lines
-from rankwise.runtime.results import Result, ResultList, columns_of
+from rankwise.runtime.result import Result, ResultList, columns_of
 from rankwise.typing import Float64Array, Int64Array
 
 
@@ -369,13 +369,7 @@ class LengthBias(Result):
         return columns_of(self.groups, LengthGroup)
 
     def __str__(self) -> str:
-        lines = [f"{'length':>15}  documents  human  machine  {'bias':>7}  {'interval':>18}"]
-        for g in self.groups:
-            span = f"{g.shortest:g} to {g.longest:g}"
-            lines.append(
-                f"{span:>15}  {g.n_documents:>9}  {g.human:.3f}    {g.machine:.3f}  {g.bias:>+7.3f}"
-                f"  {f'{g.low:+.3f} to {g.high:+.3f}':>18}"
-            )
+        lines = [super().__str__()]
         if math.isnan(self.slope):
             lines.append("No slope: all lengths are equal.")
         elif math.isnan(self.p):

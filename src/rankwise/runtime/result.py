@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import fields, is_dataclass
 from html import escape
@@ -25,6 +26,7 @@ from rankwise.runtime.renames import METHODS, find_new_name
 BACKENDS = ("pandas", "polars", "pyarrow")
 # Rows and columns of a table for people, and characters of a repr.
 _MOST_ROWS, _MOST_COLUMNS, _MOST_CHARACTERS = 30, 20, 400
+_NUMBER = re.compile(r"[-+.\de]*").fullmatch
 _SCALARS = (str, bool, int, float, np.generic, type(None))
 R = TypeVar("R")
 
@@ -152,7 +154,8 @@ class Result:
             lines = [[name, value] for name, value in zip(*lines, strict=True)]
             table = align_columns(lines, left=(0, 1))
         else:
-            table = align_columns(lines, left=(0,))
+            columns = enumerate(zip(*lines[1:], strict=True))
+            table = align_columns(lines, [j for j, c in columns if not all(map(_NUMBER, c))])
         notes = (f"note: {note}" for note in getattr(self, "notes", ()))
         return join_lines([*table, *([rest] if rest else []), *notes])
 

@@ -240,7 +240,7 @@ def read_label_gain(label_gain: Any) -> tuple[float, ...]:
     return tuple(int(gain) if gain == gain // 1 else gain for gain in gains.tolist())
 
 
-def with_label_gain(measure: Measure, label_gain: Any) -> Measure:
+def replace_label_gain(measure: Measure, label_gain: Any) -> Measure:
     """nDCG and DCG with a table of gains; other measures unchanged."""
     if not isinstance(measure, GainMeasure):
         return measure

@@ -47,7 +47,7 @@ from rankwise.metrics.default import (
     refuse_constant,
 )
 from rankwise.metrics.measure import MEASURE_KINDS, Measure, MeasureLike, parameter_of
-from rankwise.metrics.measures.ndcg import DCG, NDCG, GainMeasure, with_label_gain
+from rankwise.metrics.measures.ndcg import DCG, NDCG, GainMeasure, replace_label_gain
 from rankwise.rankers.training_log import Callback, TrainingLog, evaluations
 from rankwise.row_order import distinct_rows_of_queries
 from rankwise.runtime.constraints import check_random_state
@@ -700,7 +700,9 @@ class LambdaMART(TreeScores):
                 f"label_gain sets the gains of nDCG and DCG, but measure is {self.measure!r}. Drop "
                 "label_gain, or change measure."
             )
-        return with_label_gain(measure, self.label_gain), with_label_gain(watched, self.label_gain)
+        return replace_label_gain(measure, self.label_gain), replace_label_gain(
+            watched, self.label_gain
+        )
 
     def _set_score_name(self, y: Float64Array) -> None:
         super()._set_score_name(y)

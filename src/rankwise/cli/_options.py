@@ -299,7 +299,9 @@ class ColumnOptions:
     @property
     def words(self) -> dict[str, Any]:
         """Arguments of ``read_table`` that were given."""
-        named = (*_NAMED, "ignore")
+        from rankwise.datasets.judged_source import NAMED
+
+        named = (*NAMED, "ignore")
         given: dict[str, Any] = {name: value for name in named if (value := getattr(self, name))}
         if self.one_query and self.qid is None:
             given["qid"] = False
@@ -327,10 +329,11 @@ class ColumnOptions:
     @property
     def options(self) -> str:
         """The options that were given, for messages."""
-        return ", ".join(f"--{name.replace('_', '-')}" for name in _NAMED if getattr(self, name))
+        from rankwise.datasets.judged_source import NAMED
+
+        return ", ".join(f"--{name.replace('_', '-')}" for name in NAMED if getattr(self, name))
 
 
-_NAMED = ("label", "qid", "features", "doc_id", "sample_weight", "sep")
 NO_COLUMNS = ColumnOptions()
 
 Unjudged = Annotated[

@@ -41,7 +41,7 @@ from rankwise.runtime.files import COMPRESSIONS
 from rankwise.runtime.messages import SourceError, did_you_mean, setting
 
 # Settings of columns by name; LETOR text has none of these.
-_NAMED = ("label", "qid", "features", "doc_id", "sample_weight", "sep")
+NAMED = ("label", "qid", "features", "doc_id", "sample_weight", "sep")
 _PARTS = ("all", "train", "vali", "test")
 _JUDGEMENTS = (
     "They have no features to learn from. Name judged rows with features, such as LETOR text, or "
@@ -409,7 +409,7 @@ def is_table(path: str, columns: Mapping[str, Any] = {}) -> bool:
 def _named(columns: Mapping[str, Any]) -> str:
     """The settings by which columns are named, for messages."""
     # A setting with the value True is written as the option alone.
-    given = (name for name in _NAMED if columns.get(name))
+    given = (name for name in NAMED if columns.get(name))
     return ", ".join(setting(name, True).removesuffix("=True") for name in given)
 
 

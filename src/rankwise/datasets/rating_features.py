@@ -406,7 +406,11 @@ def group_columns(
         yield "item lift in cell", _lift(context, groups["cell"], users, items)
     if tables.flags is not None:
         for name, codes in groups.items():
-            yield f"flags residual by {name}", _flags_mean(context, tables, codes, users, items)
+            sums, counts = _sum_by_flag(context, tables.flags, codes)
+            flags = tables.flags[items]
+            means = (sums / (counts + CELL_PRIOR))[codes[users]]
+            mean = (means * flags).sum(axis=1) / np.maximum(flags.sum(axis=1), 1)
+            yield f"flags residual by {name}", mean
 
 
 def own_columns(
@@ -467,16 +471,6 @@ def _sum_by_flag(
     ]
     sums, counts = zip(*columns, strict=True)
     return np.stack(sums, axis=1), np.stack(counts, axis=1).astype(np.float64)
-
-
-def _flags_mean(
-    context: Context, tables: SideTables, codes: Int64Array, users: Int64Array, items: Int64Array
-) -> Float64Array:
-    assert tables.flags is not None
-    sums, counts = _sum_by_flag(context, tables.flags, codes)
-    flags = tables.flags[items]
-    means = sums / (counts + CELL_PRIOR)
-    return (means[codes[users]] * flags).sum(axis=1) / np.maximum(flags.sum(axis=1), 1)
 
 
 def _lift(

@@ -37,6 +37,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 
 from rankwise.kernels.pairwise_absolute import project_sorted, project_split, sum_exceedances
+from rankwise.losses.score_loss import QUERY_POWERS
 from rankwise.typing import Float64Array, Int64Array
 
 
@@ -113,7 +114,7 @@ def pairwise_absolute(
     query = np.repeat(np.arange(len(sizes)), sizes)
     total = np.bincount(query, weights=weight, minlength=len(sizes))
     counted = np.where(total > 0, total, 1.0)
-    c = counted ** -float({"pair": 0, "document": 1, "query": 2}[query_weight])
+    c = counted ** -float(QUERY_POWERS[query_weight])
     pair_scale = c / (c @ total**2)
     dual_weight = (2.0 * pair_scale * total)[query] * weight
     if epsilon > 0:

@@ -48,6 +48,8 @@ class ScoreLoss(Protocol):
 
 AnyLoss = TypeVar("AnyLoss", bound=ScoreLoss, covariant=True)
 QueryWeight = Literal["pair", "document", "query"]
+# The pairs of a query of total weight W are divided by W to this power.
+QUERY_POWERS = {"pair": 0, "document": 1, "query": 2}
 QUERY_WEIGHTS = ("pair", "document", "query")
 FEW_GRADES = 48  # maximum number of labels with a table of pair weights
 LARGEST_TABLE = 4096
@@ -141,5 +143,5 @@ def query_scale(
     sizes = np.diff(indptr)
     query = np.repeat(np.arange(len(sizes)), sizes)
     totals = np.bincount(query, weights=weight, minlength=len(sizes))
-    power = {"pair": 0.0, "document": -1.0, "query": -2.0}[query_weight]
-    return np.where(totals > 0, np.where(totals > 0, totals, 1.0) ** power, 0.0)
+    power = float(QUERY_POWERS[query_weight])
+    return np.where(totals > 0, np.where(totals > 0, totals, 1.0) ** -power, 0.0)

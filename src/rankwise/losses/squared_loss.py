@@ -30,6 +30,7 @@ from typing import Any, Literal
 import numpy as np
 
 from rankwise.groups import FitData, QueryGroups
+from rankwise.losses.score_loss import QUERY_POWERS
 from rankwise.runtime.threads import query_chunks
 from rankwise.typing import Float64Array, FloatArray, Int64Array, Matrix
 
@@ -149,8 +150,7 @@ def laplacian_factor(
         )
     query = np.repeat(np.arange(groups.n_queries), groups.sizes)
     total = np.bincount(query, weights=weight, minlength=groups.n_queries)
-    exponent = {"pair": 0, "document": 1, "query": 2}[query_weight]
-    c = 1.0 / np.where(total > 0, total, 1.0) ** exponent
+    c = 1.0 / np.where(total > 0, total, 1.0) ** QUERY_POWERS[query_weight]
     if graph == "all":
         scale = np.sqrt(c[query] * weight * total[query])
         return LaplacianFactor(
@@ -296,10 +296,10 @@ class RowPart:
 
 def query_factor(weight: float, query_weight: str) -> float:
     """``c_q`` of a query of the given total weight."""
-    return float(weight) ** -{"pair": 0, "document": 1, "query": 2}[query_weight]
+    return float(weight) ** -QUERY_POWERS[query_weight]
 
 
 def count_ordered_pairs(totals: Float64Array, query_weight: str) -> float:
     """``sum_q c_q W_q^2`` of queries of the given total weights."""
     totals = totals[totals > 0]
-    return float((totals ** {"pair": 2, "document": 1, "query": 0}[query_weight]).sum())
+    return float((totals ** (2 - QUERY_POWERS[query_weight])).sum())

@@ -13,6 +13,7 @@ import numpy as np
 from rankwise.checks.classes import are_whole, middle_label
 from rankwise.groups import QueryGroups
 from rankwise.metrics.measure import FunctionMeasure, Measure, MeasureLike, Reversed, is_own
+from rankwise.metrics.scored import LARGEST_GRADE
 from rankwise.metrics.spec import parse
 from rankwise.runtime.messages import callers_level
 from rankwise.typing import Float64Array
@@ -21,8 +22,6 @@ from rankwise.typing import Float64Array
 # skipped, tied rows earn the mean over all their orders.
 GRADED = "nDCG@10"
 MISRANKING = "Misranking"
-# Sums of 2**y overflow float64 for larger grades, so such integers are treated as real targets.
-LARGEST_GRADE = 1000
 # Labels in place of those that were counted in chunks: some that are grades, and some that are not.
 GRADES, TARGETS = np.zeros(1), np.array([-1.0, 0.5])
 

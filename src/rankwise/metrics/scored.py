@@ -26,7 +26,7 @@ from rankwise.kernels.topk import (
 from rankwise.runtime.threads import available_threads, query_chunks, thread_map
 from rankwise.typing import Float64Array, Int64Array
 
-# Sums of 2**grade overflow for larger integer grades.
+# Sums of 2**y overflow float64 for larger grades, so such integers are treated as real targets.
 LARGEST_GRADE = 1000
 # Less work than this stays on one thread.
 SMALL_NANOSECONDS = 2e6

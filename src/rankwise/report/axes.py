@@ -42,6 +42,7 @@ COLOURS: dict[str, tuple[str, str]] = {
     "series-8": ("#4b5563", "#a9b4c2"),
 }
 N_SERIES = 8
+MOST_PANELS = 12  # of a figure
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 
 

@@ -16,7 +16,7 @@ from matplotlib.patches import Rectangle
 from matplotlib.ticker import MaxNLocator
 
 from rankwise.explain import FeatureEffect, PairExplanation, RankingExplanation, ScoreExplanation
-from rankwise.report.axes import FONT, light, panels, series, style
+from rankwise.report.axes import FONT, MOST_PANELS, light, panels, series, style
 from rankwise.runtime.messages import escape_figure
 from rankwise.trees.tree_text import TreeReader, check_no_classes, has_scores
 from rankwise.typing import Float64Array
@@ -78,9 +78,6 @@ def _bars(
     axes.set_yticks(places, [escape_figure(name) for name in names], fontsize=FONT - 1)
     axes.set_xlabel(escape_figure(label))
     return figure
-
-
-MOST_PANELS = 12
 
 
 def plot_feature_effect(effects: FeatureEffect | Sequence[FeatureEffect]) -> Figure:

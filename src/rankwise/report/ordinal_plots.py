@@ -18,7 +18,7 @@ from rankwise.checks.classes import order_labels
 from rankwise.metrics import Calibration, Confusion, calibration
 from rankwise.metrics.measures.confusion_matrix import calibration_line
 from rankwise.prediction import innermost, probabilities_of
-from rankwise.report.axes import FONT, MARKERS, N_SERIES, light, panels, series, style
+from rankwise.report.axes import FONT, MARKERS, MOST_PANELS, N_SERIES, light, panels, series, style
 from rankwise.runtime.messages import escape_figure
 from rankwise.selection.cells.measured import bin_edges
 from rankwise.typing import ArrayLike, Float64Array, FrameLike
@@ -29,8 +29,6 @@ if TYPE_CHECKING:
 
     from rankwise.selection import Leaderboard
 
-
-MOST_PANELS = 12
 # More classes have no room for numbers.
 _MOST_NUMBERS = 9
 _ROW = 0.33

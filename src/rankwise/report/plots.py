@@ -19,6 +19,7 @@ from rankwise import fusion
 from rankwise.metrics.significance import stratified_mean
 from rankwise.report.axes import (
     FONT,
+    MOST_PANELS,
     WIDTH,
     chart_height,
     draw_lines,
@@ -33,7 +34,6 @@ from rankwise.selection import FoldResult, Leaderboard, LearningCurve
 from rankwise.selection.cells.result_store import measure_of
 from rankwise.typing import Float64Array, Int64Array
 
-_MOST_PANELS = 12
 _MOST_STEPS = 400
 
 
@@ -72,7 +72,7 @@ def plot_differences(board: Leaderboard, measure: str | None = None) -> Figure |
         Measure to plot (default: the first).
     """
     measure = board.measures[0] if measure is None else measure
-    found = differences(board, measure)[:_MOST_PANELS]
+    found = differences(board, measure)[:MOST_PANELS]
     if not found:
         return None
     figure, grid = panels(len(found), height=1.9)
@@ -109,7 +109,7 @@ def plot_differences(board: Leaderboard, measure: str | None = None) -> Figure |
 
 def plot_paths(board: Leaderboard) -> Figure | None:
     """Plot the validation score along the penalty: a thin line per fold, a dot at its choice."""
-    found = paths(board)[:_MOST_PANELS]
+    found = paths(board)[:MOST_PANELS]
     if not found:
         return None
     figure, grid = panels(len(found), height=2.1)

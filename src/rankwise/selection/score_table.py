@@ -13,7 +13,7 @@ import numpy as np
 
 from rankwise.checks.exact_values import id_texts, warn_of_missing_words
 from rankwise.datasets.readers.delimited import DelimitedFile
-from rankwise.datasets.readers.file_formats import is_binary_table, is_json
+from rankwise.datasets.readers.file_formats import SEPARATORS, is_binary_table, is_json
 from rankwise.datasets.readers.tables import is_stored, open_stored
 from rankwise.datasets.readers.text_columns import read_cells
 from rankwise.datasets.readers.textfiles import check_line_ends, open_text
@@ -22,7 +22,6 @@ from rankwise.runtime.frames import check_unique, convert_to_values, is_missing,
 from rankwise.runtime.messages import setting
 from rankwise.typing import Float64Array
 
-_SEPARATORS = ("\t", ",", ";", "|")
 _FLAGS = {"true": 1.0, "false": 0.0}
 _WITH_POINT = re.compile(r"[+-]?\d*\.\d+(e[+-]?\d+)?", re.IGNORECASE)
 _WITH_COMMA = re.compile(r"[+-]?\d*,\d+(e[+-]?\d+)?", re.IGNORECASE)
@@ -142,7 +141,7 @@ def read_file_cells(path: Path, sep: str | None, decimal: str | None = None) -> 
         header = first.decode("utf-8-sig")
     except UnicodeDecodeError:
         raise ValueError(f"{path}, line 1: the names of columns are not UTF-8 text.") from None
-    sep = sep or max(_SEPARATORS, key=header.count)
+    sep = sep or max(SEPARATORS, key=header.count)
     table = DelimitedFile(path, sep, file)
     with table.name_in_errors():
         names = table.names

@@ -76,7 +76,7 @@ RUN_FIELDS = ("query", "Q0", "document", "rank", "score", "tag")
 TRIPLE_FIELDS = ("query", "document", "relevance")
 
 _HEAD_BYTES = 1 << 16
-_SEPARATORS = ("\t", ",", ";", "|")
+SEPARATORS = ("\t", ",", ";", "|")
 _LETOR_WORD = re.compile(rb"(?:qid|cost|[0-9]+):\S")
 _JSON = re.compile(rb'\s*(\{\s*"|\[\s*[{["])')
 # Fields without blanks between them, rather than an attempt at a number, such as 1,5.
@@ -156,7 +156,7 @@ def _header(path: Path, line: bytes) -> FileFormat | None:
         text = line.rstrip(b"\r").decode()
     except UnicodeDecodeError:
         return None
-    for separator in (*_SEPARATORS, None):
+    for separator in (*SEPARATORS, None):
         if separator is None:
             names = [word.decode() for word in line.split()]
         else:

@@ -12,7 +12,7 @@ of XGBoost and CatBoost by the library, whose sums differ from ours in the last 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol, Self
 
@@ -544,7 +544,12 @@ class BoostedRanker(CategoricalInput, Ranker):
         params = {**translated, **(self.params or {})}
         if self.params:
             known = library.known_params(params, self.n_features_in_) | library.reserved
-            refuse_unknown(type(self).__name__, library.name, self.params, known)
+            if unknown := [name for name in self.params if name not in known]:
+                hint = did_you_mean(unknown[0], known, f"See {library.name}'s list of parameters.")
+                raise ValueError(
+                    f"params must hold parameters of {library.name}, got {unknown[0]!r} for "
+                    f"{type(self).__name__}. {hint}"
+                )
         return params
 
     def predict(self, X: FrameLike) -> Float64Array:
@@ -738,20 +743,6 @@ class PositionFit(FiniteResults):
 
 
 _DIRECTIONS = (-1, 0, 1)
-
-
-def refuse_unknown(owner: str, library: str, given: Iterable[str], known: Collection[str]) -> None:
-    """Raise for the first key of ``params`` that the library does not know.
-
-    ``owner`` is the class name of the adapter, ``given`` holds the keys of ``params``, and
-    ``known`` all names that the library accepts. The message suggests the most similar known name.
-    """
-    for name in given:
-        if name not in known:
-            hint = did_you_mean(name, known, f"See {library}'s list of parameters.")
-            raise ValueError(
-                f"params must hold parameters of {library}, got {name!r} for {owner}. {hint}"
-            )
 
 
 def library_names(names: Sequence[str], forbidden: re.Pattern[str]) -> list[str]:

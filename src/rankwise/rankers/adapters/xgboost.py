@@ -155,7 +155,14 @@ class XGBoost:
         model = json.loads(booster.save_raw("json"))
         trees = model["learner"]["gradient_booster"]["model"]["trees"] if complete else []
         for tree in trees:
-            _send_unseen_to_majority(tree, complete)
+            # The rows of training decide where categories that they do not have go. XGBoost learns
+            # a side for missing values from missing values. Where there were none, the side is
+            # arbitrary, and a category that training has not seen got the score of the best one.
+            hessian = tree["sum_hessian"]
+            for node, column in enumerate(tree["split_indices"]):
+                left, right = tree["left_children"][node], tree["right_children"][node]
+                if left >= 0 and column in complete:
+                    tree["default_left"][node] = int(hessian[left] >= hessian[right])
         learner = model["learner"]
         learner["attributes"], learner["feature_names"] = {}, []
         if "c" not in learner["feature_types"]:
@@ -233,19 +240,6 @@ def _matrix(X: Matrix, y: Any, given: BoosterInput, **others: Any) -> xgboost.Qu
         return xgboost.QuantileDMatrix(
             _dense(X), y, max_bin=params["max_bin"], nthread=params["nthread"], **others
         )
-
-
-def _send_unseen_to_majority(tree: dict[str, Any], columns: Collection[int]) -> None:
-    """Let the rows of training decide where categories that they do not have go.
-
-    XGBoost learns a side for missing values from missing values. Where there were none, the side is
-    arbitrary, and a category that training has not seen got the score of the best one.
-    """
-    hessian = tree["sum_hessian"]
-    for node, column in enumerate(tree["split_indices"]):
-        left, right = tree["left_children"][node], tree["right_children"][node]
-        if left >= 0 and column in columns:
-            tree["default_left"][node] = int(hessian[left] >= hessian[right])
 
 
 def _dense(X: Matrix) -> Any:

@@ -15,7 +15,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from sklearn.base import clone
 
-from rankwise.datasets.table_columns import warn_of_ignored
+from rankwise.datasets.table_columns import TIMES_FIX, warn_of_ignored
 from rankwise.features.binning import MAX_BINS, append_indicators, frequent_categories
 from rankwise.groups import FitData, QueryGroups
 from rankwise.losses.lambda_gradients import OPTIMISED, check_objective
@@ -256,9 +256,6 @@ def objective_of(measure: MeasureLike, is_graded: bool) -> MeasureLike:
     return "nDCG@10" if is_graded else "nDCG"
 
 
-_TIMES_FIX = "Replace them by numbers, such as days since a fixed day."
-
-
 @dataclass(frozen=True, eq=False)
 class TrialRows:
     """Rows as input of the families."""
@@ -301,9 +298,9 @@ def leave_out_times(table: Table) -> Table:
     if kinds and not len(table.rows.columns):
         raise ValueError(
             "X must have a column of numbers or categories, got only columns that hold no numbers: "
-            f"{', '.join(kinds)}. {_TIMES_FIX}"
+            f"{', '.join(kinds)}. {TIMES_FIX}"
         )
-    warn_of_ignored(kinds, _TIMES_FIX)
+    warn_of_ignored(kinds, TIMES_FIX)
     return table
 
 

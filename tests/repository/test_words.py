@@ -8,7 +8,7 @@ import re
 from functools import cache
 
 import pytest
-from benchmarks.fingerprints import public
+from benchmarks._public_names import public
 
 
 def in_both(package: str, *names: str, reason: str) -> dict[str, str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 
 import pytest
-from benchmarks.fingerprints import public
+from benchmarks._public_names import public
 from sklearn.base import BaseEstimator, clone
 
 import rankwise

@@ -36,8 +36,10 @@ class ClassCosts:
     """
 
     def __init__(self, costs: ArrayLike, classes: ArrayLike | None = None) -> None:
-        self.costs = _matrix(costs, classes)
-        self.classes = None if classes is None else _check_class_names(classes, self.costs.shape[1])
+        self.costs: Float64Array = _matrix(costs, classes)
+        self.classes: NDArray[Any] | None = (
+            None if classes is None else _check_class_names(classes, self.costs.shape[1])
+        )
         if self.costs.shape[0] != self.costs.shape[1]:
             raise ValueError(
                 "costs by class must have shape (n_classes, n_classes), got "
@@ -68,8 +70,10 @@ class RowCosts:
     """
 
     def __init__(self, costs: ArrayLike, classes: ArrayLike | None = None) -> None:
-        self.costs = _matrix(costs, classes)
-        self.classes = None if classes is None else _check_class_names(classes, self.costs.shape[1])
+        self.costs: Float64Array = _matrix(costs, classes)
+        self.classes: NDArray[Any] | None = (
+            None if classes is None else _check_class_names(classes, self.costs.shape[1])
+        )
 
     @property
     def shape(self) -> tuple[int, int]:

@@ -6,6 +6,7 @@ The parameter ``max_bytes``: how much memory the kernel values or terms of a fit
 from __future__ import annotations
 
 from numbers import Integral, Real
+from typing import Any
 
 from rankwise.runtime.constraints import HasMethods, Hidden, Options, StrOptions
 from rankwise.runtime.constraints import NumberRange as Interval
@@ -24,7 +25,7 @@ def minimum(low: int) -> Interval:
 POSITIVE = Interval(Real, 0, None, closed="neither")
 NOT_NEGATIVE = Interval(Real, 0, None, closed="left")
 FRACTION = Interval(Real, 0, 1, closed="right")
-N_JOBS = [Interval(Integral, None, -1, closed="right"), minimum(1), None]
+N_JOBS: list[Any] = [Interval(Integral, None, -1, closed="right"), minimum(1), None]
 
 DEFAULT_MAX_BYTES = 2**33  # 8 GiB
 MAX_BYTES_CONSTRAINT = [minimum(1)]

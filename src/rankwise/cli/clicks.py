@@ -152,7 +152,7 @@ def _read_column(role: str, name: str) -> Any:
     return False if role in _MAY_LACK and not name else name
 
 
-app = typer.Typer(
+app: Any = typer.Typer(
     help="Describe click logs, judge from them, and test systems by clicks.",
     no_args_is_help=True,
 )

@@ -70,7 +70,7 @@ def _add_command(to: typer.Typer, name: str, command: Callable[..., Any]) -> Non
     to.command(name, cls=OptionCommand, help=shown)(command)
 
 
-app = typer.Typer(
+app: Any = typer.Typer(
     cls=_CommandGroup,
     help="Learning to rank: judged data in, a tuned and tested leaderboard out.",
     epilog="Exit codes: 0 done, 1 the job failed, 2 the command line is wrong, 3 a system is worse "

@@ -145,6 +145,14 @@ class ClickModel:
     ([1.0, 0.5], [0.8, 0.4])
     """
 
+    log_likelihood_: float
+    attractiveness_: Float64Array
+    attractiveness_se_: Float64Array
+    continuation_: float
+    satisfaction_: Float64Array
+    converged_: bool
+    n_iter_: int
+
     def __init__(
         self,
         model: Literal["ctr", "pbm", "ubm", "sdbn", "dbn"] = "pbm",

@@ -11,6 +11,7 @@ from sklearn.base import clone
 from rankwise.clicks.judgement import Judgements, Method, judgements, lists_of_queries
 from rankwise.clicks.log import ClickLog, count_cells
 from rankwise.datasets.data import RankingData
+from rankwise.groups import QueryGroups
 from rankwise.prediction import fit_with, rank, scores
 from rankwise.rankers.boosting.lambdamart import LambdaMART
 from rankwise.runtime.finite import names_its_class
@@ -136,7 +137,7 @@ class ClickRanker(BaseEstimator):
                 f"{type(data).__name__}. Pass RankingData(X, y, qid=…, doc_ids=…); y may be zeros."
             )
         rows, offered = self._rows(data, log)
-        self.n_rows_ = len(rows)
+        self.n_rows_: int = len(rows)
         ranker: Any = LambdaMART() if self.estimator is None else clone(self.estimator)
         taken = fit_with(ranker, rows.X, rows.y, {"qid": rows.qid, **offered}, None)
         for name in offered:
@@ -145,7 +146,7 @@ class ClickRanker(BaseEstimator):
                 raise ValueError(
                     f"{type(ranker).__name__} takes no {name}. {fix}, or another ranker."
                 )
-        self.estimator_ = ranker
+        self.estimator_: Any = ranker
         return self
 
     def _rows(self, data: RankingData, log: ClickLog) -> tuple[RankingData, dict[str, Any]]:
@@ -161,12 +162,12 @@ class ClickRanker(BaseEstimator):
         rows = self.judgements_.label(data, self.weights)
         return rows, {} if self.weights is None else {"sample_weight": rows.sample_weight}
 
-    def predict(self, X: FrameLike, qid: ArrayLike | None = None) -> Float64Array:
+    def predict(self, X: FrameLike, qid: ArrayLike | QueryGroups | None = None) -> Float64Array:
         """Score of every row; higher ranks higher."""
         self._check_fitted()
         return scores(self.estimator_, X, qid)
 
-    def rank(self, X: FrameLike, qid: ArrayLike | None = None) -> Any:
+    def rank(self, X: FrameLike, qid: ArrayLike | QueryGroups | None = None) -> Any:
         """Rank of every row in its query, from 1."""
         self._check_fitted()
         return rank(self.estimator_, X, qid)

@@ -629,7 +629,11 @@ def _json(body: Any) -> str:
     return json.dumps(body, indent=1, ensure_ascii=False) + "\n"
 
 
-BODIES = {"opensearch": _opensearch, "elasticsearch": _elasticsearch, "ranklib": _ranklib}
+BODIES: dict[str, Any] = {
+    "opensearch": _opensearch,
+    "elasticsearch": _elasticsearch,
+    "ranklib": _ranklib,
+}
 
 
 def _of_json(path: Path, text: str) -> list[tuple[Any, ...]]:

@@ -36,7 +36,7 @@ ROLES = (
     "query", "doc", "place", "click", "session", "user", "weight", "time", "propensity",
     "list_propensity", "arm",
 )  # fmt: skip
-USUAL_NAMES = {
+USUAL_NAMES: dict[str, Any] = {
     "query": ALL_QUERY_NAMES,
     "doc": ALL_DOCUMENT_NAMES,
     "place": ("place", "position", "rank"),

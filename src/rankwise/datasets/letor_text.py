@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from rankwise.checks.exact_values import RowError, id_text, id_texts
 from rankwise.datasets.data import RankingData
+from rankwise.groups import QueryGroups
 from rankwise.runtime.arrow import pa, pc
 from rankwise.runtime.files import open_to_write
 from rankwise.runtime.frames import fits_one_width, text_array
@@ -33,7 +34,7 @@ def write_letor(
     path: str | Path,
     *,
     y: ArrayLike | None = None,
-    qid: ArrayLike | None = None,
+    qid: ArrayLike | QueryGroups | None = None,
     comments: ArrayLike | None = None,
     with_qid: bool = True,
 ) -> None:
@@ -115,14 +116,17 @@ def letor_text(
     return (block(rows, features) for rows, features in _feature_blocks(X))
 
 
-def _convert_to_data(data: Any, y: ArrayLike | None, qid: ArrayLike | None) -> RankingData:
+def _convert_to_data(
+    data: Any, y: ArrayLike | None, qid: ArrayLike | QueryGroups | None
+) -> RankingData:
     if isinstance(data, RankingData):
         if y is not None or qid is not None:
             raise TypeError("y and qid are part of the RankingData. Drop the arguments.")
         return data
     if y is None or qid is None:
         raise TypeError("rows as an array need y and qid. Pass both, or a RankingData.")
-    return RankingData(data, np.asarray(y), qid=np.asarray(qid))
+    ids = qid.codes() if isinstance(qid, QueryGroups) else np.asarray(qid)
+    return RankingData(data, np.asarray(y), qid=ids)
 
 
 def _numbers(values: Any) -> pa.Array:

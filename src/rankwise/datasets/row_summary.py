@@ -132,7 +132,7 @@ class RowSummary(Result):
 @names_its_class
 def summarize_rows(
     X: Any,
-    qid: ArrayLike | None = None,
+    qid: ArrayLike | QueryGroups | None = None,
     *,
     estimator: Any = None,
     feature_names: Sequence[str] | None = None,
@@ -185,7 +185,7 @@ def summarize_rows(
 
 def sample_columns(
     X: Any,
-    qid: ArrayLike | None,
+    qid: ArrayLike | QueryGroups | None,
     model: Any,
     random_state: Seed,
     feature_names: Sequence[str] | None,

@@ -232,6 +232,8 @@ class Star:
     raised if the others have not connected after two minutes, or one disconnects.
     """
 
+    n_bytes: int
+
     def __init__(self, place: Place) -> None:
         self._place = place
         self._spokes: list[socket.socket] = []

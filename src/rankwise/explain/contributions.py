@@ -187,7 +187,7 @@ def _check_one_row(name: str, table: Any, n_features: int) -> None:
 def explain_ranking(
     estimator: Any,
     X: Any,
-    qid: ArrayLike | None = None,
+    qid: ArrayLike | QueryGroups | None = None,
     *,
     feature_perturbation: str = "interventional",
     n_others: int = 10,
@@ -513,8 +513,8 @@ class RankingExplanation(Result):
         """Mean absolute contribution of every feature, shape (n_features,)."""
         return np.abs(self.values).mean(axis=0)
 
-    def _values(self) -> dict[str, Any]:
-        values = super()._values() | {"qid": self.groups.row_ids()}
+    def _contents(self) -> dict[str, Any]:
+        values = super()._contents() | {"qid": self.groups.row_ids()}
         del values["groups"]
         return values
 

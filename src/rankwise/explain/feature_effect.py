@@ -63,7 +63,7 @@ class FeatureEffect(Result):
 def feature_effect(
     estimator: Any,
     X: Any,
-    qid: ArrayLike | None,
+    qid: ArrayLike | QueryGroups | None,
     feature: int | str,
     *,
     n_points: int = 20,

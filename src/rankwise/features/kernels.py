@@ -346,7 +346,7 @@ NAMED_WIDTHS = ("scale", "auto")
 # Values of an estimator's parameter ``gamma``: with all ways of a search, and with the usual two.
 Gamma = float | Sequence[float] | Literal["cv", "val", "scale", "auto"] | None
 GammaOfPath = Gamma | Literal["loqo", "lpo"]
-GAMMA_CONSTRAINT = [
+GAMMA_CONSTRAINT: list[Any] = [
     POSITIVE,
     "array-like",
     StrOptions({*WAYS, *NAMED_WIDTHS}),

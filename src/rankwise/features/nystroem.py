@@ -262,9 +262,11 @@ callable, default="rbf"
         X = check_rows(self, X, reset=True)
         warn_of_dominant_columns(self, X, kernel_limit(self.kernel))
         kernel = resolve_kernel(self.kernel, X, self.gamma, self.kernel_params)
-        self.map_ = draw_nystroem_map(X, kernel, self.n_components, self.method, self.random_state)
-        self.landmarks_ = self.map_.landmarks
-        self.gamma_ = kernel.gamma
+        self.map_: NystroemMap = draw_nystroem_map(
+            X, kernel, self.n_components, self.method, self.random_state
+        )
+        self.landmarks_: Matrix = self.map_.landmarks
+        self.gamma_: float | None = kernel.gamma
         self._n_features_out = self.map_.n_features_out
         return self
 

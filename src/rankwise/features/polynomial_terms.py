@@ -235,7 +235,7 @@ class PolynomialTerms(FeatureTransformer):
             self.n_terms,
             check_random_state(self.random_state),
         )
-        self.factors_ = drawn.factors
+        self.factors_: Int64Array = drawn.factors
         return self
 
     def transform(self, X: FrameLike) -> Matrix:

@@ -16,6 +16,7 @@ from __future__ import annotations
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from rankwise.checks.parameter_constraints import Hidden, StrOptions
@@ -73,6 +74,9 @@ class QueryScaler(FiniteResults, OneToOneFeatureMixin, TransformerMixin, BaseEst
     array([0. , 1. , 0. , 1. , 0.5])
     """
 
+    scale_: Float64Array
+    shift_: Float64Array
+
     _structure: ClassVar[dict[str, Rule]] = {
         **TRAINED_ON,
         "shift_": Sometimes(floats("n_features_in_")),
@@ -103,7 +107,7 @@ class QueryScaler(FiniteResults, OneToOneFeatureMixin, TransformerMixin, BaseEst
         X: FrameLike,
         y: ArrayLike | None = None,
         *,
-        qid: ArrayLike | QueryGroups | None = None,
+        qid: ArrayLike | QueryGroups | QueryGroups | None = None,
     ) -> Self:
         """Learn the scaling of rows without ids, and validate the ids."""
         self._validate_params()
@@ -118,9 +122,9 @@ class QueryScaler(FiniteResults, OneToOneFeatureMixin, TransformerMixin, BaseEst
             vars(self).pop(state, None)
         if self.scaling == "rank":
             order = np.argsort(rows, axis=0, kind="stable")
-            self.sorted_ = np.take_along_axis(rows, order, axis=0)
+            self.sorted_: NDArray[Any] = np.take_along_axis(rows, order, axis=0)
             if weight is not None:
-                self.sorted_weight_ = weight[order]
+                self.sorted_weight_: Float64Array = weight[order]
             return
         shift, scale = _SHIFTS[spell(self.scaling)](rows, np.array([0, len(rows)]), weight)
         self.shift_, self.scale_ = shift[0], scale[0]
@@ -130,13 +134,15 @@ class QueryScaler(FiniteResults, OneToOneFeatureMixin, TransformerMixin, BaseEst
         X: FrameLike,
         y: ArrayLike | None = None,
         *,
-        qid: ArrayLike | QueryGroups | None = None,
+        qid: ArrayLike | QueryGroups | QueryGroups | None = None,
     ) -> FloatArray:
         """:meth:`fit` and :meth:`transform` of the same rows."""
         with restore_on_error(self):
             return self.fit(X, y, qid=qid).transform(X, qid=qid)
 
-    def transform(self, X: FrameLike, *, qid: ArrayLike | QueryGroups | None = None) -> FloatArray:
+    def transform(
+        self, X: FrameLike, *, qid: ArrayLike | QueryGroups | QueryGroups | None = None
+    ) -> FloatArray:
         """Scaled rows, in the precision of ``X``.
 
         Parameters

@@ -288,8 +288,8 @@ class RandomNodes(ClassNamePrefixFeaturesOutMixin, FeatureTransformer):
             check_random_state(self.random_state),
             self.weight_law,
         )
-        self.weights_ = nodes.weights
-        self.biases_ = nodes.biases
+        self.weights_: FloatArray = nodes.weights
+        self.biases_: FloatArray = nodes.biases
         self._n_features_out = self.n_nodes
         return self
 
@@ -415,12 +415,12 @@ class RandomFourier(ClassNamePrefixFeaturesOutMixin, FeatureTransformer):
         warn_of_dominant_columns(self, X, DISTANCES)
         kernel = resolve_kernel(self.kernel, X, self.gamma)
         assert kernel.gamma is not None
-        self.gamma_ = kernel.gamma
+        self.gamma_: float = kernel.gamma
         random, shape = check_random_state(self.random_state), (X.shape[1], self.n_frequencies)
         if self.kernel == "rbf":
             self.frequencies_ = np.sqrt(2 * self.gamma_) * random.standard_normal(shape)
         else:
-            self.frequencies_ = self.gamma_ * random.standard_cauchy(shape)
+            self.frequencies_: Float64Array = self.gamma_ * random.standard_cauchy(shape)
         self._n_features_out = FourierMap(self.frequencies_).n_features_out
         return self
 
@@ -502,6 +502,8 @@ class RandomPerceptrons(ClassNamePrefixFeaturesOutMixin, FeatureTransformer):
            [1. , 4.2, 0. ]])
     """
 
+    biases_: Float64Array
+
     _structure: ClassVar[dict[str, Rule]] = {
         "weights_": Either(
             (
@@ -547,11 +549,11 @@ class RandomPerceptrons(ClassNamePrefixFeaturesOutMixin, FeatureTransformer):
             features = np.arange(X.shape[1])
             parts = _parts(X, sample, features)
             chances = _chances_of_features(parts)
-            self.weights_ = random.choice(features, self.n_nodes, p=chances)
+            self.weights_: Float64Array = random.choice(features, self.n_nodes, p=chances)
             parts, chance = parts[:, self.weights_], chances[self.weights_]
         self.biases_, spread = _draw_thresholds(parts, random)
-        self.sizes_ = np.sqrt(spread / (2.0 * chance * self.n_nodes))
-        self.delta_ = float(self.sizes_ @ self.sizes_)
+        self.sizes_: Float64Array = np.sqrt(spread / (2.0 * chance * self.n_nodes))
+        self.delta_: float = float(self.sizes_ @ self.sizes_)
         self._n_features_out = self.n_nodes
         return self
 

@@ -201,8 +201,8 @@ class LearnedFusion(JudgedFusion):
             else:
                 ranker = LSRRank("linear", lam=lam, **options)
         with restore_on_error(self):
-            self.estimator_ = ranker.fit(rows.X, rows.y, qid=rows.qid)
-            self.systems_ = np.array(systems)
+            self.estimator_: Any = ranker.fit(rows.X, rows.y, qid=rows.qid)
+            self.systems_: NDArray[np.str_] = np.array(systems)
         return self
 
     def _scores(self, pool: RunPool) -> Float64Array:

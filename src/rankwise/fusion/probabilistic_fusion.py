@@ -23,6 +23,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rankwise.checks.parameter_constraints import Hidden, StrOptions, minimum
 from rankwise.datasets.readers.trec import Qrels
@@ -218,6 +219,9 @@ class ProbabilisticFusion(JudgedFusion):
     array([[0., 1.],
            [1., 0.]])
     """
+
+    estimates_: Float64Array
+    systems_: NDArray[np.str_]
 
     _tag = "probabilistic"
     _structure: ClassVar[dict[str, Rule]] = {

@@ -17,9 +17,10 @@ References
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rankwise.losses.score_loss import QueryWeight, query_scale
 from rankwise.runtime.threads import query_chunks, thread_map
@@ -66,6 +67,8 @@ class GradientLoss:
 
     A subclass defines ``_write``. The derivatives do not depend on ``n_threads``.
     """
+
+    rows: JudgedRows
 
     draws: bool = False  # whether the loss draws random numbers for every tree
 
@@ -158,6 +161,8 @@ class PositionBias:
     and ``biases`` (n_positions,) theirs after the trees fitted so far.
     """
 
+    positions: Int64Array
+
     draws: bool = True  # the biases differ from tree to tree
 
     def __init__(
@@ -190,7 +195,9 @@ class PositionBias:
         # Weights count as rows, so that a weight equals repetition.
         penalty = self._penalty * sums(self._loss.rows.weights())
         step = -sums(gradients) - penalty * self.biases
-        self.biases = self.biases + self._rate * step / (sums(hessians) + penalty + RIDGE)
+        self.biases: NDArray[Any] = self.biases + self._rate * step / (
+            sums(hessians) + penalty + RIDGE
+        )
 
 
 BoostedLoss: TypeAlias = GradientLoss | PositionBias

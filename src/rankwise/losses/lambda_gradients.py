@@ -54,6 +54,8 @@ N_DRAWS = 10
 class MeasureGradients(GradientLoss):
     """Base of the losses that follow the changes of a measure; labels are stored as coded gains."""
 
+    rows: JudgedRows
+
     def __init__(self, rows: JudgedRows, changes: MeasureChanges, n_threads: int) -> None:
         super().__init__(rows, n_threads)
         self.rows, self._gains = rows.without_labels(), CodedValues.of(changes.gains)

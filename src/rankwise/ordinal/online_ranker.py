@@ -139,6 +139,9 @@ class Hypotheses:
 class OnlineRanker(ScoreProbabilities, OrdinalRanker):
     """Base of learners that see one row at a time, so results depend on the order of the rows."""
 
+    n_mistakes_: int
+    total_loss_: int
+
     _structure: ClassVar[dict[str, Rule]] = {
         "X_fit_": Optional(MatrixRows("n_support", "n_features_in_")),
         "kernel_": Sometimes(Instance((Kernel,))),
@@ -181,7 +184,11 @@ class OnlineRanker(ScoreProbabilities, OrdinalRanker):
     }
 
     def fit(
-        self, X: FrameLike, y: ArrayLike, *, qid: ArrayLike | QueryGroups | None = None
+        self,
+        X: FrameLike,
+        y: ArrayLike,
+        *,
+        qid: ArrayLike | QueryGroups | QueryGroups | None = None,
     ) -> Self:
         """Train from scratch on every row, ``n_epochs`` times, shuffled or in the given order.
 
@@ -229,7 +236,7 @@ class OnlineRanker(ScoreProbabilities, OrdinalRanker):
         y: ArrayLike,
         classes: ArrayLike | None = None,
         *,
-        qid: ArrayLike | QueryGroups | None = None,
+        qid: ArrayLike | QueryGroups | QueryGroups | None = None,
     ) -> Self:
         """Train on more rows, once and in order; ``n_epochs`` and ``shuffle`` have no effect.
 
@@ -306,7 +313,7 @@ class OnlineRanker(ScoreProbabilities, OrdinalRanker):
             self, X, y, qid, reset=first, read_classes=order_labels, column_limit=limit
         )
         known = None if first else self.classes_
-        self.classes_ = declare(classes, self.classes, y, known)
+        self.classes_: NDArray[Any] = declare(classes, self.classes, y, known)
         self._set_score_name()
         codes = numbers_of(data, self.classes_)
         _warn_of_label_order(self, codes, "Shuffle the rows.")
@@ -332,7 +339,7 @@ class OnlineRanker(ScoreProbabilities, OrdinalRanker):
         """Set the public fitted attributes, here those of a single hypothesis."""
         known = self.hypotheses_
         self._set_coef(known.weights[:, 0])
-        self.thresholds_ = known.thresholds[0]
+        self.thresholds_: Float64Array = known.thresholds[0]
         self.n_mistakes_, self.total_loss_ = int(known.n_mistakes[0]), int(known.total_loss[0])
 
     def _set_coef(self, weights: Float64Array) -> None:
@@ -416,7 +423,7 @@ class OnlineRanker(ScoreProbabilities, OrdinalRanker):
                 )
             self.X_fit_ = None  # type: ignore[assignment]  # only with a kernel
         else:
-            self.kernel_ = self._resolve(X, streams)
+            self.kernel_: Kernel = self._resolve(X, streams)
             shape = (0, X.shape[1])
             self.X_fit_ = sparse.csr_array(shape) if is_sparse(X) else np.empty(shape)
         self.hypotheses_ = Hypotheses.zeros(n_columns, self._n_hypotheses, len(self.classes_))
@@ -585,7 +592,7 @@ class SparseSupportRows(SupportRows):
 
     def __init__(self, kept: Any, block: Matrix) -> None:
         self._csr: SparseMatrix = sparse.csr_array(block, dtype=np.float64)
-        self.n_kept = kept.shape[0]
+        self.n_kept: int = kept.shape[0]
         n_entries = kept.nnz + self._csr.nnz
         self._data = np.empty(n_entries)
         self._indices = np.empty(n_entries, dtype=np.int64)

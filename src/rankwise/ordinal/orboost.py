@@ -208,6 +208,8 @@ class ORBoost(ScoreProbabilities, OrdinalRanker):
     [22.627, 12.829, 5.737]
     """
 
+    n_estimators_: int
+
     _structure: ClassVar[dict[str, Rule]] = {
         "seed_": Number("i", low=0),
         "n_estimators_": Number("i", low=0, size="n_rounds"),
@@ -270,11 +272,11 @@ class ORBoost(ScoreProbabilities, OrdinalRanker):
         X: FrameLike,
         y: ArrayLike,
         *,
-        qid: ArrayLike | QueryGroups | None = None,
+        qid: ArrayLike | QueryGroups | QueryGroups | None = None,
         sample_weight: ArrayLike | None = None,
         X_val: FrameLike | None = None,
         y_val: ArrayLike | None = None,
-        qid_val: ArrayLike | QueryGroups | None = None,
+        qid_val: ArrayLike | QueryGroups | QueryGroups | None = None,
     ) -> Self:
         """Train on rows of ordered classes.
 
@@ -324,7 +326,7 @@ class ORBoost(ScoreProbabilities, OrdinalRanker):
             self.seed_ = int(check_random_state(self.random_state).randint(2**31 - 1))
         else:
             self._check_earlier(earlier, n_rounds)
-            self.seed_ = earlier.seed_
+            self.seed_: int = earlier.seed_
         X, rows, class_ptr, weight, search, ensemble = self._training_rows(
             data, None if earlier is None else earlier.ensemble_
         )
@@ -339,11 +341,11 @@ class ORBoost(ScoreProbabilities, OrdinalRanker):
             self.early_stopping_rounds,
         )
         self.ensemble_, self.n_estimators_ = done.ensemble, len(done.ensemble)
-        self.loss_curve_ = done.values
-        self.threshold_curve_ = np.array([state.thresholds for state in done.states])
-        self.thresholds_ = self.threshold_curve_[-1]
+        self.loss_curve_: Float64Array = done.values
+        self.threshold_curve_: NDArray[Any] = np.array([state.thresholds for state in done.states])
+        self.thresholds_: Float64Array = self.threshold_curve_[-1]
         if done.validation_scores is not None:
-            self.validation_scores_ = done.validation_scores
+            self.validation_scores_: Float64Array = done.validation_scores
         rounds = {"n_estimators": max(1, self.n_estimators_), "warm_start": False}
         self._calibrate(data, lambda _: rounds)
         return self

@@ -226,12 +226,12 @@ class OrdinalSVM(ScoreProbabilities, SearchedOrdinalRanker):
     }
 
     expansion_: Expansion
-    kernel_ = ExpansionAttribute[Kernel]()
-    gamma_ = ExpansionAttribute[float | None]()
-    coef_ = ExpansionAttribute[Float64Array]()
-    dual_coef_ = ExpansionAttribute[Float64Array]()
-    X_fit_ = ExpansionAttribute[Matrix]()
-    intercept_ = ExpansionAttribute[float]()
+    kernel_: ExpansionAttribute[Kernel] = ExpansionAttribute()
+    gamma_: ExpansionAttribute[float | None] = ExpansionAttribute()
+    coef_: ExpansionAttribute[Float64Array] = ExpansionAttribute()
+    dual_coef_: ExpansionAttribute[Float64Array] = ExpansionAttribute()
+    X_fit_: ExpansionAttribute[Matrix] = ExpansionAttribute()
+    intercept_: ExpansionAttribute[float] = ExpansionAttribute()
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "kernel": [StrOptions(set(KERNEL_NAMES)), callable],
         "gamma": GAMMA_CONSTRAINT,

@@ -136,7 +136,7 @@ class PRank(OnlineRanker):
     ) -> None:
         self.degree = degree
         self.kernel = kernel
-        self.gamma = gamma
+        self.gamma: float | Literal["scale", "auto"] | None = gamma
         self.kernel_params = kernel_params
         self.n_epochs = n_epochs
         self.shuffle = shuffle
@@ -256,7 +256,7 @@ class WidrowHoff(OnlineRanker):
         self.learning_rate = learning_rate
         self.degree = degree
         self.kernel = kernel
-        self.gamma = gamma
+        self.gamma: float | Literal["scale", "auto"] | None = gamma
         self.kernel_params = kernel_params
         self.n_epochs = n_epochs
         self.shuffle = shuffle

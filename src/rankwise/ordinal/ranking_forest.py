@@ -209,7 +209,7 @@ class RankingForest(TreeRanker):
         self.oob_score = oob_score
         self.max_depth = max_depth
         self.rank_distance = rank_distance
-        self.method = method
+        self.method: Literal["exact", "histogram", "auto"] = method
         self.max_bins = max_bins
         self.min_samples_leaf = min_samples_leaf
         self.min_samples_split = min_samples_split
@@ -226,7 +226,7 @@ class RankingForest(TreeRanker):
         X: FrameLike,
         y: ArrayLike,
         *,
-        qid: ArrayLike | QueryGroups | None = None,
+        qid: ArrayLike | QueryGroups | QueryGroups | None = None,
         sample_weight: ArrayLike | None = None,
     ) -> Self:
         """Grow the trees.
@@ -274,9 +274,11 @@ class RankingForest(TreeRanker):
             )  # fmt: skip
             return prune(tree, self.ccp_alpha)
 
-        self.trees_ = thread_map(grow, range(self.n_estimators), threads_asked(self.n_jobs))
+        self.trees_: list[Tree] = thread_map(
+            grow, range(self.n_estimators), threads_asked(self.n_jobs)
+        )
         shares = np.mean([importances(tree, self.n_features_in_) for tree in self.trees_], axis=0)
-        self.feature_importances_ = shares / (shares.sum() or 1.0)
+        self.feature_importances_: Float64Array = shares / (shares.sum() or 1.0)
         for state in ("oob_score_", "oob_proba_"):
             vars(self).pop(state, None)
         if self.oob_score:
@@ -348,8 +350,10 @@ class RankingForest(TreeRanker):
         predicted = leaf_classes(shares[known], self.leaf, self.distance_)
         loss = np.abs(predicted - data.y[known])
         weight = row_weights(data)[known]
-        self.oob_score_ = -float(np.average(loss, weights=weight)) if known.any() else math.nan
-        self.oob_proba_ = np.full((n_samples, shares.shape[1]), np.nan)
+        self.oob_score_: float = (
+            -float(np.average(loss, weights=weight)) if known.any() else math.nan
+        )
+        self.oob_proba_: Float64Array = np.full((n_samples, shares.shape[1]), np.nan)
         self.oob_proba_[places[known]] = shares[known] / n_trees[known, None]
 
 

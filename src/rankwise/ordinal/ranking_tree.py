@@ -242,12 +242,12 @@ class TreeRanker(CategoricalInput, OrdinalRanker):
         self,
         X: FrameLike,
         y: ArrayLike | None,
-        qid: ArrayLike | QueryGroups | None,
+        qid: ArrayLike | QueryGroups | QueryGroups | None,
         sample_weight: ArrayLike | None = None,
     ) -> FitData:
         """Check the training rows, and set the attributes that are needed to read later rows."""
         table = Table.of(dense_within_memory(X))
-        self.columns_ = ColumnTable.of(table, self.categorical_features, sample_weight)
+        self.columns_: ColumnTable = ColumnTable.of(table, self.categorical_features, sample_weight)
         data = check_ordinal_fit(
             self,
             self.columns_.encode(table),
@@ -258,9 +258,9 @@ class TreeRanker(CategoricalInput, OrdinalRanker):
             allow_nan=True,
         )
         n_classes = len(self.classes_)
-        self.thresholds_ = np.arange(n_classes - 1) + 0.5
+        self.thresholds_: Float64Array = np.arange(n_classes - 1) + 0.5
         self.distance_ = distance_matrix(self.rank_distance, n_classes)
-        self.has_missing_ = np.isnan(densify(data.X)).any(axis=0)
+        self.has_missing_: Any = np.isnan(densify(data.X)).any(axis=0)
         return data
 
     def _encode(self, X: FrameLike | Table) -> Table:
@@ -422,7 +422,7 @@ class RankingTree(TreeRanker):
         self.criterion = criterion
         self.leaf = leaf
         self.rank_distance = rank_distance
-        self.method = method
+        self.method: Literal["exact", "histogram", "auto"] = method
         self.max_bins = max_bins
         self.min_samples_leaf = min_samples_leaf
         self.min_samples_split = min_samples_split
@@ -438,11 +438,11 @@ class RankingTree(TreeRanker):
         X: FrameLike,
         y: ArrayLike,
         *,
-        qid: ArrayLike | QueryGroups | None = None,
+        qid: ArrayLike | QueryGroups | QueryGroups | None = None,
         sample_weight: ArrayLike | None = None,
         X_val: FrameLike | None = None,
         y_val: ArrayLike | None = None,
-        qid_val: ArrayLike | QueryGroups | None = None,
+        qid_val: ArrayLike | QueryGroups | QueryGroups | None = None,
     ) -> Self:
         """Grow the tree.
 
@@ -476,8 +476,8 @@ class RankingTree(TreeRanker):
             self, data, rows_val, y_val, qid_val, accept_sparse=False, allow_nan=True
         )
         tree = self._choose_tree(data, validation)
-        self.tree_ = prune(tree, self.ccp_alpha)
-        self.node_classes_ = leaf_classes(self.tree_.counts, self.leaf, self.distance_)
+        self.tree_: Tree = prune(tree, self.ccp_alpha)
+        self.node_classes_: Any = leaf_classes(self.tree_.counts, self.leaf, self.distance_)
         return self
 
     @property
@@ -511,7 +511,7 @@ class RankingTree(TreeRanker):
         X: FrameLike,
         y: ArrayLike,
         *,
-        qid: ArrayLike | QueryGroups | None = None,
+        qid: ArrayLike | QueryGroups | QueryGroups | None = None,
         sample_weight: ArrayLike | None = None,
     ) -> Bunch:
         """Values of ``ccp_alpha`` at which the tree grown on these rows is pruned further.
@@ -607,13 +607,13 @@ class RankingTree(TreeRanker):
     def _choose(self, depths: list[int], losses: list[list[float]], weights: Float64Array) -> int:
         """Position of the smallest depth of least mean loss; stores the results of the search."""
         mean = np.average(losses, axis=0, weights=weights)
-        self.cv_results_ = {
+        self.cv_results_: dict[str, Any] = {
             "max_depth": np.array(depths),
             "fold_test_scores": -np.array(losses),
             "mean_test_score": -mean,
         }
         chosen = int(np.flatnonzero(mean <= mean.min() * (1 + 1e-12))[0])
-        self.max_depth_ = depths[chosen]
+        self.max_depth_: Any = depths[chosen]
         return chosen
 
 

@@ -266,7 +266,7 @@ class VotedPRank(Votes, OnlineRanker):
         self.votes = votes
         self.degree = degree
         self.kernel = kernel
-        self.gamma = gamma
+        self.gamma: float | Literal["scale", "auto"] | None = gamma
         self.kernel_params = kernel_params
         self.n_epochs = n_epochs
         self.shuffle = shuffle
@@ -286,14 +286,14 @@ class VotedPRank(Votes, OnlineRanker):
         moves = np.concatenate([moves[:, 0] for moves in self._learn(X, codes, order)])
         mistakes = np.flatnonzero(moves.any(axis=1))
         ends = np.diff(np.concatenate([[0], mistakes, [len(codes)]]))
-        self.survival_ = np.concatenate([self.survival_, ends[1:]])
+        self.survival_: Int64Array = np.concatenate([self.survival_, ends[1:]])
         self.survival_[-len(ends)] += ends[0]
         steps = (moves[mistakes, 0] - moves[mistakes, 1]).astype(np.float64)
-        self.dual_coef_ = np.concatenate([self.dual_coef_, steps])
+        self.dual_coef_: Float64Array = np.concatenate([self.dual_coef_, steps])
         path = np.empty((len(mistakes) + 1, self.threshold_path_.shape[1]))
         path[0] = self.threshold_path_[-1]
         replay_thresholds(moves[mistakes], codes[mistakes], path)
-        self.threshold_path_ = np.concatenate([self.threshold_path_, path[1:]])
+        self.threshold_path_: Float64Array = np.concatenate([self.threshold_path_, path[1:]])
         if self.kernel is None:  # a kernel has already stored them
             more = X[order[mistakes]]
             if is_sparse(self.X_fit_):
@@ -302,12 +302,12 @@ class VotedPRank(Votes, OnlineRanker):
                 self.X_fit_ = joined
             else:
                 dense = densify(more).astype(np.float64, copy=False)
-                self.X_fit_ = np.concatenate([self.X_fit_, dense])
+                self.X_fit_: Matrix = np.concatenate([self.X_fit_, dense])
 
     def _publish(self) -> None:
-        self.thresholds_ = self._half_steps()
-        self.n_mistakes_ = len(self.dual_coef_)
-        self.total_loss_ = int(self.hypotheses_.total_loss[0])
+        self.thresholds_: Float64Array = self._half_steps()
+        self.n_mistakes_: int = len(self.dual_coef_)
+        self.total_loss_: int = int(self.hypotheses_.total_loss[0])
 
     def _count_votes(self, X: FrameLike) -> Float64Array:
         check_is_fitted(self)
@@ -479,7 +479,7 @@ class AggregatePRank(Votes, OnlineRanker):
         self.votes = votes
         self.degree = degree
         self.kernel = kernel
-        self.gamma = gamma
+        self.gamma: float | Literal["scale", "auto"] | None = gamma
         self.kernel_params = kernel_params
         self.n_epochs = n_epochs
         self.shuffle = shuffle
@@ -546,21 +546,21 @@ class AggregatePRank(Votes, OnlineRanker):
 
     def _start(self, X: Matrix, rng: np.random.RandomState, *, streams: bool) -> None:
         super()._start(X, rng, streams=streams)
-        self.coin_seed_ = int(rng.randint(LARGEST_SEED))
+        self.coin_seed_: int = int(rng.randint(LARGEST_SEED))
 
     def _coins(self, n_rows: int) -> NDArray[np.bool_]:
         stream = np.random.PCG64(self.coin_seed_).advance(self.n_seen_ * self._n_hypotheses)
         return np.random.Generator(stream).random((n_rows, self._n_hypotheses)) < self.tau
 
     def _publish(self) -> None:
-        self.combine_ = self.combine
+        self.combine_: str = self.combine
         if self.combine == "bpm":
             self._set_coef(self.hypotheses_.weights.mean(axis=1))
             self.thresholds_ = self.hypotheses_.thresholds.mean(axis=0)
         else:
             for name in ("coef_", "dual_coef_"):
                 vars(self).pop(name, None)
-            self.thresholds_ = self._half_steps()
+            self.thresholds_: Float64Array = self._half_steps()
 
     def _check_combine(self) -> None:
         """Raise ValueError if ``combine`` was changed to or from "bpm" after the fit."""

@@ -212,15 +212,15 @@ class StrengthModel(ValidatedParameters, Save, BaseEstimator):
         place = None if self.reference is None else items.tolist().index(self.reference)
         strengths = solution.theta[:m]
         self.items_ = items
-        self.strengths_ = strengths - (0.0 if place is None else strengths[place])
-        self.covariance_ = _refer_to(place, covariance[:m, :m])
-        self.model_covariance_ = _refer_to(place, by_model[:m, :m])
-        self.standard_errors_ = np.sqrt(np.maximum(self.covariance_.diagonal(), 0.0))
-        self.effect_names_ = np.array(effects, dtype=str)
-        self.effects_ = solution.theta[m:].copy()
-        self.effect_errors_ = np.sqrt(np.maximum(covariance.diagonal()[m:], 0.0))
-        self.log_likelihood_ = -solution.value
-        self.n_iter_ = solution.n_iter
+        self.strengths_: Float64Array = strengths - (0.0 if place is None else strengths[place])
+        self.covariance_: Float64Array = _refer_to(place, covariance[:m, :m])
+        self.model_covariance_: Float64Array = _refer_to(place, by_model[:m, :m])
+        self.standard_errors_: Float64Array = np.sqrt(np.maximum(self.covariance_.diagonal(), 0.0))
+        self.effect_names_: NDArray[Any] = np.array(effects, dtype=str)
+        self.effects_: Float64Array = solution.theta[m:].copy()
+        self.effect_errors_: Float64Array = np.sqrt(np.maximum(covariance.diagonal()[m:], 0.0))
+        self.log_likelihood_: float = -solution.value
+        self.n_iter_: int = solution.n_iter
         _, item, weight = occurrences
         self.n_comparisons_ = np.bincount(item, weight, m)
         self.degrees_of_freedom_ = degrees_of_freedom

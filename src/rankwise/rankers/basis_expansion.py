@@ -84,16 +84,16 @@ class BasisExpansionRanker(Ranker):
 
     n_features_in_: int
     expansion_: Expansion
-    coef_ = ExpansionAttribute[Float64Array]()
-    intercept_ = ExpansionAttribute[float]()
-    hidden_weights_ = ExpansionAttribute[Float64Array]()
-    hidden_biases_ = ExpansionAttribute[Float64Array]()
-    output_weights_ = ExpansionAttribute[Float64Array]()
-    nystroem_ = ExpansionAttribute[NystroemMap]()
-    kernel_ = ExpansionAttribute[Kernel]()
-    gamma_ = ExpansionAttribute[float | None]()
-    dual_coef_ = ExpansionAttribute[Float64Array]()
-    X_fit_ = ExpansionAttribute[Matrix]()
+    coef_: ExpansionAttribute[Float64Array] = ExpansionAttribute()
+    intercept_: ExpansionAttribute[float] = ExpansionAttribute()
+    hidden_weights_: ExpansionAttribute[Float64Array] = ExpansionAttribute()
+    hidden_biases_: ExpansionAttribute[Float64Array] = ExpansionAttribute()
+    output_weights_: ExpansionAttribute[Float64Array] = ExpansionAttribute()
+    nystroem_: ExpansionAttribute[NystroemMap] = ExpansionAttribute()
+    kernel_: ExpansionAttribute[Kernel] = ExpansionAttribute()
+    gamma_: ExpansionAttribute[float | None] = ExpansionAttribute()
+    dual_coef_: ExpansionAttribute[Float64Array] = ExpansionAttribute()
+    X_fit_: ExpansionAttribute[Matrix] = ExpansionAttribute()
     measure: MeasureLike
     cv: Any
     path_: dict[str, Float64Array]
@@ -113,11 +113,11 @@ class BasisExpansionRanker(Ranker):
         X: FrameLike | RowStream,
         y: ArrayLike | None = None,
         *,
-        qid: ArrayLike | None = None,
+        qid: ArrayLike | QueryGroups | None = None,
         sample_weight: ArrayLike | None = None,
         X_val: FrameLike | None = None,
         y_val: ArrayLike | None = None,
-        qid_val: ArrayLike | None = None,
+        qid_val: ArrayLike | QueryGroups | None = None,
     ) -> Self:
         """Fit all models of the path and keep the chosen one.
 
@@ -149,7 +149,7 @@ class BasisExpansionRanker(Ranker):
         search: PenaltySearch,
         X: FrameLike | RowStream,
         y: ArrayLike | None,
-        qid: ArrayLike | None,
+        qid: ArrayLike | QueryGroups | None,
         weight: ArrayLike | None,
     ) -> FitData:
         """Check the training rows; of a stream the first, and a sample if the designs need one."""
@@ -200,7 +200,7 @@ class BasisExpansionRanker(Ranker):
         y: Any = None,
         sample_weight: ArrayLike | None = None,
         *,
-        qid: ArrayLike | QueryGroups | None = None,
+        qid: ArrayLike | QueryGroups | QueryGroups | None = None,
     ) -> float:
         """Mean over the queries of the measure ``score_name_``; larger is better.
 
@@ -314,7 +314,7 @@ class PartialFit:
         X: FrameLike,
         y: ArrayLike,
         *,
-        qid: ArrayLike | None = None,
+        qid: ArrayLike | QueryGroups | None = None,
         sample_weight: ArrayLike | None = None,
     ) -> Self:
         """Add a batch of rows; the model equals that of one ``fit`` on all batches.

@@ -30,8 +30,8 @@ from rankwise.features.random_features import (
     WeightLaw,
     draw_nodes,
 )
-from rankwise.features.score_expansions import NodeExpansion
-from rankwise.groups import FitData, RowStream
+from rankwise.features.score_expansions import Expansion, NodeExpansion
+from rankwise.groups import FitData, QueryGroups, RowStream
 from rankwise.losses.score_loss import QUERY_WEIGHTS, QueryWeight
 from rankwise.losses.squared_loss import GRAPHS, Problem, SquaredLoss
 from rankwise.metrics.measure import MeasureLike
@@ -512,6 +512,9 @@ class ELMRank(BasisExpansionRanker):
     array([3, 2, 1])
     """
 
+    alpha_: Float64Array
+    lam_: Float64Array
+
     _structure: ClassVar[dict[str, Rule]] = {
         "lam_": floats("n_draws", low=0, numbers="not NaN"),
         "alpha_": floats("n_draws", low=0, numbers="not NaN"),
@@ -560,11 +563,11 @@ class ELMRank(BasisExpansionRanker):
         X: FrameLike | RowStream,
         y: ArrayLike | None = None,
         *,
-        qid: ArrayLike | None = None,
+        qid: ArrayLike | QueryGroups | None = None,
         sample_weight: ArrayLike | None = None,
         X_val: FrameLike | None = None,
         y_val: ArrayLike | None = None,
-        qid_val: ArrayLike | None = None,
+        qid_val: ArrayLike | QueryGroups | None = None,
     ) -> Self:
         """For each draw, draw the nodes, solve the grid and keep the chosen solution.
 
@@ -620,11 +623,19 @@ class ELMRank(BasisExpansionRanker):
         shape = (self.n_draws, len(lam), len(alpha))
         if errors is not None:
             chosen = errors.argmin(axis=1)
-            self.cv_results_ = {"lam": lam, "alpha": alpha, "squared_error": errors.reshape(shape)}
+            self.cv_results_: dict[str, Float64Array] = {
+                "lam": lam,
+                "alpha": alpha,
+                "squared_error": errors.reshape(shape),
+            }
         self.lam_, self.alpha_ = lam[chosen // len(alpha)], alpha[chosen % len(alpha)]
         best = [coef[place] for coef, place in zip(coefs, chosen, strict=True)]
-        self.expansion_ = NodeDesign(maps).expansion(best)
-        self.path_ = {"lam": lam, "alpha": alpha, "coef": np.stack(coefs).reshape(*shape, -1)}
+        self.expansion_: Expansion = NodeDesign(maps).expansion(best)
+        self.path_: dict[str, Float64Array] = {
+            "lam": lam,
+            "alpha": alpha,
+            "coef": np.stack(coefs).reshape(*shape, -1),
+        }
         return self
 
     def _fit_way(

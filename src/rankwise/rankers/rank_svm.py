@@ -25,7 +25,7 @@ from rankwise.solvers.newton.score_path import ScoreFit
 from rankwise.structure.state_rules import Number, Rule
 from rankwise.typing import Seed
 
-SOLVERS = {"squared_hinge": ScoreNewton, "hinge": HingeNewton}
+SOLVERS: dict[str, Any] = {"squared_hinge": ScoreNewton, "hinge": HingeNewton}
 
 
 class RankSVM(BasisExpansionRanker):

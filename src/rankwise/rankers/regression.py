@@ -150,7 +150,7 @@ class LinearRegressionRanker(PartialFit, BasisExpansionRanker):
 
     _structure: ClassVar[dict[str, Rule]] = LINEAR_STRUCTURE
     _parameter_constraints: ClassVar[dict[str, Any]] = {"fit_intercept": ["boolean"]}
-    alpha = 0.0
+    alpha: float = 0.0
     measure: MeasureLike = "nDCG@10"
     cv = 5
 
@@ -162,7 +162,7 @@ class LinearRegressionRanker(PartialFit, BasisExpansionRanker):
         X: FrameLike | RowStream,
         y: ArrayLike | None = None,
         *,
-        qid: ArrayLike | None = None,
+        qid: ArrayLike | QueryGroups | None = None,
         sample_weight: ArrayLike | None = None,
     ) -> Self:
         """Fit the coefficients.
@@ -283,7 +283,7 @@ class ModelTree(Ranker):
         X: FrameLike,
         y: ArrayLike,
         *,
-        qid: ArrayLike | QueryGroups | None = None,
+        qid: ArrayLike | QueryGroups | QueryGroups | None = None,
         sample_weight: ArrayLike | None = None,
     ) -> Self:
         """Grow the tree.
@@ -321,7 +321,7 @@ class ModelTree(Ranker):
             prune=self.prune,
             smoothing=self.smoothing,
         )
-        self.n_leaves_ = int((self.nodes_.feature == LEAF).sum())
+        self.n_leaves_: int = int((self.nodes_.feature == LEAF).sum())
         return self
 
     def predict(self, X: FrameLike) -> Float64Array:

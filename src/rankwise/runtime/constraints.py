@@ -37,6 +37,9 @@ class Constraint:
 class Options(Constraint):
     """One of a few values of a type."""
 
+    options: set[Any]
+    type: type
+
     def __init__(self, type: type, options: set[Any]) -> None:
         self.type, self.options = type, options
         among = ", ".join(sorted(map(repr, options)))
@@ -58,6 +61,11 @@ class NumberRange(Constraint):
 
     ``closed`` is "left", "right", "both" or "neither": which bounds are allowed values.
     """
+
+    closed: str
+    left: float | None
+    right: float | None
+    type: type
 
     def __init__(self, type: type, left: float | None, right: float | None, *, closed: str) -> None:
         self.type, self.left, self.right, self.closed = type, left, right, closed
@@ -85,7 +93,7 @@ class HasMethods(Constraint):
     """An object with these methods."""
 
     def __init__(self, methods: str | list[str]) -> None:
-        self.methods = [methods] if isinstance(methods, str) else methods
+        self.methods: list[str] = [methods] if isinstance(methods, str) else methods
         super().__init__(
             f"an object implementing {_join(map(repr, self.methods), 'and')}",
             lambda value: all(callable(getattr(value, name, None)) for name in self.methods),

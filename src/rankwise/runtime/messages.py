@@ -24,6 +24,9 @@ LISTS = ("features", "fields", "ignore")
 class ArgumentError(ValueError):
     """An argument is wrong; ``problem`` is the message without its ``name``."""
 
+    name: str
+    problem: str
+
     def __init__(self, name: str, problem: str) -> None:
         super().__init__(name, problem)
         self.name, self.problem = name, problem

@@ -57,13 +57,13 @@ class Result:
                     problem = f"{name} is now {new}"
             raise AttributeError(problem, name=name, obj=self)
 
-    def _values(self) -> dict[str, Any]:
+    def _contents(self) -> dict[str, Any]:
         """Values of the fields, by name."""
         return {name: getattr(self, name) for name in _field_names(type(self))}
 
     def _columns(self) -> dict[str, Any]:
         """Columns of the table by name: fields with a value per item, else the single values."""
-        values = self._values()
+        values = self._contents()
         sizes = [len(v) for v in values.values() if isinstance(v, np.ndarray) and v.ndim == 1]
         if not sizes:
             return {name: [value] for name, value in values.items() if isinstance(value, _SCALARS)}
@@ -97,7 +97,7 @@ class Result:
         if backend is not None:
             check_choice("backend", backend, BACKENDS)
         wanted = BACKENDS if backend is None else (backend,)
-        found = next((name for name in wanted if find_spec(name)), None)
+        found: Any = next((name for name in wanted if find_spec(name)), None)
         if found is None:
             raise missing_package("to_frame", wanted[0])
         import narwhals as nw
@@ -108,7 +108,7 @@ class Result:
     def to_dict(self) -> dict[str, Any]:
         """Everything as plain dicts, lists, strings and numbers; NaN and infinities are None."""
         derived = {name: getattr(self, name) for name in self._derived}
-        return convert_to_json(self._values() | derived)
+        return convert_to_json(self._contents() | derived)
 
     @overload
     def to_json(self, path: None = None) -> str: ...
@@ -162,7 +162,7 @@ class Result:
     def __repr__(self) -> str:
         own: Any = self
         hidden = {f.name for f in fields(own) if not f.repr} if is_dataclass(own) else set()
-        shown = ((name, value) for name, value in self._values().items() if name not in hidden)
+        shown = ((name, value) for name, value in self._contents().items() if name not in hidden)
         text = ", ".join(f"{name}={_summarise(value)}" for name, value in shown)
         if len(text) > _MOST_CHARACTERS:
             text = f"{text[:_MOST_CHARACTERS]}…"
@@ -195,7 +195,7 @@ class ResultList(list[R], Result, Generic[R]):
         text, name = list.__repr__(self), "rows" if self._kind is dict else self._kind.__name__
         return text if len(text) <= _MOST_CHARACTERS else f"<{len(self)} {name}>"
 
-    def _values(self) -> dict[str, Any]:
+    def _contents(self) -> dict[str, Any]:
         columns = self._columns()
         rows = zip(*columns.values(), strict=True)
         return {"rows": [dict(zip(columns, row, strict=True)) for row in rows]}
@@ -209,10 +209,10 @@ class ResultColumns(dict[str, Any], Result):
 
     __repr__ = Result.__repr__
 
-    def _values(self) -> dict[str, Any]:
+    def _contents(self) -> dict[str, Any]:
         return dict(self)
 
-    _columns = _values
+    _columns = _contents
 
 
 def columns_of(records: Iterable[Any], kind: type[Any]) -> dict[str, list[Any]]:

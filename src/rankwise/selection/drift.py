@@ -20,6 +20,7 @@ from rankwise.datasets.row_summary import (
     sample_columns,
     scores_at_ranks,
 )
+from rankwise.groups import QueryGroups
 from rankwise.metrics.significance import holm
 from rankwise.runtime.finite import names_its_class
 from rankwise.runtime.frames import wrap_frame
@@ -109,7 +110,7 @@ class DriftReport(Result):
 def find_drift(
     before: RowSummary,
     X: Any,
-    qid: ArrayLike | None = None,
+    qid: ArrayLike | QueryGroups | None = None,
     *,
     estimator: Any = None,
     confidence_level: float = 0.95,

@@ -124,15 +124,15 @@ class Leaderboard(Result):
         settings: Settings,
         run_errors: dict[str, dict[str, tuple[float, float]]] | None = None,
     ) -> None:
-        self.measures = list(measures)
-        self.specs = dict(measures)
-        self.rankers = list(rankers)
-        self.descriptions = dict(rankers)
-        self.fold_infos = list(fold_infos)
-        self.folds = [info.name for info in fold_infos]
-        self.cells = list(cells)
+        self.measures: list[str] = list(measures)
+        self.specs: dict[str, str] = dict(measures)
+        self.rankers: list[str] = list(rankers)
+        self.descriptions: dict[str, str] = dict(rankers)
+        self.fold_infos: list[FoldInfo] = list(fold_infos)
+        self.folds: list[str] = [info.name for info in fold_infos]
+        self.cells: list[FoldResult] = list(cells)
         self.settings = settings
-        self.run_errors = dict(run_errors or {})
+        self.run_errors: dict[str, dict[str, tuple[float, float]]] = dict(run_errors or {})
         self._detectable: dict[str, float | None] = {}
         self._by_place = {(cell.ranker, cell.fold): cell for cell in cells}
 

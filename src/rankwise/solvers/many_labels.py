@@ -337,6 +337,8 @@ def _factorise(matrix: Float64Array, alpha: float) -> Solve | None:
 class SharedRidge:
     """Factorised rows that solve for any outputs: X (N, p), weights (N,), alpha >= 0."""
 
+    weight: Float64Array | None
+
     def __init__(self, X: Matrix, weight: Float64Array | None, alpha: float) -> None:
         # The smaller of the two systems.
         self._wide = X.shape[0] <= X.shape[1]

@@ -183,13 +183,13 @@ class CheckedStream:
             if not len(data.y):
                 continue
             kept_rows += len(data.y)
-            self.graded = self.graded and is_graded(data.y)
+            self.graded: bool = self.graded and is_graded(data.y)
             data = group_rows(data, last)
             last = plain_id(data.groups.ids[-1])
             yield data
         if not kept_rows and self._like is None:
             raise ValueError(_NO_ROW if row else "X must have rows, got a stream without any.")
-        self.n_samples = kept_rows
+        self.n_samples: int = kept_rows
         if first and not self.has_qid:
             warn_unless_queries(estimator, None, kept_rows)
 

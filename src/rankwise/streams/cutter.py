@@ -44,7 +44,7 @@ class Cutter:
         giant_rows: float = np.inf,
         edges: tuple[bool, bool] = (False, False),
     ) -> None:
-        self.numbers = QueryNumbers()
+        self.numbers: QueryNumbers = QueryNumbers()
         self._template, self._folds, self._edges = template, folds, edges
         self._chunk_rows, self._giant_rows = chunk_rows, giant_rows
         self._waiting: dict[int, _RowQueue] = {}

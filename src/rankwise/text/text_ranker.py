@@ -149,8 +149,8 @@ class TextRanker(BaseEstimator):
         else:
             ranker = clone(self.estimator)
         with restore_on_error(self):
-            self.estimator_ = ranker.fit(table.X, table.y, qid=table.qid)
-            self.feature_names_ = table.feature_names
+            self.estimator_: Any = ranker.fit(table.X, table.y, qid=table.qid)
+            self.feature_names_: list[str] | None = table.feature_names
         return self
 
     def cross_rank(

@@ -104,7 +104,7 @@ class SortedRows:
         self.n_rows = len(y)
         if weight is not None and not weight.all():  # rows without weight lie behind the others
             np.greater(weight, 0, out=self._go_left, casting="unsafe")
-            self.n_rows = int(np.count_nonzero(weight))
+            self.n_rows: int = int(np.count_nonzero(weight))
             self.part(np.array([[0, len(y)]]))
 
     def find(self, frontier: Frontier, ties: Float64Array, allowed: Any) -> Splits:
@@ -243,7 +243,7 @@ class HistogramRows:
             np.arange(len(y)) if weight is None else np.flatnonzero(weight), y
         )
         self._go_left = np.zeros(len(y), dtype=np.uint8)
-        self.n_rows = len(self._rows)
+        self.n_rows: int = len(self._rows)
         ordered = np.flatnonzero(columns.n_categories == 0)
         nominal = np.flatnonzero(columns.n_categories)
         self._nominal = NominalColumns(

@@ -122,7 +122,7 @@ class Reproduction(Result):
             for value in table.values
         ]
 
-    def _values(self) -> dict[str, Any]:
+    def _contents(self) -> dict[str, Any]:
         """Everything but the cells' own values."""
         kept = ("title", "paper", "quick", "seconds", "n_jobs", "versions", "missing", "figures")
         return {"experiment": self.key, "counts": self.counts(), "values": self.rows()} | {

@@ -263,6 +263,9 @@ def _read_stored(
 class StoredTable:
     """Table of a binary file, in memory; a subclass may read columns when they are asked for."""
 
+    num_rows: Any
+    schema: Any
+
     def __init__(self, table: Any) -> None:
         self.schema, self.num_rows, self._table = table.schema, table.num_rows, table
 
@@ -295,6 +298,11 @@ class StoredTable:
 
 class ParquetTable(StoredTable):
     """Parquet file; columns are read when they are asked for, from files within the limit."""
+
+    max_bytes: int
+    path: Path
+    num_rows: Any
+    schema: Any
 
     def __init__(self, path: Path, max_bytes: int = MAX_DECOMPRESSED_BYTES) -> None:
         check_limit(max_bytes)

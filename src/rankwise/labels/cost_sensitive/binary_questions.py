@@ -53,6 +53,9 @@ class BinaryQuestions:
     each question; ``_answers`` applies the models to other rows.
     """
 
+    coef_: Float64Array
+    intercept_: Float64Array
+
     _structure: ClassVar[dict[str, Rule]] = {
         "coef_": Sometimes(floats("n_questions", "n_features_in_")),
         "intercept_": Sometimes(floats("n_questions")),
@@ -88,8 +91,10 @@ class BinaryQuestions:
                 range(contrasts.n_questions),
                 threads_asked(self.n_jobs),
             )
-        self.estimators_ = [model for model, _ in fitted]
-        self.constants_ = np.array([constant for _, constant in fitted], dtype=np.float64)
+        self.estimators_: list[Any] = [model for model, _ in fitted]
+        self.constants_: Float64Array = np.array(
+            [constant for _, constant in fitted], dtype=np.float64
+        )
 
     def _answers(self, X: Matrix) -> tuple[Float64Array, Float64Array]:
         """Answer (1: second class, 0: first class) and confidence for every row and question.

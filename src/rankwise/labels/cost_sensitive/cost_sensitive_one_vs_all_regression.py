@@ -115,6 +115,10 @@ class CostSensitiveOneVsAllRegression(CostSensitiveClassifier):
     ['ham', 'spam']
     """
 
+    coef_: Float64Array
+    intercept_: Float64Array
+    n_iter_: Int64Array
+
     _structure: ClassVar[dict[str, Rule]] = {
         "coef_": Sometimes(floats("n_classes", "n_features_in_")),
         "intercept_": Sometimes(floats("n_classes")),
@@ -177,7 +181,9 @@ class CostSensitiveOneVsAllRegression(CostSensitiveClassifier):
             return fit_clone(self.estimator, X, column, sample_weight)
 
         with single_threaded_blas():
-            self.estimators_ = thread_map(regressor, list(costs.T), threads_asked(self.n_jobs))
+            self.estimators_: list[Any] = thread_map(
+                regressor, list(costs.T), threads_asked(self.n_jobs)
+            )
 
     def _class_scores(self, X: Matrix) -> Float64Array:
         if self.estimator is None:

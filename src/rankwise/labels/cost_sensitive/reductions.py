@@ -52,7 +52,7 @@ from rankwise.structure.state_rules import (
     integers,
     require_attributes,
 )
-from rankwise.typing import ArrayLike, Float64Array, Matrix, is_sparse
+from rankwise.typing import ArrayLike, Float64Array, Int64Array, Matrix, is_sparse
 
 
 class CSOVO(BinaryQuestions, CostSensitiveClassifier):
@@ -160,7 +160,7 @@ class CSOVO(BinaryQuestions, CostSensitiveClassifier):
     def _fit(self, X: Matrix, table: CostTable, sample_weight: Float64Array | None) -> None:
         transformed = self.weights == "transformed"
         contrasts = cost_contrasts(table, sample_weight, transformed=transformed)
-        self.pairs_ = np.column_stack([contrasts.first, contrasts.second])
+        self.pairs_: Int64Array = np.column_stack([contrasts.first, contrasts.second])
         self._ask(X, contrasts)
 
     def _class_scores(self, X: Matrix) -> Float64Array:
@@ -229,6 +229,9 @@ class WeightedAllPairs(BinaryQuestions, CostSensitiveClassifier):
     ['ham', 'spam']
     """
 
+    coef_: Float64Array
+    intercept_: Float64Array
+
     _structure: ClassVar[dict[str, Rule]] = {
         "coef_": Sometimes(floats("n_classes", "n_features_in_")),
         "intercept_": Sometimes(floats("n_classes")),
@@ -262,7 +265,7 @@ class WeightedAllPairs(BinaryQuestions, CostSensitiveClassifier):
             vars(self).pop(name, None)
         contrasts = cost_contrasts(table, sample_weight, transformed=True)
         if self.estimator is not None:
-            self.estimator_ = self._fit_one(X, contrasts)
+            self.estimator_: Any = self._fit_one(X, contrasts)
             return
         n_threads = threads_asked(self.n_jobs) if X.shape[0] > FEW_ROWS else 1
         self.coef_, self.intercept_ = fit_pair_ridge(

@@ -22,7 +22,7 @@ from rankwise.structure.state_rules import (
     integers,
     require,
 )
-from rankwise.typing import ArrayLike, Float64Array, Seed, SparseMatrix
+from rankwise.typing import ArrayLike, Float64Array, Int64Array, Seed, SparseMatrix
 
 
 class BinaryRelevance(LabelSpace):
@@ -100,7 +100,7 @@ class BinaryRelevance(LabelSpace):
         self.estimator = estimator
 
     def _set_code(self, source: LabelSource) -> None:
-        self.offset_ = np.zeros(source.n_labels)
+        self.offset_: Float64Array = np.zeros(source.n_labels)
         self.components_ = one_hot(np.arange(source.n_labels), source.n_labels)
 
     def _encode(self, Y: SparseMatrix) -> SparseMatrix:
@@ -202,8 +202,10 @@ class PartialBinaryRelevance(LabelSpace):
     def _set_code(self, source: LabelSource) -> None:
         n_drawn = check_size("n_labels", self.n_labels, source.n_labels)
         rng = check_random_state(self.random_state)
-        self.drawn_ = np.sort(rng.choice(source.n_labels, n_drawn, replace=False))
-        self.offset_ = source.means if self.reference == "mean" else np.zeros(source.n_labels)
+        self.drawn_: Int64Array = np.sort(rng.choice(source.n_labels, n_drawn, replace=False))
+        self.offset_: Float64Array = (
+            source.means if self.reference == "mean" else np.zeros(source.n_labels)
+        )
         self.components_ = one_hot(self.drawn_, source.n_labels)
 
 
@@ -341,9 +343,9 @@ class CompressedSensing(LabelSpace):
             self.components_ = signs / np.sqrt(n_codes)
         else:
             self.components_ = rng.standard_normal((wanted, n_labels)) / np.sqrt(wanted)
-        self.offset_ = np.zeros(n_labels)
+        self.offset_: Float64Array = np.zeros(n_labels)
         wanted = self.sparsity or max(1, source.largest_set)
-        self.sparsity_ = check_size("sparsity", wanted, n_labels)
+        self.sparsity_: int = check_size("sparsity", wanted, n_labels)
         self.n_iter_ = self.max_iter if self.decoder == "cosamp" else self.sparsity_
 
     def _decode(self, codes: Float64Array) -> Float64Array:
@@ -460,11 +462,11 @@ class LinearLabelSpaceTransform(LabelSpace):
         if isinstance(self.reference, str):
             self.offset_ = source.means if self.reference == "mean" else np.zeros(n_labels)
         else:
-            self.offset_ = _finite("reference", self.reference, (n_labels,))
+            self.offset_: Float64Array = _finite("reference", self.reference, (n_labels,))
         code = np.eye(n_labels) if self.encode is None else self.encode
         self.components_ = _finite("encode", code, (None, n_labels))
         if callable(self.decode):
-            self.decoder_ = None
+            self.decoder_: Float64Array | None = None
         elif self.decode is None:
             self.decoder_ = np.ascontiguousarray(np.linalg.pinv(self.components_).T)
         else:

@@ -158,10 +158,10 @@ class LabelPowerset(MultiLabel):
         if self.estimator is None:
             ridge = SharedRidge(X, sample_weight, self.alpha)
             coefficients = ridge.coefficients(one_hot(sets, len(self.label_sets_)))
-            self.intercept_ = coefficients[0].copy()
-            self.coef_ = np.ascontiguousarray(coefficients[1:].T)
+            self.intercept_: Any = coefficients[0].copy()
+            self.coef_: NDArray[Any] = np.ascontiguousarray(coefficients[1:].T)
         elif len(self.label_sets_) > 1:
-            self.estimator_ = fit_clone(self.estimator, X, sets, sample_weight)
+            self.estimator_: Any = fit_clone(self.estimator, X, sets, sample_weight)
 
     def _label_scores(self, X: Matrix) -> Float64Array:
         likely, _ = self._set_scores(X)
@@ -279,7 +279,9 @@ class CalibratedLabelRanking(BinaryQuestions, MultiLabel):
         n_samples, n_labels = Y.shape
         first, second = np.triu_indices(n_labels, 1)
         virtual = np.column_stack([np.full(n_labels, n_labels), np.arange(n_labels)])
-        self.pairs_ = np.concatenate([np.column_stack([first, second]), virtual]).astype(np.int64)
+        self.pairs_: Int64Array = np.concatenate(
+            [np.column_stack([first, second]), virtual]
+        ).astype(np.int64)
         # Questions of weight 1 for all pairs of labels, then for the virtual label, whose values
         # are the last, with every label.
         ones = Y.toarray()

@@ -228,15 +228,18 @@ class RowSource:
     the share of the rows with each label, and ``largest_set`` the most labels of a row.
     """
 
+    alpha: float
+    rows: tuple[SparseMatrix, Float64Array | None]
+
     def __init__(
         self, X: Matrix, Y: SparseMatrix, weight: Float64Array | None, alpha: float
     ) -> None:
         self.X, self.alpha, self.rows = X, alpha, (Y, weight)
         w = np.ones(Y.shape[0]) if weight is None else weight
-        self.n_labels = Y.shape[1]
-        self.weight = float(w.sum())
-        self.means = (Y.T @ w) / self.weight
-        self.largest_set = int(np.diff(Y.indptr).max(initial=0))
+        self.n_labels: Any = Y.shape[1]
+        self.weight: float = float(w.sum())
+        self.means: Any = (Y.T @ w) / self.weight
+        self.largest_set: int = int(np.diff(Y.indptr).max(initial=0))
 
     @cached_property
     def ridge(self) -> SharedRidge:
@@ -255,13 +258,18 @@ class RowSource:
 class StatisticsSource:
     """Source of label codes that holds statistics only, see :class:`RowSource`."""
 
+    largest_set: int
+    statistics: LabelStatistics
+    means: Float64Array
+    weight: float
+
     rows = None
 
     def __init__(self, statistics: LabelStatistics, largest_set: int, alpha: float) -> None:
         self.statistics, self.largest_set = statistics, largest_set
-        self.n_labels = statistics.cross.shape[1]
+        self.n_labels: Any = statistics.cross.shape[1]
         self.weight, self.means = statistics.weight, statistics.means
-        self.solve = build_centred_solver(statistics.gram, statistics.centre, alpha)
+        self.solve: Any = build_centred_solver(statistics.gram, statistics.centre, alpha)
 
     def products(self) -> Float64Array:
         return self.statistics.labels

@@ -120,6 +120,8 @@ class PLST(LabelSpace):
     -0.018
     """
 
+    singular_values_: Float64Array
+
     _structure: ClassVar[dict[str, Rule]] = {
         "singular_values_": floats("n_codes"),
     }
@@ -174,7 +176,9 @@ class PLST(LabelSpace):
 
     def _set_code(self, source: LabelSource) -> None:
         n_axes = check_size("n_components", self.n_components, source.n_labels)
-        self.offset_ = source.means if self.reference == "mean" else np.zeros(source.n_labels)
+        self.offset_: Float64Array = (
+            source.means if self.reference == "mean" else np.zeros(source.n_labels)
+        )
         few = n_axes <= source.n_labels // 10
         if source.rows is not None and few and source.n_labels > EXACT_UP_TO:
             rng = check_random_state(self.random_state)
@@ -249,6 +253,8 @@ class CPLST(LabelSpace):
     -0.376
     """
 
+    fitted_values_: Float64Array
+
     _structure: ClassVar[dict[str, Rule]] = {
         "fitted_values_": floats("n_codes"),
     }
@@ -268,7 +274,7 @@ class CPLST(LabelSpace):
 
     def _set_code(self, source: LabelSource) -> None:
         n_axes = check_size("n_components", self.n_components, source.n_labels)
-        self.offset_ = source.means
+        self.offset_: Float64Array = source.means
         self.components_, self.fitted_values_ = leading_axes(source.fitted_products(), n_axes)
 
 

@@ -141,7 +141,7 @@ class MeanNDCG(GainMeasure):
     """Mean of nDCG@j over all ranks j of a query, as LETOR 4's scripts print it; see ``DCG``."""
 
     name: ClassVar[str] = "MeanNDCG"
-    cutoff = None
+    cutoff: int | None = None
 
     gain: Gain = "exp2"
     discount: str = "log2"
@@ -240,7 +240,7 @@ def read_label_gain(label_gain: Any) -> tuple[float, ...]:
     return tuple(int(gain) if gain == gain // 1 else gain for gain in gains.tolist())
 
 
-def with_label_gain(measure: Measure, label_gain: Any) -> Measure:
+def replace_label_gain(measure: Measure, label_gain: Any) -> Measure:
     """nDCG and DCG with a table of gains; other measures unchanged."""
     if not isinstance(measure, GainMeasure):
         return measure

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
@@ -305,6 +306,8 @@ def deal_large_queries(
 class ValidationMonitor(StagedMeasure):
     """Evaluates the measure on the validation rows after every tree."""
 
+    n_samples: int
+
     def __init__(self, measure: Measure, rows: FitData) -> None:
         super().__init__(measure, rows.y, rows.groups)
         self.X, self.n_samples = library_matrix(rows.X), len(rows.y)
@@ -367,11 +370,11 @@ class BoostedRanker(CategoricalInput, Ranker):
         X: FrameLike,
         y: ArrayLike,
         *,
-        qid: ArrayLike | QueryGroups | None = None,
+        qid: ArrayLike | QueryGroups | QueryGroups | None = None,
         sample_weight: ArrayLike | None = None,
         X_val: FrameLike | None = None,
         y_val: ArrayLike | None = None,
-        qid_val: ArrayLike | QueryGroups | None = None,
+        qid_val: ArrayLike | QueryGroups | QueryGroups | None = None,
         init_model: Any = None,
     ) -> Self:
         """Train on rows with relevance labels.
@@ -410,7 +413,7 @@ class BoostedRanker(CategoricalInput, Ranker):
         self,
         X: FrameLike,
         y: ArrayLike,
-        qid: ArrayLike | QueryGroups | None,
+        qid: ArrayLike | QueryGroups | QueryGroups | None,
         sample_weight: ArrayLike | None,
         validation: tuple[Any, Any, Any],
         init_model: Any,
@@ -449,7 +452,7 @@ class BoostedRanker(CategoricalInput, Ranker):
         are the trees. ``network``: from ``_networks``; None: there are no other processes.
         """
         self._check_parameters()
-        self.columns_ = ColumnTable({}, {})
+        self.columns_: ColumnTable = ColumnTable({}, {})
         X, y, qid, weight = rows
         data = check_fit(self, X, y, qid, weight, allow_nan=True, names=names, part=True)
         return self._train(data, validation, labels=labels, seed=seed, network=network)
@@ -516,12 +519,12 @@ class BoostedRanker(CategoricalInput, Ranker):
         self.best_iteration_ = 0
         self.feature_importances_ = np.zeros(self.n_features_in_)
         if self.model_:
-            self.best_iteration_ = self._count_rounds()
+            self.best_iteration_: int = self._count_rounds()
             gains = np.asarray(library.importances(self), dtype=np.float64)
-            self.feature_importances_ = gains / (gains.sum() or 1.0)
+            self.feature_importances_: Float64Array = gains / (gains.sum() or 1.0)
         vars(self).pop("validation_scores_", None)  # of an earlier fit
         if monitor is not None:
-            self.validation_scores_ = np.array(monitor.values)
+            self.validation_scores_: NDArray[Any] = np.array(monitor.values)
         return self
 
     def _library_params(self, X: Matrix, directions: list[int] | None, seed: int) -> dict[str, Any]:
@@ -688,12 +691,12 @@ class PositionFit(FiniteResults):
         X: FrameLike,
         y: ArrayLike,
         *,
-        qid: ArrayLike | QueryGroups | None = None,
+        qid: ArrayLike | QueryGroups | QueryGroups | None = None,
         sample_weight: ArrayLike | None = None,
         position: ArrayLike | None = None,
         X_val: FrameLike | None = None,
         y_val: ArrayLike | None = None,
-        qid_val: ArrayLike | QueryGroups | None = None,
+        qid_val: ArrayLike | QueryGroups | QueryGroups | None = None,
         init_model: Any = None,
     ) -> Self:
         """Train on rows with relevance labels.

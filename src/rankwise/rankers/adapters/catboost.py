@@ -71,7 +71,7 @@ class CatBoost:
         "n_jobs": "thread_count",
         "random_state": "random_seed",
     }
-    reserved = frozenset({
+    reserved: frozenset[str] = frozenset({
         "num_trees", "num_boost_round", "eta", "max_depth", "eval_metric", "od_type", "od_wait",
         "use_best_model", "cat_features", "text_features", "one_hot_max_size",
     })  # fmt: skip

@@ -74,7 +74,7 @@ class LightGBM:
         "n_jobs": "num_threads",
         "random_state": "seed",
     }
-    reserved = frozenset({
+    reserved: frozenset[str] = frozenset({
         "num_iterations", "num_boost_round", "label_gain", "metric", "early_stopping_round",
         "categorical_feature",
     })  # fmt: skip

@@ -7,7 +7,7 @@ import os
 import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -362,7 +362,7 @@ class ImportedBooster(TreeScores):
     _structure: ClassVar[dict[str, Rule]] = {"library_": Word(("LightGBM", "XGBoost", "CatBoost"))}
     _parameter_constraints: ClassVar[dict[str, Any]] = {"n_jobs": N_JOBS}
 
-    importance_type = "gain"
+    importance_type: Literal["gain", "split"] = "gain"
     library_: str
     feature_names_in_: NDArray[Any]
 

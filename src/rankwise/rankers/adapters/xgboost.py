@@ -77,7 +77,7 @@ class XGBoost:
         "n_jobs": "nthread",
         "random_state": "seed",
     }
-    reserved = frozenset({
+    reserved: frozenset[str] = frozenset({
         "num_boost_round", "eta", "alpha", "lambda", "gamma", "ndcg_exp_gain", "eval_metric",
     })  # fmt: skip
     synonyms: ClassVar[tuple[frozenset[str], ...]] = ()  # all of them are in ``reserved``

@@ -47,7 +47,7 @@ from rankwise.metrics.default import (
     refuse_constant,
 )
 from rankwise.metrics.measure import MEASURE_KINDS, Measure, MeasureLike, parameter_of
-from rankwise.metrics.measures.ndcg import DCG, NDCG, GainMeasure, with_label_gain
+from rankwise.metrics.measures.ndcg import DCG, NDCG, GainMeasure, replace_label_gain
 from rankwise.rankers.training_log import Callback, TrainingLog, evaluations
 from rankwise.row_order import distinct_rows_of_queries
 from rankwise.runtime.constraints import check_random_state
@@ -87,7 +87,7 @@ from rankwise.trees.boosted.growth_rules import (
 )
 from rankwise.trees.column_table import FROM_DTYPE, CategoricalInput, ColumnTable
 from rankwise.trees.tree_ensemble import OrderedRows, ScoreTree, TreeEnsemble
-from rankwise.typing import ArrayLike, Float64Array, FrameLike, Seed, canonicalize
+from rankwise.typing import ArrayLike, Float64Array, FrameLike, Int64Array, Seed, canonicalize
 
 
 class TreeScores(CategoricalInput, Ranker):
@@ -414,6 +414,13 @@ class LambdaMART(TreeScores):
     1.0
     """
 
+    position_bias_: NDArray[Any] | Float64Array
+    positions_: Int64Array
+    has_missing_: NDArray[np.bool_]
+    n_rounds_: int
+    trees_: TreeEnsemble
+    n_estimators_: int
+
     _structure: ClassVar[dict[str, Rule]] = {
         "n_rounds_": Sometimes(Number("i", low=0)),  # models of 0.2.0 lack it
         "best_iteration_": Number("i", low=0),
@@ -556,12 +563,12 @@ class LambdaMART(TreeScores):
         X: FrameLike,
         y: ArrayLike,
         *,
-        qid: ArrayLike | QueryGroups | None = None,
+        qid: ArrayLike | QueryGroups | QueryGroups | None = None,
         sample_weight: ArrayLike | None = None,
         position: ArrayLike | None = None,
         X_val: FrameLike | None = None,
         y_val: ArrayLike | None = None,
-        qid_val: ArrayLike | QueryGroups | None = None,
+        qid_val: ArrayLike | QueryGroups | QueryGroups | None = None,
         callbacks: Sequence[Callback] | None = None,
         verbose: bool | int = False,
     ) -> Self:
@@ -614,7 +621,7 @@ class LambdaMART(TreeScores):
         forget(self)
         table = Table.of(X)
         columns = ColumnTable.of(table, self.categorical_features, sample_weight)
-        self.columns_ = earlier.continue_codes(columns)
+        self.columns_: ColumnTable = earlier.continue_codes(columns)
         data = check_fit(self, self.columns_.encode(table), y, qid, sample_weight, allow_nan=True)
         earlier.check(self.n_features_in_, self.n_estimators)
         held_X = None if X_val is None else self._encode(X_val)
@@ -693,7 +700,9 @@ class LambdaMART(TreeScores):
                 f"label_gain sets the gains of nDCG and DCG, but measure is {self.measure!r}. Drop "
                 "label_gain, or change measure."
             )
-        return with_label_gain(measure, self.label_gain), with_label_gain(watched, self.label_gain)
+        return replace_label_gain(measure, self.label_gain), replace_label_gain(
+            watched, self.label_gain
+        )
 
     def _set_score_name(self, y: Float64Array) -> None:
         super()._set_score_name(y)
@@ -760,8 +769,8 @@ class LambdaMART(TreeScores):
         self.trees_, self.has_missing_, self.n_rounds_ = trees, has_missing, n_rounds
         self.n_estimators_ = self.best_iteration_ = trees.n_trees
         if validation is not None:
-            self.validation_scores_ = np.array(validation.staged.values)
-            self.best_iteration_ = min(validation.staged.best, trees.n_trees)
+            self.validation_scores_: NDArray[Any] = np.array(validation.staged.values)
+            self.best_iteration_: int = min(validation.staged.best, trees.n_trees)
         return self
 
 

@@ -8,6 +8,7 @@ from numbers import Integral
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
@@ -126,6 +127,8 @@ class McRank(Ranker):
     [6, 3, 1, 5, 4, 2]
     """
 
+    class_labels_: Float64Array
+
     _structure: ClassVar[dict[str, Rule]] = {
         "class_labels_": floats("n_classes"),
         "_gains": floats("n_classes"),
@@ -183,11 +186,11 @@ class McRank(Ranker):
         X: FrameLike,
         y: ArrayLike,
         *,
-        qid: ArrayLike | QueryGroups | None = None,
+        qid: ArrayLike | QueryGroups | QueryGroups | None = None,
         sample_weight: ArrayLike | None = None,
         X_val: FrameLike | None = None,
         y_val: ArrayLike | None = None,
-        qid_val: ArrayLike | QueryGroups | None = None,
+        qid_val: ArrayLike | QueryGroups | QueryGroups | None = None,
     ) -> Self:
         """Train on rows with relevance labels.
 
@@ -232,15 +235,15 @@ class McRank(Ranker):
         staged = None
         if validation is not None:
             staged = StagedMeasure(measure, validation.y, validation.groups)
-        self.estimators_ = self._train(data, classes)
-        self.n_estimators_ = None
+        self.estimators_: list[Any] = self._train(data, classes)
+        self.n_estimators_: int | None = None
         if self._is_staged():
             self.n_estimators_ = sum(1 for _ in self._stages(self._rows(data.X[:1])))
         if validation is not None and staged is not None:
             rows = self._rows(validation.X)
             for scores in self._stages(rows) if self._is_staged() else [self._scores(rows)]:
                 staged.record(scores)
-            self.validation_scores_ = np.array(staged.values)
+            self.validation_scores_: NDArray[Any] = np.array(staged.values)
             if self._is_staged():
                 self.n_estimators_ = staged.best
         return self

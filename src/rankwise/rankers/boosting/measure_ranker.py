@@ -25,7 +25,7 @@ from rankwise.solvers.boosting.measure_search import (
 )
 from rankwise.solvers.boosting.rounds import boost
 from rankwise.structure.state_rules import Number, Plain, Rule, Sometimes, floats, forget, integers
-from rankwise.typing import ArrayLike, Float64Array, FrameLike, Seed
+from rankwise.typing import ArrayLike, Float64Array, FrameLike, Int64Array, Seed
 
 
 class MeasureRanker(Ranker):
@@ -48,11 +48,11 @@ class MeasureRanker(Ranker):
         X: FrameLike,
         y: ArrayLike,
         *,
-        qid: ArrayLike | QueryGroups | None = None,
+        qid: ArrayLike | QueryGroups | QueryGroups | None = None,
         sample_weight: ArrayLike | None = None,
         X_val: FrameLike | None = None,
         y_val: ArrayLike | None = None,
-        qid_val: ArrayLike | QueryGroups | None = None,
+        qid_val: ArrayLike | QueryGroups | QueryGroups | None = None,
     ) -> Self:
         """Train on rows with relevance labels.
 
@@ -179,6 +179,9 @@ class AdaRank(MeasureRanker):
     array([3, 2, 1, 1, 2, 3])
     """
 
+    features_: Int64Array
+    steps_: Float64Array
+
     _structure: ClassVar[dict[str, Rule]] = {
         "n_estimators_": Number("i", low=0, size="n_rounds"),
         "features_": integers("n_rounds", low=0, below="n_features_in_"),
@@ -223,18 +226,20 @@ class AdaRank(MeasureRanker):
             self.early_stopping_rounds,
         )
         self.features_, self.steps_ = done.ensemble.features, done.ensemble.steps
-        self.n_estimators_ = len(done.ensemble)
+        self.n_estimators_: int = len(done.ensemble)
         values = done.values[1:]
-        self.measure_curve_ = values if measure.greater_is_better else 1.0 - values
-        self.coef_ = np.bincount(self.features_, self.steps_, minlength=rows.n_columns)
+        self.measure_curve_: Float64Array = values if measure.greater_is_better else 1.0 - values
+        self.coef_: Float64Array = np.bincount(
+            self.features_, self.steps_, minlength=rows.n_columns
+        )
         if done.validation_scores is not None:
-            self.validation_scores_ = done.validation_scores
+            self.validation_scores_: Float64Array = done.validation_scores
         chosen = self.features_.tolist()
         if self.n_features_to_select is not None:
             chosen += [feature for feature, _ in boosting.by_weighted_performance()]
             chosen += range(rows.n_columns)
         distinct = np.array(list(dict.fromkeys(chosen)), dtype=np.int64)
-        self.selected_features_ = distinct[: self.n_features_to_select]
+        self.selected_features_: Int64Array = distinct[: self.n_features_to_select]
 
 
 class CoordinateAscent(MeasureRanker):
@@ -362,7 +367,7 @@ class CoordinateAscent(MeasureRanker):
                 best = values[kept], sweeps[: kept + 1]
         assert best is not None
         sign = 1.0 if measure.greater_is_better else -1.0
-        self.coef_ = search.coef(best[1][-1].weights)
-        self.measure_curve_ = sign * np.array([sweep.value for sweep in best[1]])
-        self.n_iter_ = len(best[1]) - 1
-        self.start_values_ = sign * np.array(reached)
+        self.coef_: Float64Array = search.coef(best[1][-1].weights)
+        self.measure_curve_: Float64Array = sign * np.array([sweep.value for sweep in best[1]])
+        self.n_iter_: int = len(best[1]) - 1
+        self.start_values_: Float64Array = sign * np.array(reached)

@@ -36,6 +36,8 @@ from rankwise.typing import ArrayLike, Float64Array, FrameLike
 class StumpRanker(Ranker):
     """Base of rankers that sum stumps; subclasses have the parameters below and ``_algorithm``."""
 
+    n_estimators_: int
+
     _algorithm: ClassVar[Callable[[LayeredPairs], PairBoosting | FidelityBoosting]]
 
     _structure: ClassVar[dict[str, Rule]] = {
@@ -77,11 +79,11 @@ class StumpRanker(Ranker):
         X: FrameLike,
         y: ArrayLike,
         *,
-        qid: ArrayLike | QueryGroups | None = None,
+        qid: ArrayLike | QueryGroups | QueryGroups | None = None,
         sample_weight: ArrayLike | None = None,
         X_val: FrameLike | None = None,
         y_val: ArrayLike | None = None,
-        qid_val: ArrayLike | QueryGroups | None = None,
+        qid_val: ArrayLike | QueryGroups | QueryGroups | None = None,
     ) -> Self:
         """Train on rows with relevance labels.
 
@@ -133,9 +135,9 @@ class StumpRanker(Ranker):
             self.early_stopping_rounds,
         )
         self.ensemble_, self.n_estimators_ = done.ensemble, len(done.ensemble)
-        self.loss_curve_ = done.values
+        self.loss_curve_: Float64Array = done.values
         if done.validation_scores is not None:
-            self.validation_scores_ = done.validation_scores
+            self.validation_scores_: Float64Array = done.validation_scores
         return self
 
     def predict(self, X: FrameLike) -> Float64Array:

@@ -224,6 +224,15 @@ class AutoRanker(CategoricalInput, Ranker):
     True
     """
 
+    columns_: ColumnTable
+    center_: Float64Array
+    scale_: Float64Array
+    values_: dict[str, float]
+    models_: list[Any]
+    indicators_: list[Any]
+    levels_: Float64Array
+    weights_: Float64Array
+
     _structure: ClassVar[dict[str, Rule]] = {
         "models_": Many(rules.Fitted(), "n_models"),
         "weights_": floats("n_models", low=0),
@@ -287,11 +296,11 @@ class AutoRanker(CategoricalInput, Ranker):
         X: FrameLike,
         y: ArrayLike,
         *,
-        qid: ArrayLike | QueryGroups | None = None,
+        qid: ArrayLike | QueryGroups | QueryGroups | None = None,
         sample_weight: ArrayLike | None = None,
         X_val: FrameLike | None = None,
         y_val: ArrayLike | None = None,
-        qid_val: ArrayLike | QueryGroups | None = None,
+        qid_val: ArrayLike | QueryGroups | QueryGroups | None = None,
     ) -> Self:
         """Try the planned rankers, and keep those that the blend benefits from.
 
@@ -323,7 +332,9 @@ class AutoRanker(CategoricalInput, Ranker):
         held_X = None if X_val is None else self._encode(Table.of(X_val).without_times()[0])
         validation = check_validation(self, given, held_X, y_val, qid_val, allow_nan=True)
         self._set_score_name(given.y)
-        self.is_sparse_ = is_sparse(given.X) and given.X.shape[0] * given.X.shape[1] > _MOST_DENSE
+        self.is_sparse_: bool = (
+            is_sparse(given.X) and given.X.shape[0] * given.X.shape[1] > _MOST_DENSE
+        )
         data, position = self._merged(given)
         self.center_, self.scale_ = fit_scaling(data.X)
         self.scale_[list(self.columns_.nominal)] = 0.0  # they have indicators
@@ -337,7 +348,7 @@ class AutoRanker(CategoricalInput, Ranker):
         self.is_cut_ = self.time_budget is not None and (
             budget.is_cut or any(member.is_cut for member in members)
         )
-        self.seconds_ = budget.spent()
+        self.seconds_: float = budget.spent()
         return self
 
     def predict(self, X: FrameLike) -> Float64Array:
@@ -531,8 +542,8 @@ class AutoRanker(CategoricalInput, Ranker):
             levels += member.levels.tolist()
         self.weights_, self.levels_ = np.array(weights), np.array(levels)
         kept = {members[number].trial.family for number in blend.weights}
-        self.families_ = [family for family in FAMILIES if family in kept]
-        self.history_ = []
+        self.families_: list[str] = [family for family in FAMILIES if family in kept]
+        self.history_: list[Any] = []
         for number, member in enumerate(members):
             params = member.trial.estimator.get_params(deep=False)
             plain = {k: v for k, v in params.items() if isinstance(v, str | int | float | None)}

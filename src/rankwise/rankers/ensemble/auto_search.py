@@ -433,6 +433,8 @@ class HeldOut:
     Each of the ``parts`` holds rows for fitting and rows for scoring.
     """
 
+    parts: list[tuple[TrialRows, TrialRows]]
+
     def __init__(self, parts: list[tuple[TrialRows, TrialRows]], measure: Measure) -> None:
         self.parts, self._measure = parts, measure
         self._y = np.concatenate([held.y for _, held in parts])
@@ -578,6 +580,8 @@ _FIRST_SECONDS = 1.0  # that the first trial may take, however short the budget 
 
 class TimeBudget:
     """Seconds of a search, which begin with the budget; None: no limit."""
+
+    seconds: float | None
 
     def __init__(self, seconds: float | None, clock: Callable[[], float]) -> None:
         self.seconds, self.clock, self._start = seconds, clock, clock()

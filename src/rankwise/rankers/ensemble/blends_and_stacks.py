@@ -79,11 +79,11 @@ class Blend(MembersMixin, Ranker):
         X: FrameLike,
         y: ArrayLike,
         *,
-        qid: ArrayLike | QueryGroups | None = None,
+        qid: ArrayLike | QueryGroups | QueryGroups | None = None,
         sample_weight: ArrayLike | None = None,
         X_val: FrameLike | None = None,
         y_val: ArrayLike | None = None,
-        qid_val: ArrayLike | None = None,
+        qid_val: ArrayLike | QueryGroups | None = None,
     ) -> Self:
         """Fit every ranker.
 
@@ -104,14 +104,16 @@ class Blend(MembersMixin, Ranker):
         data, validation = self._check_rows(X, y, qid, sample_weight, (X_val, y_val, qid_val))
         self._set_score_name(data.y)
         members = self._members(data, validation is not None)
-        self.weights_ = self._shares(len(members))
+        self.weights_: Float64Array = self._shares(len(members))
         ids = None if qid is None else query_numbers(data)
         weight = data.sample_weight
-        self.models_ = [fit_members(members, data.X, data.y, ids, validation, weight)]
+        self.models_: list[dict[str, Any]] = [
+            fit_members(members, data.X, data.y, ids, validation, weight)
+        ]
         scores = member_scores(self.models_[0], data.X, ids)
         self._set_scaler(self._scaling, scores, weight)
         n_rows = len(scores) if weight is None else float(weight.sum())
-        self.n_rows_ = int(n_rows) if n_rows % 1 == 0 else n_rows
+        self.n_rows_: float = int(n_rows) if n_rows % 1 == 0 else n_rows
         return self
 
     def _check_structure(self) -> None:
@@ -134,7 +136,9 @@ class Blend(MembersMixin, Ranker):
             raise ValueError("weights must not be all zero.")
         return weights / weights.sum()
 
-    def _blend(self, table: Float64Array, qid: ArrayLike | QueryGroups | None) -> Float64Array:
+    def _blend(
+        self, table: Float64Array, qid: ArrayLike | QueryGroups | QueryGroups | None
+    ) -> Float64Array:
         """Blend existing scores (n_samples, n_rankers), without fitting."""
         groups = QueryGroups.from_qid(qid, len(table))
         scaled = QueryScaler(self._scaling).fit_transform(table, qid=groups)
@@ -481,11 +485,11 @@ class StackingRanker(MembersMixin, Ranker):
         X: FrameLike,
         y: ArrayLike,
         *,
-        qid: ArrayLike | QueryGroups | None = None,
+        qid: ArrayLike | QueryGroups | QueryGroups | None = None,
         sample_weight: ArrayLike | None = None,
         X_val: FrameLike | None = None,
         y_val: ArrayLike | None = None,
-        qid_val: ArrayLike | None = None,
+        qid_val: ArrayLike | QueryGroups | None = None,
     ) -> Self:
         """Fit the rankers on each fold, the final ranker on their scores, and all rankers again.
 
@@ -516,7 +520,9 @@ class StackingRanker(MembersMixin, Ranker):
             ids = numbers if has_qid else None
             kept = {name: members[name] for name in held.models[0]}
             weight = data.sample_weight
-            self.models_ = [fit_members(kept, data.X, data.y, ids, validation, weight)]
+            self.models_: list[dict[str, Any]] = [
+                fit_members(kept, data.X, data.y, ids, validation, weight)
+            ]
         self._set_scaler(self.scaling, held.scores, held.weight)
         self._fit_final(data, held, validation)
         return self
@@ -531,7 +537,7 @@ class StackingRanker(MembersMixin, Ranker):
     def _fit_final(
         self, data: FitData, held: HeldOutScores, validation: dict[str, Any] | None
     ) -> None:
-        self.final_estimator_ = None
+        self.final_estimator_: Any = None
         if self.final_estimator == "mean":
             return
         measure = self._measure(data)

@@ -161,7 +161,8 @@ class Recipe:
         y_val, ids = np.asarray(validation["y_val"]), validation["qid_val"]
         for params in ParameterGrid(self.space):
             model: Any = clone(self.estimator)
-            model = _fit(model.set_params(**params), X, y, qid, validation, weight, setting)
+            model.set_params(**params)
+            model = _fit(model, X, y, qid, validation, weight, setting)
             if len(ParameterGrid(self.space)) == 1:
                 return model
             scores = scores_of(model, validation["X_val"], ids)[:, None]
@@ -324,7 +325,9 @@ class MembersMixin(FiniteResults, BaseEstimator):
         tags.input_tags.allow_nan = all(member.allow_nan for member in members)
         return tags
 
-    def predict(self, X: FrameLike, *, qid: ArrayLike | QueryGroups | None = None) -> Float64Array:
+    def predict(
+        self, X: FrameLike, *, qid: ArrayLike | QueryGroups | QueryGroups | None = None
+    ) -> Float64Array:
         """Score of every row; a higher score ranks higher within its query.
 
         Parameters
@@ -356,7 +359,9 @@ class MembersMixin(FiniteResults, BaseEstimator):
             width: Any = vars(scaler)["n_features_in_"]
             require(width == len(names), "scaler_.n_features_in_", f"be {len(names)}", width)
 
-    def _predict_within(self, X: FrameLike, qid: ArrayLike | QueryGroups | None) -> Float64Array:
+    def _predict_within(
+        self, X: FrameLike, qid: ArrayLike | QueryGroups | QueryGroups | None
+    ) -> Float64Array:
         return self.predict(X, qid=qid)
 
     def _combine(self, scaled: Float64Array, groups: QueryGroups | None) -> Float64Array:
@@ -382,9 +387,9 @@ class MembersMixin(FiniteResults, BaseEstimator):
         self,
         X: FrameLike,
         y: ArrayLike,
-        qid: ArrayLike | QueryGroups | None,
+        qid: ArrayLike | QueryGroups | QueryGroups | None,
         sample_weight: ArrayLike | None,
-        validation: tuple[FrameLike | None, ArrayLike | None, ArrayLike | None],
+        validation: tuple[FrameLike | None, ArrayLike | None, ArrayLike | QueryGroups | None],
     ) -> tuple[FitData, dict[str, Any] | None]:
         """Checked rows, and validation data under the argument names of ``fit``."""
         self._validate_params()

@@ -64,6 +64,8 @@ class NeuralRanker(Ranker):
     A subclass defines ``_loss``, or overrides ``_first_weights``, ``_objective`` and ``_scores``.
     """
 
+    n_epochs_: int
+
     _structure: ClassVar[dict[str, Rule]] = {
         "shift_": floats("n_inputs"),
         "scale_": floats("n_inputs"),
@@ -129,11 +131,11 @@ class NeuralRanker(Ranker):
         X: FrameLike,
         y: ArrayLike,
         *,
-        qid: ArrayLike | QueryGroups | None = None,
+        qid: ArrayLike | QueryGroups | QueryGroups | None = None,
         sample_weight: ArrayLike | None = None,
         X_val: FrameLike | None = None,
         y_val: ArrayLike | None = None,
-        qid_val: ArrayLike | QueryGroups | None = None,
+        qid_val: ArrayLike | QueryGroups | QueryGroups | None = None,
         callbacks: Sequence[Callback] | None = None,
         verbose: bool | int = False,
     ) -> Self:
@@ -295,10 +297,10 @@ class NeuralRanker(Ranker):
                     found += (values if weight is None else weight[rows, None] * values).sum(0)
                 return found / total
 
-            self.shift_ = mean(lambda values: values)
+            self.shift_: Float64Array = mean(lambda values: values)
             spread = np.sqrt(mean(lambda values: (values - self.shift_) ** 2))
             varies = spread > 1e-12 * np.abs(self.shift_)
-            self.scale_ = np.where(varies, spread, 1.0)
+            self.scale_: Float64Array = np.where(varies, spread, 1.0)
 
     def _prepare(self, X: Matrix) -> Float64Array:
         """Inputs of the network, shape (n_samples, n_inputs)."""

@@ -143,8 +143,8 @@ def describe_settings(
 ) -> str:
     """What a ranker runs: what its recipe tunes, or how it differs from its class's defaults.
 
-    The seed of a recipe is left out, because a comparison sets it. Estimators that are not of the registry are
-    shown as code. Ordinal classifiers, whose ``predict`` returns classes, are marked.
+    The seed of a recipe is left out, because a comparison sets it. Estimators that are not of the
+    registry are shown as code. Ordinal classifiers, whose ``predict`` returns classes, are marked.
     """
     kind = type(estimator)
     ranked = "; ranked by rank_score" if hasattr(innermost(estimator), "rank_score") else ""

@@ -48,7 +48,7 @@ class ResultStore:
     """
 
     def __init__(self, path: str | Path) -> None:
-        self.path = Path(path).absolute()  # workers may run in another folder
+        self.path: Path = Path(path).absolute()  # workers may run in another folder
         self._arrays, self._lines = self.path / "cells", JsonLines(self.path / "cells.jsonl")
         self._arrays.mkdir(parents=True, exist_ok=True)
 
@@ -300,7 +300,7 @@ class JsonLines:
     """
 
     def __init__(self, path: str | Path) -> None:
-        self.path = Path(path)
+        self.path: Path = Path(path)
 
     def append(self, record: dict[str, Any]) -> None:
         """Write a record and sync it; JSON must be able to represent it: no NaN, no infinity.

@@ -51,7 +51,7 @@ class MachineJudged(Result):
     differences: dict[str, dict[tuple[str, str], PoweredMean]]
     n_left_out: int
 
-    def _values(self) -> dict[str, Any]:
+    def _contents(self) -> dict[str, Any]:
         differences = {
             measure: [
                 {"first": first, "second": second, **difference.to_dict()}
@@ -59,7 +59,7 @@ class MachineJudged(Result):
             ]
             for measure, by_pair in self.differences.items()
         }
-        return super()._values() | {"differences": differences}
+        return super()._contents() | {"differences": differences}
 
     def _columns(self) -> dict[str, Any]:
         rows = [

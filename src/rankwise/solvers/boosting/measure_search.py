@@ -22,9 +22,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rankwise.groups import FitData
 from rankwise.metrics.measure import Measure
@@ -78,6 +79,8 @@ class MeasuredRows:
     ``spread``, (n_columns,), is the standard deviation of each column, 0 if it is constant.
     """
 
+    labels: LabelScale
+
     def __init__(self, data: FitData, measure: Measure) -> None:
         order, sizes = canonical_order(data.X, data.y, data.groups)
         # Rows of equal scores keep this order, so it must not depend on labels or on the input.
@@ -89,9 +92,11 @@ class MeasuredRows:
         self._scored = ScoredGroups(y, np.arange(len(y), dtype=np.float64), indptr)
         measure.prepare(self._scored)
         self._n_threads = 1 if len(y) <= SMALL else available_threads()
-        self.counted = ~np.isnan(measure.from_groups(self._scored))
-        self.n_columns = rows.shape[1]
-        self.spread = np.array([_spread(self.column(j)) for j in range(self.n_columns)])
+        self.counted: Float64Array = ~np.isnan(measure.from_groups(self._scored))
+        self.n_columns: Any = rows.shape[1]
+        self.spread: NDArray[Any] = np.array(
+            [_spread(self.column(j)) for j in range(self.n_columns)]
+        )
 
     def column(self, j: int) -> Float64Array:
         """Values of a column."""
@@ -255,6 +260,8 @@ class QueryBoosting:
     directions. ``value`` is the mean of E under the scores so far, minus infinity before the first
     round. ``tol`` is its minimum gain per round.
     """
+
+    value: float
 
     def __init__(self, rows: MeasuredRows, greater_is_better: bool, tol: float) -> None:
         self._rows, self._greater, self._tol = rows, greater_is_better, tol

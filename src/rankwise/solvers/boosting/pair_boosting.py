@@ -295,7 +295,7 @@ class FidelityBoosting:
             return fidelity_point(*self._arguments(), part, slope)
 
         found = thread_map(visit, self._parts)
-        self.loss = math.fsum(value for value, _ in found)
+        self.loss: float = math.fsum(value for value, _ in found)
         self._slopes = math.fsum(total for _, total in found)
         self._total = int(write_integers(slope, unit_scale(self._slopes), self._u))
         return True

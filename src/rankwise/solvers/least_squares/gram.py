@@ -75,9 +75,13 @@ class GramSums:
     elsewhere. ``edges`` holds those as (query, fold, OpenQuery).
     """
 
+    p: int
+    phi: BlockMap
+    precise: bool
+
     def __init__(self, phi: BlockMap, query_weight: str, n_folds: int, precise: bool) -> None:
         self.phi, self.p, self.precise = phi, phi.n_features_out, precise
-        self.folds = [Gram.zeros(self.p) for _ in range(n_folds)]
+        self.folds: list[Gram] = [Gram.zeros(self.p) for _ in range(n_folds)]
         self.edges: list[tuple[Any, int, OpenQuery]] = []
         self._query_weight = query_weight
         self._large: dict[int, Gram] = {}

@@ -202,6 +202,9 @@ class LinearRows(Generic[AnyLoss]):
     X, (n_samples, n_features), is in group order; ``loss`` is that of all rows.
     """
 
+    n_features: Any
+    n_samples: Any
+
     def __init__(self, X: Matrix, loss: AnyLoss, part_rows: int = PART_ROWS) -> None:
         self.n_samples, self.n_features = X.shape
         self.X, self.loss = X, loss

@@ -143,6 +143,8 @@ class OrdinalPath(ThresholdedPath[OrdinalFit]):
     kernel values. A kernel without an intercept must be positive definite.
     """
 
+    rows: FitData
+
     def __init__(
         self,
         rows: FitData,

@@ -94,7 +94,7 @@ class KernelRows:
                 self._fill()
             self.slots[:] = np.arange(n_samples)
             # Of the values that steps read, so that the curvature between equal rows is exactly 0.
-            self.diagonal = np.diagonal(self.values).astype(np.float64)
+            self.diagonal: Float64Array = np.diagonal(self.values).astype(np.float64)
 
     @property
     def is_whole(self) -> bool:

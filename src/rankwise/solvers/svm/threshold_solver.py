@@ -144,6 +144,11 @@ class PowerRows:
     first; None: ones. Without ``rows``, all rows are taken in their order.
     """
 
+    degree: int
+    n_features: Any
+    n_columns: Any
+    n_samples: int
+
     def __init__(
         self,
         X: Matrix,

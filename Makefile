@@ -17,10 +17,18 @@ DEPENDENCIES ?= pinned
 WORK = build/wheel-demo
 BUILT = whl
 PYTHONS ?= python3.11 python3.14
+# The packages of docs/operate.rst, and the most megabytes that they and rankwise may take.
+LEAN = scikit-learn numba narwhals lazy-loader skops threadpoolctl
+LEAN_MB = 520
+# The first scikit-learn that pyproject.toml allows, and tests of what has to do with it.
+OLDEST = scikit-learn==1.6.1
+OLDEST_TESTS = tests/common/test_routing.py tests/features tests/persistence/test_old_files.py \
+	tests/persistence/test_persistence.py
 
 PIP = $(BIN)/python -m pip --disable-pip-version-check -qq
-INSTALL_pinned = $(PIP) install -c constraints.txt
-INSTALL_newest = $(PIP) install
+# Modules are compiled when they are first imported, which most of them never are.
+INSTALL_pinned = $(PIP) install --no-compile -c constraints.txt
+INSTALL_newest = $(PIP) install --no-compile
 INSTALL_oldest = $(PIP) install -q uv && $(BIN)/uv pip install -q --python $(BIN)/python --resolution lowest-direct
 export PYTHONUTF8 = 1
 
@@ -28,12 +36,13 @@ export PYTHONUTF8 = 1
 KERNELS := $(shell cat src/rankwise/kernels/*.py src/rankwise/runtime/jit.py src/rankwise/runtime/instructions.py constraints.txt | cksum | cut -d' ' -f1)
 KERNEL_CACHE = $(CURDIR)/.numba-cache/$(KERNELS)
 
-.PHONY: help demo run-demo test test-all run-tests mutants fuzz boundscheck coverage lint bench docs dist wheel-demo run-built-demo release-check version notes clean
+.PHONY: help demo run-demo test test-all test-oldest run-tests mutants fuzz boundscheck coverage lint bench docs dist wheel-demo run-built-demo lean run-lean release-check version notes clean
 
 help:
 	@echo "make demo    train and compare rankers on bundled data, write an HTML report"
 	@echo "make test    run the tests that find most faults in little time"
 	@echo "make test-all  run every test: pages, papers and long journeys too"
+	@echo "make test-oldest  run a few tests with $(OLDEST)"
 	@echo "make mutants  count the faults put into the library that its tests notice"
 	@echo "make fuzz    attack every reader and model loading: FUZZ_CASES=10000 from FUZZ_FIRST=0, FUZZ_TARGETS=all"
 	@echo "make boundscheck  test kernels, and run models on fuzzed inputs, with checks of every index"
@@ -43,6 +52,7 @@ help:
 	@echo "make docs    build the documentation into docs/_build/html"
 	@echo "make dist    build the wheels and source archives of rankwise and rankwise-papers into dist"
 	@echo "make wheel-demo  run the demo and an experiment from the built wheels in an empty environment"
+	@echo "make lean    fit, save, load and measure from the built wheel with few packages, and count their size"
 	@echo "make release-check  the same from wheels and source archives, on PYTHONS='python3.11 python3.14'"
 	@echo "make version, make notes  print the version, and its section of the changelog"
 	@echo "make clean   remove what the targets above made"
@@ -71,6 +81,13 @@ run-tests:
 	@find .numba-cache -mindepth 1 -maxdepth 1 ! -name $(KERNELS) -exec rm -rf {} +
 	@NUMBA_CACHE_DIR=$(KERNEL_CACHE) OPENBLAS_NUM_THREADS=1 \
 		$(BIN)/python -m pytest -n logical --dist worksteal $(CHOSEN) $(PYTEST_ARGS)
+
+# In front of the environment's own release; the tests take the kernels of test-all.
+test-oldest: $(VENV)/.test
+	@$(PIP) install --no-compile --no-deps --upgrade --target build/oldest $(OLDEST)
+	@mkdir -p $(KERNEL_CACHE)
+	@PYTHONPATH=build/oldest NUMBA_CACHE_DIR=$(KERNEL_CACHE) OPENBLAS_NUM_THREADS=1 \
+		$(BIN)/python -m pytest -q -p no:cacheprovider $(OLDEST_TESTS)
 
 mutants: $(VENV)/.test
 	@$(BIN)/python -m tests.mutants $(MUTANTS_ARGS)
@@ -128,6 +145,16 @@ run-built-demo:
 	@$(WORK)/venv/bin/rankwise reproduce ranking-tree-synthetic --quick --store $(WORK) >/dev/null
 	@$(MAKE) --no-print-directory run-demo BIN=$(WORK)/venv/bin OUT=$(WORK)
 	@test -s $(WORK)/lambdarank.html
+
+lean: dist
+	@$(MAKE) --no-print-directory run-lean
+
+run-lean:
+	@rm -rf build/lean
+	@$(PYTHON) -m venv build/lean
+	@build/lean/bin/python -m pip --disable-pip-version-check -qq install -c constraints.txt $(LEAN)
+	@build/lean/bin/python -m pip --disable-pip-version-check -qq install --no-deps dist/rankwise-*.$(BUILT)
+	@NUMBA_CACHE_DIR=$(CURDIR)/build/lean/kernels build/lean/bin/python -m tests.lean --most-mb $(LEAN_MB)
 
 release-check: dist
 	@RANKWISE_ARCHIVES=dist $(BIN)/python -m pytest -q tests/repository

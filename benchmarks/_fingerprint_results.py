@@ -259,7 +259,7 @@ def boards() -> Iterator[tuple[str, Any]]:
     from rankwise.metrics import significance
 
     def csv(board: Any) -> str:
-        return board.to_table("csv")
+        return board.to_csv()
 
     rows = letor_rows("ranker")
     data = RankingData(rows["X"][:, :60], rows["y"].astype(float), qid=rows["qid"])

@@ -116,7 +116,7 @@ def is_named(board: Leaderboard) -> bool:
     """Whether the board doubts its own intervals."""
     said = [note for row in board.rows() for note in row["notes"]]
     if len(board.qids) < 30:  # the line on few units; the whole text takes time
-        said.append(board.to_text())
+        said.append(str(board))
     return any("cannot be relied on" in text for text in said)
 
 
@@ -250,7 +250,7 @@ def not_found_by_skewed(rng: Generator, n: int, n_systems: int) -> Outcome:
     fresh["s0"] = fresh["s0"] + difference
     board = leaderboard(fresh)
     rows = {row["ranker"]: row for row in board.rows()}
-    named = is_named(board) or "; rough, since" in board.to_text()
+    named = is_named(board) or "; rough, since" in str(board)
     return Outcome(float(bool({*rows["s0"]["letters"]} & {*rows["s1"]["letters"]})), named)
 
 

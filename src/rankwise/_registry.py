@@ -380,7 +380,7 @@ ORDINAL: dict[str, Row] = {
         "online kernel",
         paper="harrington2003",
         params={"n_epochs": 5, "shuffle": True, "random_state": 0},
-        space={"eta": [0.001, 1e-2, 0.1]},
+        space={"learning_rate": [0.001, 1e-2, 0.1]},
     ),
     "aggregate_prank": Row(
         "ordinal.voted_prank:AggregatePRank",

@@ -15,7 +15,9 @@ from rankwise.metrics.default import (
     default_score_name,
     is_graded,
     mean_score,
+    measure_of_score,
 )
+from rankwise.metrics.measure import MeasureLike
 from rankwise.persistence import Save
 from rankwise.runtime.finite import FiniteResults, names_its_class
 from rankwise.runtime.scikit_learn import BaseEstimator, RegressorMixin
@@ -27,9 +29,7 @@ class RanksRows:
     """Mixin of estimators whose scores rank the rows of a query."""
 
     @names_its_class
-    def rank(
-        self, X: FrameLike, qid: ArrayLike | QueryGroups | QueryGroups | None = None
-    ) -> Int64Array:
+    def rank(self, X: FrameLike, qid: ArrayLike | QueryGroups | None = None) -> Int64Array:
         """1-based rank of every row within its query; ties keep the input order.
 
         Parameters
@@ -53,9 +53,7 @@ class RanksRows:
         warn_of_one_query(self, f"{type(self).__name__}.rank", qid, len(scores))
         return QueryGroups.from_qid(qid, len(scores)).ranks(scores)
 
-    def _predict_within(
-        self, X: FrameLike, qid: ArrayLike | QueryGroups | QueryGroups | None
-    ) -> Any:
+    def _predict_within(self, X: FrameLike, qid: ArrayLike | QueryGroups | None) -> Any:
         """Scores of rows for comparisons within queries."""
         raise NotImplementedError(f"{type(self).__name__} must define _predict_within.")
 
@@ -95,7 +93,7 @@ class Ranker(FiniteResults, Save, RanksRows, RegressorMixin, BaseEstimator):
         y: ArrayLike,
         sample_weight: ArrayLike | None = None,
         *,
-        qid: ArrayLike | QueryGroups | QueryGroups | None = None,
+        qid: ArrayLike | QueryGroups | None = None,
     ) -> float:
         """Mean over the queries of the measure ``score_name_``; larger is better.
 
@@ -138,9 +136,7 @@ class Ranker(FiniteResults, Save, RanksRows, RegressorMixin, BaseEstimator):
         weight = None if sample_weight is None else check_weight(sample_weight, len(scores))
         return mean_score(self._measure_of_score(y), y, scores, groups, weight)
 
-    def _predict_within(
-        self, X: FrameLike, qid: ArrayLike | QueryGroups | QueryGroups | None
-    ) -> Any:
+    def _predict_within(self, X: FrameLike, qid: ArrayLike | QueryGroups | None) -> Any:
         """Scores used by ``rank`` and ``score``; overridden if scores depend on the query."""
         return self.predict(X)
 
@@ -151,11 +147,11 @@ class Ranker(FiniteResults, Save, RanksRows, RegressorMixin, BaseEstimator):
         self.score_name_: str = default_score_name(y, getattr(self, "measure", None))
         self._fit_on_grades = is_graded(y)
 
-    def _measure_of_score(self, y: Float64Array) -> str:
-        """Name of the measure of ``score``, after a check that ``y`` is of the kind of the fit."""
-        name = getattr(self, "score_name_", None)
+    def _measure_of_score(self, y: Float64Array) -> MeasureLike:
+        """The measure of ``score``, after a check that ``y`` is of the kind of the fit."""
+        name, measure = getattr(self, "score_name_", None), getattr(self, "measure", None)
         if name is None:  # a user's class need not choose a measure in fit
-            return default_score_name(y, getattr(self, "measure", None))
-        if getattr(self, "_fit_on_grades", name == GRADED):  # unknown in older model files
+            name = default_score_name(y, measure)
+        elif getattr(self, "_fit_on_grades", name == GRADED):  # unknown in older model files
             check_same_kind(y, name)
-        return name
+        return measure_of_score(name, measure)

@@ -18,6 +18,7 @@ from rankwise.checks.column_sizes import ColumnLimit, target_power
 from rankwise.checks.rows import check_validation
 from rankwise.groups import FitData, QueryGroups, RowStream
 from rankwise.losses.squared_loss import SquaredLoss
+from rankwise.metrics.measure import MeasureLike
 from rankwise.runtime.messages import callers_level
 from rankwise.runtime.threads import single_threaded_blas
 from rankwise.structure.state_rules import forget
@@ -101,7 +102,7 @@ class Equation:
 class SearchedEstimator(Protocol):
     """What an estimator offers to its fit."""
 
-    measure: str
+    measure: MeasureLike
     cv: Any
 
     def _validate_params(self) -> None: ...
@@ -123,7 +124,7 @@ def fit_equation(
     model: SearchedEstimator,
     X: FrameLike | RowStream,
     y: ArrayLike | None,
-    qid: ArrayLike | QueryGroups | QueryGroups | None,
+    qid: ArrayLike | QueryGroups | None,
     sample_weight: ArrayLike | None,
     validation: ValidationArguments = (None, None, None),
 ) -> FitData:

@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 from rankwise.runtime.finite import names_its_class
 from rankwise.runtime.frames import check_one_type, convert_to_array, first_merged
 from rankwise.structure.state_rules import Optional, Plain, Rule, integers, require
-from rankwise.typing import Float64Array, FrameLike, Int64Array, Matrix
+from rankwise.typing import Float64Array, FrameLike, Int64Array, Matrix, Seed
 
 
 @names_its_class
@@ -52,7 +52,7 @@ class QueryGroups:
 
     @classmethod
     def from_qid(
-        cls, qid: ArrayLike | QueryGroups | QueryGroups | None, n_samples: int, *, name: str = "qid"
+        cls, qid: ArrayLike | QueryGroups | None, n_samples: int, *, name: str = "qid"
     ) -> QueryGroups:
         """Groups from one query id per row; a scalar or None puts all rows into one group.
 
@@ -197,7 +197,7 @@ class QueryGroups:
         kept = QueryGroups.from_qid(codes, len(codes))
         return QueryGroups(kept.indptr, kept.order, ids=self.ids[kept.ids])
 
-    def split(self, n_splits: int, *, random_state: Any = None) -> list[NDArray[np.int64]]:
+    def split(self, n_splits: int, *, random_state: Seed = None) -> list[NDArray[np.int64]]:
         """Query numbers of ``n_splits`` folds with nearly equal numbers of queries.
 
         Without ``random_state``, folds are consecutive blocks of queries in order of appearance;
@@ -209,7 +209,7 @@ class QueryGroups:
             )
         queries = np.arange(self.n_queries, dtype=np.int64)
         if random_state is not None:
-            from sklearn.utils import check_random_state
+            from rankwise.runtime.constraints import check_random_state
 
             queries = check_random_state(random_state).permutation(queries)
         return [np.sort(part) for part in np.array_split(queries, n_splits)]
@@ -395,6 +395,25 @@ class GroupedRows:
     y: Float64Array
     indptr: Int64Array
     weight: Float64Array
+
+
+MOST_COPIES = 2**31
+
+
+def count_copies(weight: Float64Array, use: str, fix: str) -> Int64Array:
+    """Weights as numbers of copies; ValueError unless they are whole and sum to 2^31 at most."""
+    why = "a row of weight w counts as w rows"
+    if (weight % 1).any():
+        value = weight[np.argmax(weight % 1 > 0)]
+        raise ValueError(
+            f"sample_weight must hold whole numbers {use}, got {value:g}: {why}. {fix}"
+        )
+    if weight.sum() > MOST_COPIES:
+        raise ValueError(
+            f"sample_weight must sum to at most {MOST_COPIES:,} {use}, got {weight.sum():,.0f}: "
+            f"{why}. Use smaller weights."
+        )
+    return weight.astype(np.int64)
 
 
 class QueryNumbers:

@@ -48,6 +48,7 @@ import numpy as np
 
 from rankwise._registry import REGISTRY
 from rankwise._version import __version__
+from rankwise.metrics._table import MEASURES
 from rankwise.runtime.files import check_folder, write_file
 from rankwise.runtime.renames import convert_stored, rename_stored
 from rankwise.runtime.scikit_learn import BaseEstimator
@@ -115,10 +116,15 @@ PLAIN_TYPES = (
     "sklearn.compose._column_transformer.make_column_selector",
     "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor",
     "sklearn.metrics._scorer._PassthroughScorer",
+    # What steps of a search request, in scikit-learn 1.6 and 1.7.
+    "sklearn.utils._metadata_requests.MetadataRequest",
+    "sklearn.utils._metadata_requests.MethodMetadataRequest",
     *(f"sklearn.model_selection._split.{splitter}" for splitter in _SPLITTERS),
 )
 TRUSTED_TYPES = (
     *(entry.path.replace(":", ".") for entry in REGISTRY.values()),
+    *(path.replace(":", ".") for path in MEASURES.values()),
+    "rankwise.metrics.measure.Reversed",
     *RESULT_TYPES,
     *PLAIN_TYPES,
 )
@@ -267,8 +273,8 @@ def load(
         Class of the model, such as ``LambdaMART`` or a class that it is derived from. Type checkers
         then know the class of the result. None: any class.
     trusted : sequence of types and functions, default=()
-        Your own classes and functions (such as a kernel) that the model may contain: pass the
-        objects, not their names. A crafted file can call them with any arguments.
+        Your own classes and functions (such as a kernel or a measure) that the model may contain:
+        pass the objects, not their names. A crafted file can call them with any arguments.
     max_bytes : int, default=8 GiB
         Largest total size of the sparse matrices after decompression. Nothing else in a model file
         is compressed.

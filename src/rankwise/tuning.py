@@ -32,7 +32,7 @@ from rankwise.checks.parameter_constraints import Interval, StrOptions
 from rankwise.groups import FitData, QueryGroups
 from rankwise.metrics import parse
 from rankwise.metrics.default import refuse_constant
-from rankwise.metrics.measure import Measure
+from rankwise.metrics.measure import Measure, MeasureLike
 from rankwise.row_order import row_hashes
 from rankwise.runtime.threads import thread_imap
 from rankwise.typing import ArrayLike, Float64Array, Int64Array, Matrix
@@ -379,7 +379,7 @@ class PenaltySearch:
         penalty: Penalty,
         value: Any,
         *,
-        measure: str,
+        measure: MeasureLike,
         cv: Any,
         has_validation: bool = False,
         beside: Sequence[Any] = (),
@@ -394,7 +394,8 @@ class PenaltySearch:
                 f"{', '.join(penalty.ways)}; got {way!r}."
             )
         parsed = parse("Misranking") if way == "lpo" else parsed
-        return cls(penalty, way, penalties, parsed, measure, cv)
+        name = measure if isinstance(measure, str) else str(parsed)
+        return cls(penalty, way, penalties, parsed, name, cv)
 
     def check_measure(self, y: Float64Array, groups: QueryGroups, *, are_classes: bool) -> None:
         """Raise before fitting if the measure does not accept the targets.

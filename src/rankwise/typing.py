@@ -66,6 +66,7 @@ FloatArray: TypeAlias = NDArray[Any]
 Int64Array: TypeAlias = NDArray[np.int64]
 Matrix: TypeAlias = NDArray[Any] | SparseMatrix  # shape (n_samples, n_features); sparse: CSR
 # Frames of pandas, polars and arrow have __array__, which ArrayLike requires.
+Seed: TypeAlias = int | np.random.RandomState | np.random.Generator | None
 FrameLike: TypeAlias = ArrayLike | SparseLike
 
 

@@ -8,7 +8,6 @@ import warnings
 import numpy as np
 import pytest
 import sklearn
-from rankwise.exceptions import OneQueryWarning
 from sklearn.linear_model import LinearRegression
 from sklearn.model_selection import GridSearchCV, GroupKFold
 from sklearn.pipeline import make_pipeline
@@ -16,6 +15,7 @@ from sklearn.preprocessing import StandardScaler
 
 import rankwise
 from rankwise import QueryGroups, RankSVM, RidgeRanker
+from rankwise.exceptions import OneQueryWarning
 from rankwise.metrics import make_scorer
 from tests.common.estimators import RANKERS, small
 

@@ -146,7 +146,7 @@ def test_off_policy(rankwise, log_file, tmp_path):
     for method in ("ips", "snips", "item_position", "dr"):
         of_lists = () if method in ("item_position", "dr") else ("--list-propensity", "p")
         facts = rankwise(
-            "clicks", "off-policy", log_file, tmp_path / "new.run", "--metric", "DCG@1",
+            "clicks", "off-policy", log_file, tmp_path / "new.run", "--measure", "DCG@1",
             "--method", method, "--json", *of_lists,
         ).json  # fmt: skip
         assert facts["low"] < 0.8 < facts["high"]

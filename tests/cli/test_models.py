@@ -78,7 +78,7 @@ def test_the_validation_part_chooses(rankwise, part_files, tmp_path):
     train, vali = part_files[:2]
     run = rankwise(
         "fit", train, "--ranker", "pairwise_elm", "--set", "n_nodes=30", "--set", "C=[0.1, 10]",
-        "--vali-data", vali, "--select-by", "AP", "--random-state", "3",
+        "--vali-data", vali, "--measure", "AP", "--random-state", "3",
         "--out", tmp_path / "m", "--json",
     )  # fmt: skip
     assert run.code == 0, run.err
@@ -193,7 +193,7 @@ def test_info_shows_importances_by_name(rankwise, tmp_path):
         (("--set", "C=1"), "--set: ridge has no parameter 'C'. Parameters:"),
         (("--set", "alhpa=1"), "--set: ridge has no parameter 'alhpa'. Did you mean 'alpha'?"),
         (("--set", "alpha"), "--set must be NAME=VALUE, got 'alpha'."),
-        (("--select-by", "nope"), "unknown measure 'nope'."),
+        (("--measure", "nope"), "unknown measure 'nope'."),
     ],
 )
 def test_wrong_settings_are_exit_code_two(rankwise, letor_file, tmp_path, settings, message):

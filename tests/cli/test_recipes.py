@@ -61,3 +61,11 @@ def test_wrong_keys(command, words, message, rankwise, letor_file, tmp_path):
     found = rankwise(command, letor_file, "--ranker", *words, *out)
     assert found.code == 2
     assert message in found.err
+
+
+def test_fit_names_the_formats_that_the_model_can_be_exported_to(rankwise, letor_file, tmp_path):
+    made = ("fit", letor_file, "--out", tmp_path / "m", "--ranker")
+    shown = rankwise(*made, "ridge").out
+    assert "\nexports to: onnx, python, solr, elasticsearch, ranklib\n" in shown
+    assert rankwise(*made, "pairwise_elm", "--json").json["exports"] == ["onnx", "solr"]
+    assert "\nexports to: no format" in rankwise(*made, "score_blend").out

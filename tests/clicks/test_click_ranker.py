@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from sklearn.base import clone
+from sklearn.neighbors import KNeighborsRegressor
 
 from rankwise import (
     CLSRRank,
@@ -18,7 +19,6 @@ from rankwise import (
     RankingData,
     RankRLS,
     RidgeRanker,
-    ScoreBlend,
     evaluate,
 )
 from rankwise.clicks import ClickLog, ClickRanker, propensities, simulate_clicks
@@ -174,10 +174,10 @@ def test_wrong_use_is_named():
         ClickRanker().predict([[0.0]])
     data = click_data()
     log = simulate_clicks(data, data.X[:, 1], n_sessions=500, temperature=2.0)
-    blend = ScoreBlend([RidgeRanker()])
-    with pytest.raises(ValueError, match="ScoreBlend takes no sample_weight"):
-        ClickRanker(blend).fit(data, log)
-    assert ClickRanker(blend, weights=None).fit(data, log).n_rows_ == len(data)
+    near = KNeighborsRegressor(2)
+    with pytest.raises(ValueError, match="KNeighborsRegressor takes no sample_weight"):
+        ClickRanker(near).fit(data, log)
+    assert ClickRanker(near, weights=None).fit(data, log).n_rows_ == len(data)
     with pytest.raises(ValueError, match="RidgeRanker takes no position"):
         ClickRanker(RidgeRanker(), method="position").fit(data, log)
 

@@ -266,7 +266,7 @@ def test_wrong_propensities_are_noticed():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"metric": "AP"}, "metric must be 'CTR', 'DCG' or 'DCG@k'"),
+        ({"measure": "AP"}, "measure must be 'CTR', 'DCG' or 'DCG@k'"),
         ({"method": "mrdr"}, "method must be one of 'ips'"),
         ({"method": "dr"}, "needs baseline"),
         ({"target": {"r": {"x": 1.0}}}, "target has no list for 1 queries of the log, such as 'q'"),

@@ -15,7 +15,8 @@ from sklearn.model_selection import GroupKFold, KFold
 from sklearn.svm import SVC
 
 from rankwise._registry import REGISTRY
-from rankwise.runtime.constraints import Interval, Options
+from rankwise.runtime.constraints import NumberRange as Interval
+from rankwise.runtime.constraints import Options
 from rankwise.runtime.constraints import validate_parameters as _validate
 from tests.common.estimators import accepts, load_class, small
 

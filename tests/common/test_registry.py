@@ -33,8 +33,8 @@ KINDS = {
 PENALTIES = {"C", "alpha", "lam", "reg_alpha", "reg_lambda"}
 ROUTED = {"qid", "sample_weight", "costs", "position"}
 VALIDATION = {"X_val", "y_val", "qid_val"}
-# Cross-validation would slice the rows like X, and hand the model to every fold.
-NEVER_ROUTED = {*VALIDATION, "init_model"}
+# Cross-validation would slice the rows like X, and hand the model or the log to every fold.
+NEVER_ROUTED = {*VALIDATION, "init_model", "callbacks", "verbose"}
 
 
 def find_public(name: str) -> object:

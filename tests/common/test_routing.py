@@ -21,6 +21,7 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 from rankwise import PairwiseELM, QueryGroups, RidgeRanker
 from rankwise.base import Ranker
+from rankwise.exceptions import OneQueryWarning
 from rankwise.metrics import make_scorer, parse
 from rankwise.metrics.default import mean_score
 from rankwise.selection.splits import QueryKFold
@@ -82,6 +83,38 @@ def check_calls(judged):
     return check
 
 
+# Until 1.7 the score of a Pipeline in a search gets no metadata; scorers do.
+passes_qid_to_score = pytest.mark.skipif(
+    tuple(map(int, sklearn.__version__.split(".")[:2])) < (1, 8), reason="lost by scikit-learn"
+)
+
+
+def test_a_scorer_gets_the_qid_in_every_release(judged):
+    X, y, qid = judged
+    pipeline = make_pipeline(StandardScaler(), RidgeRanker())
+    search = GridSearchCV(
+        pipeline, {"ridgeranker__alpha": [1.0]}, scoring=make_scorer("nDCG@10"),
+        cv=QueryKFold(3), error_score="raise",
+    )  # fmt: skip
+    search.fit(X, y, qid=qid)
+    expected = []
+    for train, test in QueryKFold(3).split(X, y, qid):
+        ranker = clone(pipeline).fit(X[train], y[train], qid=qid[train])
+        groups = QueryGroups.from_qid(qid[test], len(test))
+        expected.append(mean_score("nDCG@10", y[test], ranker.predict(X[test]), groups))
+    assert search.cv_results_["mean_test_score"][0] == pytest.approx(np.mean(expected), abs=1e-12)
+    assert search.score(X, y, qid=qid) > 0.9
+
+
+def test_a_lost_qid_names_the_fix_for_old_releases(judged, monkeypatch):
+    X, y, qid = judged
+    ranker = RidgeRanker().fit(X, y, qid=qid)
+    monkeypatch.setattr(sklearn, "__version__", "1.7.2")
+    with pytest.warns(OneQueryWarning, match=r"scikit-learn 1.7.2 does not pass qid .*scoring="):
+        ranker.score(X, y)
+
+
+@passes_qid_to_score
 def test_grid_search_over_a_pipeline(judged):
     X, y, qid = judged
     search = GridSearchCV(
@@ -95,6 +128,7 @@ def test_grid_search_over_a_pipeline(judged):
     assert search.best_estimator_.score(X, y, qid=qid) == search.score(X, y, qid=qid)
 
 
+@passes_qid_to_score
 def test_grid_search_scores_are_the_default_score_of_each_fold(judged):
     X, y, qid = judged
     pipeline = make_pipeline(StandardScaler(), RidgeRanker())
@@ -109,6 +143,7 @@ def test_grid_search_scores_are_the_default_score_of_each_fold(judged):
         assert got == pytest.approx(expected, abs=1e-12)
 
 
+@passes_qid_to_score
 @pytest.mark.parametrize("kind", ["str", "int", "object", "datetime64[D]"])
 def test_fit_and_score_in_a_pipeline_see_the_qid_of_their_rows(kind, judged, check_calls):
     X, y, qid = judged

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
@@ -9,6 +12,7 @@ from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 
 import rankwise
 from rankwise import McRank, RidgeRanker, StackingRanker
+from rankwise._registry import REGISTRY
 from rankwise.features.query_scaling import QueryScaler, scale_rows
 from rankwise.groups import QueryGroups
 from tests.common.estimators import small
@@ -21,9 +25,9 @@ CASES = [
     ("coordinate_ascent", {"measure": "KendallTau"}),
     ("boltz_rank", {"n_pair_nodes": 2}),
     ("rank_net", {}),
-    ("list_net", {"standardize": False}),
+    ("list_net", {"scaling": False}),
     ("list_mle", {"optimizer": "sgd"}),
-    ("lambda_rank", {"cutoff": 3}),
+    ("lambda_rank", {"k": 3}),
     ("lambda_rank", {"discount": "letor", "gain": "linear"}),
     ("mc_rank", {}),
     ("mc_rank", {"form": "ordinal", "max_classes": 2}),
@@ -92,6 +96,20 @@ def test_fractions_are_taken_or_refused(case, judged, tmp_path):
     assert np.abs(model.predict(X) - plain.predict(X)).max() > 1e-6
     again = rankwise.load(model.save(tmp_path / "model"))
     np.testing.assert_array_equal(again.predict(X), model.predict(X))
+
+
+def test_the_page_lists_every_estimator():
+    page = (Path(__file__).parents[2] / "docs" / "pairwise.rst").read_text("utf-8")
+    table = page.partition("Weights of rows\n")[2].partition("Classifiers by costs")[0]
+    listed = {}
+    for row in table.split("   * - ")[2:]:
+        names, weights, _ = row.split("     - ")
+        listed |= dict.fromkeys(re.findall(r"``(\w+)``", names), weights.strip())
+    keys = [key for key in REGISTRY if REGISTRY[key].kind in ("ranker", "ordinal")]
+    names = {REGISTRY[key].path.rpartition(":")[2]: key for key in keys}
+    assert listed.keys() == names.keys()
+    assert {names[name] for name in listed if listed[name] == "none"} == set(ONLINE)
+    assert {names[name] for name in listed if listed[name] == "whole"} == set(WHOLE_ONLY)
 
 
 @pytest.mark.parametrize("key", ONLINE)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from rankwise.experiments import Reproduction, ResultTable, Value, as_text
+from rankwise.experiments import Reproduction, ResultTable, Value
+from rankwise_papers.framework.reproduction import reproduction_text
 
 TABLE = ResultTable(
     "t1",
@@ -28,7 +29,7 @@ def make(tables):
 
 
 def test_a_table_reads_like_this():
-    assert as_text(make([TABLE])).splitlines()[7:] == [
+    assert reproduction_text(make([TABLE])).splitlines()[7:] == [
         "                        A          B          C",
         "fold 1  ours    0.50±0.01 =     0.70 +[1]",
         "        paper   0.50±0.02       0.50",
@@ -49,12 +50,12 @@ def test_a_table_reads_like_this():
 
 
 def test_a_narrow_terminal_gets_blocks_of_columns():
-    lines = as_text(make([TABLE]), width=40).splitlines()
+    lines = reproduction_text(make([TABLE]), width=40).splitlines()
     heads = [line.split() for line in lines if line.strip() in ("A", "B", "C", "B          C")]
     assert ["A"] in heads and ["A", "B", "C"] not in heads
     assert [name for head in heads for name in head] == ["A", "B", "C"]
     assert max(map(len, lines[7:-8])) <= 40
-    narrowest = as_text(make([TABLE]), width=1)  # a column each, never none
+    narrowest = reproduction_text(make([TABLE]), width=1)  # a column each, never none
     assert [line.strip() for line in narrowest.splitlines() if line.strip() in "ABC" and line] == [
         "A",
         "B",
@@ -64,18 +65,18 @@ def test_a_narrow_terminal_gets_blocks_of_columns():
 
 def test_a_table_of_ours_alone_has_one_line_a_row():
     table = ResultTable("own", "Own", [Value("a", "x", 1.0), Value("b", "x", 2.0)], digits=1)
-    assert "a  1.0\nb  2.0\n" in as_text(make([table])).replace(" \n", "\n")
+    assert "a  1.0\nb  2.0\n" in reproduction_text(make([table])).replace(" \n", "\n")
 
 
 def test_a_table_of_which_nothing_was_run_is_two_lines():
     values = [Value(f"r{i}", "x", paper=0.5, tolerance=0.1, note="No data.") for i in range(3)]
-    text = as_text(make([ResultTable("t", "Table 3", values, caption="Long.")]))
+    text = reproduction_text(make([ResultTable("t", "Table 3", values, caption="Long.")]))
     assert "\n\nTable 3\n3 not run. No data.\n\n" in text
     assert "Long." not in text and "[1]" not in text
 
 
 def test_nothing_at_all_is_still_a_text():
-    assert as_text(make([])) == "toy: Toy\nNobody\n0 of 0 cells, 0 s of computing"
+    assert reproduction_text(make([])) == "toy: Toy\nNobody\n0 of 0 cells, 0 s of computing"
 
 
 @pytest.mark.parametrize("direction", [True, False, None])

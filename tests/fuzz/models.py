@@ -153,7 +153,7 @@ _OTHERS: dict[str, Callable[[], Any]] = {
     "calibrated logistic": lambda: _fit(
         _made("calibrated_label_ranking", estimator=LogisticRegression())
     ),
-    "query_scaling ranks": lambda: _fit(_made("query_scaling", method="rank")),
+    "query_scaling ranks": lambda: _fit(_made("query_scaling", scaling="rank")),
     "random_perceptrons stumps": lambda: _fit(_made("random_perceptrons", kernel="stump")),
     "polynomial_terms products": lambda: _fit(
         _made("polynomial_terms", terms="cross", degree=3)

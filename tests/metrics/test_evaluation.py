@@ -91,8 +91,8 @@ def test_frames_lists_and_groups(rng):
         assert dict(evaluate(a, b, q, SPECS)) == dict(wanted)
 
 
-def test_repr_names_values_conventions_and_skipped_queries():
-    text = repr(evaluate([1, 0, 0], [1, 2, 3], [1, 1, 2], ["AP", "P(rel=1,empty=0)@1"]))
+def test_the_text_names_values_conventions_and_skipped_queries():
+    text = str(evaluate([1, 0, 0], [1, 2, 3], [1, 1, 2], ["AP", "P(rel=1,empty=0)@1"]))
     assert text.splitlines() == [
         "EvaluationResult of 2 queries",
         "  AP                  0.5000  AP(rel=1,norm='all',empty='skip',ties='mean')"
@@ -384,7 +384,7 @@ def test_measures_of_agreement_take_real_labels_and_any_scores():
 
 
 def test_the_text_says_why_no_query_counts():
-    text = repr(evaluate([0.4, 0.8], [1, 2], 0, ["AP", "AP(rel=0.5)"]))
+    text = str(evaluate([0.4, 0.8], [1, 2], 0, ["AP", "AP(rel=0.5)"]))
     assert (
         "(no query counts, since no label is at least rel=1: set AP(rel=...))"
         in text.splitlines()[1]

@@ -427,7 +427,7 @@ def test_compare_to_best(rng, method, greater_is_better):
         ("t", "holm", holm),
         ("t", "benjamini_hochberg", benjamini_hochberg),
         ("t", "bonferroni", bonferroni),
-        ("wilcoxon", None, holm),
+        ("wilcoxon", "auto", holm),
         ("randomization", "holm", holm),
     ],
 )

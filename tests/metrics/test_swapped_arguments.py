@@ -219,8 +219,13 @@ def test_grades_with_fractions_can_be_read_both_ways(run, function, form, tmp_pa
     for found, judged in calls:
         with pytest.raises(ValueError, match=BOTH_WAYS):
             function(judged, found)
-    with pytest.raises(ValueError, match="can be read both ways"):
-        evaluate_systems(second, {"a": first})
+    several = {"a": first, "b": first}
+    for systems in (evaluate_systems, difference_bounds, next_judgements):
+        with pytest.raises(ValueError, match=BOTH_WAYS):
+            systems(second, several)
+        systems(qrels=second, systems=several)
+        systems(second, systems=several)
+        systems(read_judgements(second), several)
 
 
 @pytest.mark.parametrize(

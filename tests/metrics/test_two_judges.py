@@ -39,8 +39,8 @@ def test_values_are_those_of_evaluate_and_the_estimate(case):
         assert (powered.low, powered.high) == pytest.approx((wanted.low, wanted.high))
         assert dict(zip(found.qids.tolist(), found.per_query[spec], strict=True)) == y
     assert found.n_left_out == 1 and (powered.n_human, powered.n_machine) == (19, 40)
-    assert "EvaluationResult of 19 queries with human and machine judgements, 40" in repr(found)
-    assert "1 query without machine judgements do" in repr(found)
+    assert "EvaluationResult of 19 queries with human and machine judgements, 40" in str(found)
+    assert "1 query without machine judgements do" in str(found)
 
 
 def test_it_is_the_mean_of_a_single_system(case):

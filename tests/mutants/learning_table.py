@@ -10,14 +10,14 @@ LEARNING = [
              "groups.sizes", "rows/test_row_hash.py"),
     Mutation(
         "features/query_scaling.py",
-        "_reduce_queries(np.add, (above - mean) ** 2, indptr) / count",
-        "_reduce_queries(np.add, (above - mean) ** 2, indptr)",
+        "copies * (above - mean) ** 2, indptr) / count",
+        "copies * (above - mean) ** 2, indptr)",
         "features/test_query_scaling.py",
     ),
     Mutation(
         "features/query_scaling.py",
-        "(below - above) / (2 * size)",
-        "(below - above) / size",
+        "(below - above) / (2 * (before[",
+        "(below - above) / (1 * (before[",
         "features/test_query_scaling.py",
     ),
     Mutation(

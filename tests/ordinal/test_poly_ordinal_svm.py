@@ -282,4 +282,4 @@ def test_features_too_small_to_scale_count_as_zeros(rows):
         scores = PolyOrdinalSVM().fit(nothing, y).rank_score(nothing)
         np.testing.assert_allclose(scores, 0.0, atol=1e-300)
     for scale in (True, False):
-        assert np.isfinite(PolyOrdinalSVM(scale=scale).fit(X * 1e-310, y).coef_).all()
+        assert np.isfinite(PolyOrdinalSVM(scaling=scale).fit(X * 1e-310, y).coef_).all()

@@ -214,6 +214,8 @@ def test_the_list_names_classes():
                 "sklearn.compose._column_transformer.make_column_selector",
                 "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor",  # of McRank
                 "sklearn.metrics._scorer._PassthroughScorer",
+                "sklearn.utils._metadata_requests.MetadataRequest",
+                "sklearn.utils._metadata_requests.MethodMetadataRequest",
             )
             or name.startswith("sklearn.model_selection._split.")
         )

@@ -11,9 +11,11 @@ from zipfile import ZipFile
 import numpy as np
 import pandas as pd
 import pytest
+import sklearn
 from sklearn.base import clone
 
 import rankwise
+from rankwise.metrics._table import MEASURES
 from rankwise.persistence import FORMAT, TRUSTED_TYPES, describe, dicts_of
 from rankwise.runtime.renames import convert_stored
 from tests.fuzz.models import _with_text, rows
@@ -30,6 +32,8 @@ KINDS = {
 }
 # Stored by no estimator of today, or by those that need PyTorch.
 NOT_IN_FILES = {"FourierMap", "QueryGroups", "ScoreCalibration"}
+# Values of ``measure`` since format 3; names before.
+NOT_IN_FILES |= {path.rpartition(":")[2] for path in MEASURES.values()} | {"Reversed"}
 NEURAL = {"RankNet", "ListNet", "ListMLE", "LambdaRank", "BoltzRank"}
 
 
@@ -55,8 +59,20 @@ def rows_of(name):
     return X
 
 
+# Files with estimators of scikit-learn 1.9 that have other parameters and classes before.
+NEEDS_1_8 = {
+    "mc_rank", "mc_rank ordinal", "mc_rank logistic", "csovo logistic",
+    "weighted_all_pairs logistic", "label_powerset logistic", "calibrated logistic",
+}  # fmt: skip
+IS_BEFORE_1_8 = tuple(map(int, sklearn.__version__.split(".")[:2])) < (1, 8)
+
+
+# scikit-learn warns of its own estimators in files of other releases.
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.InconsistentVersionWarning")
 @pytest.mark.parametrize("name", models())
 def test_an_old_file_predicts_as_before_and_is_saved_with_stable_names(name, tmp_path):
+    if IS_BEFORE_1_8 and name in NEEDS_1_8:
+        pytest.skip("holds estimators of scikit-learn 1.9")
     (tmp_path / "old").write_bytes(old_files()[f"{name}.skops"])
     assert describe(tmp_path / "old")["format"] == 1
     try:

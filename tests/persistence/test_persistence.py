@@ -419,7 +419,7 @@ def test_load_checks_the_class_that_the_caller_names(tmp_path):
     path = RidgeRanker().fit(X, y, qid=0).save(tmp_path / "model")
     assert isinstance(load(path, RidgeRanker), RidgeRanker)
     assert isinstance(load(path, BaseEstimator), RidgeRanker)
-    with pytest.raises(ModelFileError, match="holds a RidgeRanker, not a LambdaMART. Pass cls="):
+    with pytest.raises(ModelFileError, match=r"holds a RidgeRanker, not a LambdaMART. Pass cls="):
         load(path, LambdaMART)
     with pytest.raises(TypeError, match=r"cls must be a class, .* got 'RidgeRanker'"):
         load(path, "RidgeRanker")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from rankwise.exceptions import IgnoredParameterWarning
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.linear_model import LinearRegression, Ridge
@@ -20,6 +19,7 @@ from rankwise import (
     RidgeRanker,
     SVRank,
 )
+from rankwise.exceptions import IgnoredParameterWarning
 from rankwise.features.random_features import ACTIVATIONS, draw_nodes
 from rankwise.losses.score_loss import QUERY_WEIGHTS
 from rankwise.losses.squared_loss import GRAPHS

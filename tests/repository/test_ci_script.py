@@ -41,7 +41,9 @@ def test_all_steps_pass(tmp_path):
     assert run.stdout.rstrip().endswith("make test-all")
 
 
-@pytest.mark.parametrize("step", [".venv/.test", "wheel-demo", "lint", "docs", "boundscheck"])
+@pytest.mark.parametrize(
+    "step", [".venv/.test", "wheel-demo", "run-lean", "lint", "test-oldest", "docs", "boundscheck"]
+)
 def test_a_failing_step_ends_the_run(tmp_path, step):
     run = run_with(tmp_path, failing=step)
     assert run.returncode != 0

@@ -101,7 +101,6 @@ VARIABLES = {"of", "one", "mine", "theirs", "heavy"}
 # Public names: of statistics in the literature, of conversions and of constant tables.
 PUBLIC = {
     "as_run",
-    "as_text",
     "known_datasets",
     "known_sources",
     "paired_test",

@@ -21,8 +21,8 @@ PYTHON = "Programming Language :: Python :: 3."
 AT_THE_TOP = {
     ".ci", ".github", ".gitignore", ".pre-commit-config.yaml", ".readthedocs.yaml", "CHANGELOG.md",
     "CITATION.cff", "CONTRIBUTING.md", "LICENSE", "Makefile", "README.md", "RELEASING.md",
-    "SECURITY.md", "benchmarks", "conftest.py", "constraints.txt", "docs", "examples", "hatch_build.py",
-    "papers", "pyproject.toml", "src", "tests",
+    "SECURITY.md", "benchmarks", "conftest.py", "constraints.txt", "docs", "examples",
+    "hatch_build.py", "papers", "pyproject.toml", "src", "tests",
 }  # fmt: skip
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import inspect
 import re
 from functools import cache
@@ -22,8 +23,35 @@ def in_both(package: str, *names: str, reason: str) -> dict[str, str]:
 ROWS = "name of a row of a board"
 RETRIEVAL = "retrieval model, not an estimator"
 WORDS: dict[str, tuple[str, dict[str, str]]] = {
+    "at": ("k", {}),
+    "confidence": ("confidence_level", {}),
+    "cutoff": ("k", {}),
+    "level": (
+        "confidence_level",
+        dict.fromkeys(
+            ["rankwise.datasets.Finding", "rankwise.datasets.LintReport.count"], "severity"
+        ),
+    ),
+    "n": ("k", {}),
+    "normalization": ("scaling", {}),
+    "scale": (
+        "scaling",
+        {
+            **dict.fromkeys(
+                ["rankwise.datasets.Ratings", "rankwise.datasets.ratings_from_triplets"],
+                "lowest and highest rating",
+            ),
+            **dict.fromkeys(
+                ["rankwise.labels.random_costs", "rankwise.labels.cost_sensitive.random_costs"],
+                "size of the costs",
+            ),
+        },
+    ),
+    "standardize": ("scaling", {}),
+    "top": ("k", {}),
     "eta": ("learning_rate", {}),
     "max_steps": ("max_iter", {}),
+    "metric": ("measure", {}),
     "model": (
         "estimator",
         {
@@ -51,6 +79,14 @@ WORDS: dict[str, tuple[str, dict[str, str]]] = {
             ROWS,
         ),
     ),
+    "select": ("measure", {}),
+    "select_by": (
+        "measure",
+        dict.fromkeys(
+            ["rankwise.compare", "rankwise.selection.compare", "rankwise.selection.Settings"],
+            "beside measures",
+        ),
+    ),
     "slope": (
         "learning_rate",
         {
@@ -70,6 +106,26 @@ def signatures():
         except (TypeError, ValueError):
             continue
     return found
+
+
+TRUTH = ("y", "Y", "qrels", "human", "machine")
+PREDICTION = ("scores", "run", "systems", "predicted", "probabilities")
+
+
+def test_truth_comes_before_prediction():
+    """In what measures, as in scikit-learn, pytrec_eval, ranx and ir_measures."""
+    swapped = []
+    for name, item in public():
+        try:
+            order = [*inspect.signature(getattr(item, "__func__", item)).parameters]
+        except (TypeError, ValueError):
+            continue
+        truth = [order.index(word) for word in TRUTH if word in order]
+        said = [order.index(word) for word in PREDICTION if word in order]
+        is_object = inspect.isclass(item)  # fields of a result may come in any order
+        if truth and said and min(truth) > min(said) and not is_object:
+            swapped.append(name)
+    assert swapped == ["rankwise.text.QueryDocumentFeatures.table"]  # it ranks nothing
 
 
 @pytest.mark.parametrize("old", sorted(WORDS))
@@ -120,3 +176,55 @@ def test_no_estimator_has_two_penalties_of_one_scale():
     assert {name: found for name, found in several.items() if len(found) > 1} == {
         "ELMRank": {"lam", "alpha"}
     }
+
+
+# Option strings with a hyphen -> their origin.
+HYPHENS = {"two-sided": "SciPy", "utf-8": "Python"}
+BRITISH = re.compile(r"(?<!no)(?<!w)is(e|ed|ation)(_|$)|colour|centre|behaviour|grey")
+# The constant of rank fusion and confidence levels have names of their own since 0.4.
+ANSWERED = {"confidence_level": "level", "rank_constant": "k", "scaling": "scale"}
+
+
+def call_of(item):
+    return getattr(item, "__func__", item)
+
+
+def options_of(item):
+    """Option strings of a callable: its defaults, its Literals and those of its constraints."""
+    try:
+        parameters = inspect.signature(call_of(item)).parameters.values()
+    except (TypeError, ValueError):
+        return set()
+    shown = " ".join(f"{p.annotation} {p.default!r}" for p in parameters)
+    found = set(re.findall(r"""['"]([\w-]+)['"]""", shown))
+    for rules in getattr(item, "_parameter_constraints", {}).values():
+        for rule in rules:
+            found |= {word for word in getattr(rule, "options", ()) if isinstance(word, str)}
+    return found
+
+
+def test_option_strings_have_underscores_and_american_spelling():
+    words = {word for _, item in public() for word in options_of(item)}
+    assert {word for word in words if "-" in word} - HYPHENS.keys() == set()
+    assert {word for word in words if BRITISH.search(word)} == set()
+
+
+def test_public_names_have_american_spelling():
+    names = {name.rpartition(".")[2] for name, _ in public()}
+    names |= {parameter for parameters in signatures().values() for parameter in parameters}
+    assert {name for name in names if name.islower() and BRITISH.search(name)} == set()
+
+
+@pytest.mark.parametrize("new", ANSWERED)
+def test_an_old_word_of_a_call_is_answered_by_the_new_one(new):
+    old, silent = ANSWERED[new], []
+    for name, item in public():
+        call = call_of(item)
+        if new not in signatures().get(name, ()) or (dataclasses.is_dataclass(item)):
+            continue
+        owner = [None] if "self" in signatures()[name] else []
+        try:
+            call(*owner, **{old: 1})
+        except TypeError as error:
+            silent += [] if f"{old} is now {new}" in str(error) else [name]
+    assert set(silent) <= {"rankwise.fusion.fuse"}, "decorate them by names_its_class"

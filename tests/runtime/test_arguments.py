@@ -38,7 +38,6 @@ def test_names_of_other_libraries_are_answered(given, said):
     [
         ("categorical_feature", "categorical_features"),
         ("cat_features", "categorical_features"),
-        ("callbacks", "early_stopping_rounds"),
         ("early_stopping_rounds", "early_stopping_rounds"),
         ("eval_at", "measure"),
         ("eval_metric", "measure"),
@@ -52,6 +51,20 @@ def test_arguments_that_are_parameters_of_the_estimator(name, setting):
         LambdaMART().fit(X, y, qid=qid, **{name: 1})
     with pytest.raises(TypeError, match=rf"PLST.fit takes no argument '{name}'\. It takes X, y"):
         PLST().fit(X, np.eye(3)[y], **{name: 1})
+
+
+def test_arguments_of_fit_are_sent_there():
+    for name in ("callbacks", "verbose", "qid", "X_val"):
+        said = rf"LambdaMART takes no argument '{name}'. Pass it to fit."
+        with pytest.raises(TypeError, match=said):
+            LambdaMART(**{name: 1})
+    with pytest.raises(TypeError, match=r"RidgeRanker takes no argument 'verbose'. It takes alpha"):
+        RidgeRanker(verbose=1)
+    pytest.importorskip("xgboost", reason="needs rankwise[gbdt]")
+    from rankwise import XGBoostRanker
+
+    with pytest.raises(TypeError, match=r"Set it in .*: XGBoostRanker\(early_stopping_rounds=…\)"):
+        XGBoostRanker().fit(X, y, qid=qid, callbacks=[])
 
 
 def test_no_argument_is_advised_that_the_method_lacks():
@@ -95,3 +108,47 @@ def test_type_errors_from_within_pass():
         Broken().fit(X, y, qid=qid).predict(X)
     with pytest.raises(TypeError, match="StackingRanker"):
         StackingRanker().fit()
+
+
+OLD_NAMES = {
+    "rankwise.rankers.evaluate_stream": ("ranker", "estimator"),
+    "rankwise.explain_pair": ("ranker", "estimator"),
+    "rankwise.explain_ranking": ("ranker", "estimator"),
+    "rankwise.explain.explain_scores": ("ranker", "estimator"),
+    "rankwise.explain.feature_effect": ("ranker", "estimator"),
+    "rankwise.explain.feature_importances": ("model", "estimator"),
+    "rankwise.explain.permutation_importances": ("model", "estimator"),
+    "rankwise.clicks.simulate_clicks": ("ranker", "estimator"),
+    "rankwise.clicks.ClickRanker": ("ranker", "estimator"),
+    "rankwise.clicks.off_policy": ("estimator", "method"),
+    "rankwise.datasets.summarize_rows": ("model", "estimator"),
+    "rankwise.selection.find_drift": ("model", "estimator"),
+    "rankwise.distributed.fit": ("ranker", "estimator"),
+    "rankwise.distributed.predict": ("ranker", "estimator"),
+    "rankwise.distributed.evaluate": ("ranker", "estimator"),
+    "rankwise.distributed.plan": ("ranker", "estimator"),
+    "rankwise.MPRank": ("C", "lam = 1/C"),
+    "rankwise.ELMRank": ("C", "alpha = 1/C"),
+    "rankwise.RankNet": ("alpha", "lam"),
+    "rankwise.LambdaRank": ("alpha", "lam"),
+    "rankwise.ListNet": ("alpha", "lam"),
+    "rankwise.ListMLE": ("alpha", "lam"),
+    "rankwise.BoltzRank": ("alpha", "lam"),
+    "rankwise.WidrowHoff": ("eta", "learning_rate"),
+    "rankwise.labels.CompressedSensing": ("max_steps", "max_iter"),
+    "rankwise.features.Nystroem": ("n_landmarks", "n_components"),
+}
+
+
+@pytest.mark.parametrize("path", OLD_NAMES)
+def test_old_names_are_told_their_new_ones(path):
+    old, new = OLD_NAMES[path]
+    package, _, name = path.rpartition(".")
+    function = getattr(pytest.importorskip(package), name)
+    with pytest.raises(
+        TypeError, match=rf"^{name} takes no argument '{old}'\. {old} is now {new}\.$"
+    ):
+        function(**{old: None})
+    if isinstance(function, type) and name != "ClickRanker":
+        with pytest.raises(ValueError, match=rf"^{name}: {old} is now {new}\.$"):
+            function().set_params(**{old: None})

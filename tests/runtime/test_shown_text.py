@@ -22,6 +22,7 @@ from rankwise.metrics.statistics.all_pairs import average_ranks
 from rankwise.preferences import read_comparisons
 from rankwise.report import plot_rank_intervals, write_report
 from rankwise.runtime.messages import escape_figure, escape_hidden, escape_spreadsheet, escape_table
+from rankwise.selection.leaderboard import leaderboard_table, leaderboard_text
 
 HOSTILE = {
     "escape": "a\x1b[31mred\x1b[0m",
@@ -99,7 +100,7 @@ def check_terminal(text):
 
 def test_text_of_boards(board):
     assert {row["ranker"] for row in json.loads(json.dumps(board.to_dict()))["rows"]} == {*NAMES}
-    for text in (str(board), board.to_text(60)):
+    for text in (str(board), leaderboard_text(board, 60)):
         check_terminal(text)
         assert all(escape_hidden(name) in text for name in NAMES)
 
@@ -164,7 +165,7 @@ def test_html(tmp_path, board):
 
 def test_markdown_and_latex(board):
     for form in ("markdown", "latex"):
-        text = board.to_table(form)
+        text = leaderboard_table(board, form)
         check_terminal(text)
         assert all(escape_table(name, form) in text for name in NAMES)
         if form == "latex":
@@ -178,7 +179,7 @@ def test_markdown_and_latex(board):
 
 
 def test_spreadsheets(folder, board, tmp_path):
-    text = board.to_table("csv")
+    text = board.to_csv()
     wanted = {
         f"'{name}" if kind in FORMULAS else name.replace("\r", r"\r")
         for kind, name in HOSTILE.items()
@@ -186,7 +187,7 @@ def test_spreadsheets(folder, board, tmp_path):
     rows = list(csv.reader(io.StringIO(text, newline="")))
     assert {row[1] for row in rows[1:]} == wanted
     measured = pd.read_csv(folder / "board.csv").rename(columns={"score": HOSTILE["formula"]})
-    header = leaderboard(measured, score=[HOSTILE["formula"]]).to_table("csv")
+    header = leaderboard(measured, score=[HOSTILE["formula"]]).to_csv()
     names = next(csv.reader(io.StringIO(header, newline="")))
     assert all(cell[:1] not in "=+-@\t\r" for cell in names if cell)
     assert {*read_comparisons(folder / "votes.csv").items.tolist()} == {*NAMES}
@@ -214,12 +215,13 @@ def test_figures(board):
 
 
 def test_texts_of_results():
-    for found in (
-        FeatureImportances(NAMES, np.arange(len(NAMES)) + 1.0, "gain").text(99),
-        average_ranks({name: [1.0, 2.0, k] for k, name in enumerate(NAMES)}),
-    ):
-        check_terminal(str(found))
-        assert all(escape_hidden(name) in str(found) for name in NAMES)
+    for names in (NAMES[:10], NAMES[10:20], NAMES[20:]):
+        for found in (
+            FeatureImportances(names, np.arange(len(names)) + 1.0, "gain"),
+            average_ranks({name: [1.0, 2.0, k] for k, name in enumerate(names)}),
+        ):
+            check_terminal(str(found))
+            assert all(escape_hidden(name) in str(found) for name in names)
 
 
 def test_texts_of_people_stay():

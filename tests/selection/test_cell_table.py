@@ -88,12 +88,12 @@ def test_a_system_without_values_is_named():
     values = {"a": [None] * 6, "b": [0.1, 0.2, 0.3, 0.2, 0.1, 0.4]}
     board = leaderboard(values, missing="pairs")
     assert [row["rank"] for row in board.rows()] == [1, None]
-    assert "a has no value of score." in board.to_text().splitlines()
+    assert "a has no value of score." in str(board).splitlines()
 
 
 def test_names_are_escaped_in_latex():
     values = {"a|b<c>": [0.1, 0.2, 0.3, 0.2], "d_e%": [0.2, 0.1, 0.4, 0.2]}
-    table = leaderboard(values).to_table("latex")
+    table = leaderboard(values).to_latex()
     assert r"a\textbar{}b\textless{}c\textgreater{}" in table and r"d\_e\%" in table
 
 

@@ -298,7 +298,7 @@ def test_columns_have_names_and_other_things_are_refused(rng, tmp_path):
     X, qid = clustered(rng, 40)
     before = summarize_rows(X, qid, feature_names=list("abcdef"))
     assert list(before.columns) == list("abcdef")
-    assert repr(before) == f"RowSummary({len(X)} rows, 40 queries, 6 columns)"
+    assert repr(before).startswith(f"RowSummary(n_rows={len(X)}, n_queries=40, columns=<6 items>")
     assert find_drift(before.to_dict(), X, qid).ok
     with pytest.raises(TypeError, match="must be a RowSummary"):
         find_drift(3, X)

@@ -8,6 +8,8 @@ import json
 
 import numpy as np
 import pytest
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 import rankwise
 from rankwise import (
@@ -34,7 +36,7 @@ RAN = {
     "model_tree": "tuned: min_samples_leaf of 4, 32",
     "ada_rank": "tuned: trees by early stopping; with early_stopping_rounds=50",
     "svr": "tuned: C along its path; epsilon of 0.0, 0.1, 0.25, 0.4; with kernel='linear'",
-    "prank": "class defaults with n_epochs=5",
+    "prank": "class defaults with n_epochs=5; ranked by rank_score",
     "model_tree()": "class defaults",
     "rank_boost( )": "class defaults",
     "lambdamart(n_estimators=50)": "class defaults with n_estimators=50",
@@ -43,7 +45,13 @@ RAN = {
 ESTIMATORS = [
     (ModelTree(), "class defaults"),
     (LambdaMART(n_estimators=50), "class defaults with n_estimators=50"),
-    (rankwise.RankSVM(C="val", random_state=3), "class defaults with C='val'"),
+    (rankwise.RankSVM(C="val", random_state=3), "class defaults with C='val', random_state=3"),
+    (rankwise.ORBoost(), "class defaults; ranked by rank_score"),
+    (
+        make_pipeline(StandardScaler(), rankwise.ProportionalOdds()),
+        "Pipeline(steps=[('standardscaler', StandardScaler()), ('proportionalodds', "
+        "ProportionalOdds())]); ranked by rank_score",
+    ),
 ]
 
 
@@ -195,7 +203,7 @@ def test_every_row_says_what_it_ran(board, tmp_path):
     assert {row["ranker"]: row["ran"] for row in again.rows()} == expected
     write_report(board, tmp_path / "report.html")
     page = (tmp_path / "report.html").read_text("utf-8")
-    text, table = str(board), board.to_table("markdown")
+    text, table = str(board), board.to_markdown()
     for ranker, ran in expected.items():
         assert f"{ranker} ran {ran}." in text
         assert f"{ran}." in table.replace("\\", "") or f"{ran}. " in table.replace("\\", "")
@@ -211,7 +219,7 @@ def test_boards_of_earlier_releases_say_the_code(board):
 
 
 def test_rows_of_csv_have_the_columns_of_the_header(board):
-    header, *lines = csv.reader(io.StringIO(board.to_table("csv")))
+    header, *lines = csv.reader(io.StringIO(board.to_csv()))
     assert [len(line) for line in lines] == [len(header)] * len(board.rankers)
     first = dict(zip(header, lines[0], strict=True))
     row = board.rows()[0]

@@ -14,6 +14,7 @@ from rankwise.metrics.significance import compare_to_best, pool_run_errors, run_
 from rankwise.metrics.statistics import against_best, sample_size
 from rankwise.report import write_report
 from rankwise.selection import Leaderboard, evaluate_systems, find_regressions
+from rankwise.selection.leaderboard import leaderboard_table
 
 UNITS = ["q1", "q2", "q3", "q4", "q5", "q6"]
 WIDE = pd.DataFrame(
@@ -221,7 +222,7 @@ def test_units_that_a_system_lacks_make_it_no_better(tmp_path):
     assert board.to_dict()["rows"][0]["ranker"] == "veteran"
     assert "adjusted: mean of score over the units of all systems" in str(board)
     for form in ("markdown", "latex", "csv"):
-        text = board.to_table(form)
+        text = leaderboard_table(board, form)
         assert text.index("veteran") < text.index("new")
         assert "adjusted" in text
     report = write_report(board, tmp_path / "report.html").read_text("utf-8")
@@ -257,7 +258,7 @@ def test_all_pairs_are_tested_once(monkeypatch):
         board.rows()
         str(board)
         board.to_dict()
-        board.to_table("markdown")
+        board.to_markdown()
         board.detectable_difference()
     assert calls == {"tests": 1, "plans": 1}
 
@@ -276,7 +277,7 @@ def test_boards_of_skewed_values_say_so(test, draw, said):
     base = rng.random(40)
     board = leaderboard({"a": base, "b": base + draw(rng)}, test=test)
     note = "cannot be relied on"
-    for text in (str(board), board.to_table("markdown"), board.to_table("latex")):
+    for text in (str(board), board.to_markdown(), board.to_latex()):
         assert (note in text) == said
     assert all(row["skewness"] >= 0 for row in board.rows())
 
@@ -455,24 +456,23 @@ HOSTILE = "a_b & 50% {x} | *y* \\z #$~^\n"
 def test_tables_for_papers(rng):
     base = rng.random(30)
     board = leaderboard({HOSTILE: base, "worse": base - 1 + 0.01 * rng.random(30)})
-    latex = board.to_table("latex")
+    latex = board.to_latex()
     name = r"a\_b \& 50\% \{x\} \textbar{} *y* \textbackslash{}z \#\$\textasciitilde{}"
     assert name in latex
     assert r"\toprule" in latex
     assert r"$^{\downarrow}$: significantly worse than the best" in latex
     assert latex.count(r"\\") == 3
-    markdown = board.to_table("markdown", digits=2)
+    markdown = board.to_markdown(digits=2)
     assert r"\|" in markdown
     assert "↓: significantly worse" in markdown
-    frame = pd.read_csv(__import__("io").StringIO(board.to_table("csv")))
+    frame = pd.read_csv(__import__("io").StringIO(board.to_csv()))
     assert frame["system"].tolist() == [HOSTILE, "worse"]
     assert frame["score mean"].tolist() == [row["mean"] for row in board.rows()]
     assert frame["score rank_low"].tolist() == [1, 2]
-    equal = leaderboard({"a": base, "b": base}).to_table()
+    equal = leaderboard({"a": base, "b": base}).to_latex()
     assert "downarrow" not in equal
-    for words in ({"form": "html"}, {"digits": -1}):
-        with pytest.raises(ValueError, match="must be"):
-            board.to_table(**words)
+    with pytest.raises(ValueError, match="must be"):
+        board.to_latex(digits=-1)
 
 
 def test_the_index_of_pandas_names_rows():
@@ -553,12 +553,12 @@ def test_tables_for_papers_show_the_baseline(rng):
     base = rng.random(30)
     scores = {"base": base, "worse": base - 0.3 + 0.01 * rng.random(30), "near": base + 1e-9}
     board = leaderboard(scores, baseline="base")
-    markdown = board.to_table("markdown")
+    markdown = board.to_markdown()
     line = next(line for line in markdown.splitlines() if "worse |" in line)
     assert line.endswith("↓ |")
     assert "To base: difference in score (↑, ↓: significantly better, worse;" in markdown
-    assert r"\downarrow" in board.to_table("latex")
-    frame = pd.read_csv(__import__("io").StringIO(board.to_table("csv")))
+    assert r"\downarrow" in board.to_latex()
+    frame = pd.read_csv(__import__("io").StringIO(board.to_csv()))
     assert frame["score diff to base"].notna().sum() >= 2
 
 
@@ -574,7 +574,7 @@ def test_a_gate_that_compares_nothing_does_not_pass(tmp_path):
     rows = {row["ranker"]: row for row in board.rows()}
     assert rows["new"]["against_baseline"]["score"]["diff"] is None
     assert "new      " in str(board)
-    lines = [line for line in board.to_table("markdown").splitlines() if "new" in line]
+    lines = [line for line in board.to_markdown().splitlines() if "new" in line]
     assert lines[0].endswith("| – |")
     assert write_report(board, tmp_path / "r.html").stat().st_size > 0
     equal = leaderboard({"base": [1.0, 2.0, 3.0], "new": [1.0, 2.0, 3.0]}, baseline="base")

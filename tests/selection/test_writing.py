@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from rankwise.runtime.files import writing
 from rankwise.selection.cells import workers as parcel
-from rankwise.selection.cells.result_store import writing
 from rankwise.selection.cells.workers import Parcels
 from tests.selection.helpers import one_fold
 

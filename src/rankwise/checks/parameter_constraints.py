@@ -8,7 +8,8 @@ from __future__ import annotations
 from numbers import Integral, Real
 from typing import Any
 
-from rankwise.runtime.constraints import HasMethods, Hidden, Interval, Options, StrOptions
+from rankwise.runtime.constraints import HasMethods, Hidden, Options, StrOptions
+from rankwise.runtime.constraints import NumberRange as Interval
 
 __all__ = [
     "FRACTION", "NOT_NEGATIVE", "N_JOBS", "POSITIVE", "HasMethods", "Hidden", "Interval",

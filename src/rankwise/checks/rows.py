@@ -28,7 +28,7 @@ from sklearn.utils.validation import check_array, validate_data
 from rankwise.checks.classes import OrderedLabels, class_positions
 from rankwise.checks.column_sizes import ColumnLimit, warn_of_dominant_columns
 from rankwise.checks.exact_values import RowError, check_exact
-from rankwise.groups import FitData, QueryGroups
+from rankwise.groups import FitData, QueryGroups, count_copies
 from rankwise.row_order import canonical_order, training_fingerprint
 from rankwise.runtime.frames import (
     TIMES,
@@ -56,7 +56,7 @@ def check_fit(
     estimator: Any,
     X: FrameLike | Table,
     y: ArrayLike | None,
-    qid: ArrayLike | QueryGroups | QueryGroups | None,
+    qid: ArrayLike | QueryGroups | None,
     sample_weight: ArrayLike | None = None,
     *,
     accept_sparse: bool = True,
@@ -114,26 +114,13 @@ def check_fit(
     return FitData(rows, target, groups, weight, kept, None if labels is None else labels.classes)
 
 
-MOST_COPIES = 2**31
-
-
 def repeat_rows(data: FitData, owner: str) -> FitData:
     """Checked rows with as many copies of each as its weight says, which must be whole."""
-    weight = data.sample_weight
-    if weight is None:
+    if data.sample_weight is None:
         return data
-    if (weight % 1).any():
-        raise ValueError(
-            f"sample_weight must hold whole numbers for {owner}, got "
-            f"{weight[np.argmax(weight % 1 > 0)]:g}: a row of weight w takes w ranks. Round the "
-            "weights, or use LambdaMART."
-        )
-    if weight.sum() > MOST_COPIES:
-        raise ValueError(
-            f"sample_weight must sum to at most {MOST_COPIES:,} for {owner}, got "
-            f"{weight.sum():,.0f}: a row of weight w counts as w rows. Use smaller weights."
-        )
-    rows = np.repeat(np.arange(len(weight)), weight.astype(np.int64))
+    fix = "Round the weights, or use LambdaMART."
+    copies = count_copies(data.sample_weight, f"for {owner}", fix)
+    rows = np.repeat(np.arange(len(copies)), copies)
     return replace(
         data, X=data.X[rows], y=data.y[rows], groups=data.groups.take(rows), sample_weight=None
     )
@@ -144,7 +131,7 @@ def check_validation(
     train: FitData,
     X_val: FrameLike | Table | None,
     y_val: ArrayLike | None,
-    qid_val: ArrayLike | QueryGroups | QueryGroups | None,
+    qid_val: ArrayLike | QueryGroups | None,
     *,
     accept_sparse: bool = True,
     allow_nan: bool = False,
@@ -249,6 +236,8 @@ def check_rows(
         "ensure_all_finite": False,
         "accept_large_sparse": True,
     }
+    if names is None and frame is not None and hides_names(given):
+        names = [str(column) for column in frame.columns]
     if frame is not None and all(dtype == nw.Float32 for dtype in frame.schema.values()):
         rules["dtype"] = np.float32  # scikit-learn sees it in frames of pandas only
     try:
@@ -424,6 +413,21 @@ def _first_no_number(column: np.ndarray[Any, Any]) -> int | None:
         except (TypeError, ValueError):
             return row
     return None
+
+
+def sklearn_release() -> tuple[int, ...]:
+    """Major and minor version of scikit-learn."""
+    return tuple(map(int, sklearn.__version__.split(".")[:2]))
+
+
+def hides_names(X: Any) -> bool:
+    """Whether scikit-learn does not read the names of a frame.
+
+    Until 1.8 it reads those of pandas and of frames with the interchange protocol, which Polars
+    and Arrow have dropped.
+    """
+    is_read = nw.dependencies.is_pandas_like_dataframe(X) or hasattr(X, "__dataframe__")
+    return sklearn_release() < (1, 9) and hasattr(X, "columns") and not is_read
 
 
 def check_names(estimator: Any, names: list[str], *, reset: bool) -> None:
@@ -641,7 +645,22 @@ def warn_of_one_query(estimator: Any, method: str, qid: Any, n_samples: int) -> 
     n_queries = getattr(estimator, "fit_fingerprint_", {}).get("n_queries", 1)
     if n_queries > 1:
         _warn(f"{method} got no qid and takes all {n_samples} rows as one query, but "
-              f"{type(estimator).__name__} was fitted on {n_queries} queries.")  # fmt: skip
+              f"{type(estimator).__name__} was fitted on {n_queries} queries."
+              f"{_fix_for_old_searches(method)}")  # fmt: skip
+
+
+def _fix_for_old_searches(method: str) -> str:
+    """What to do where a search of scikit-learn 1.6 or 1.7 lost the qid of a pipeline."""
+    release = sklearn.__version__
+    is_old = sklearn_release() < (1, 8)
+    is_routed = method.endswith(".score") and sklearn.get_config()["enable_metadata_routing"]
+    if not (is_old and is_routed):
+        return ""
+    return (
+        f" In searches and cross-validation over pipelines, scikit-learn {release} does not pass "
+        'qid to score: pass scoring=rankwise.metrics.make_scorer("nDCG@10"), or install '
+        "scikit-learn 1.8 or later."
+    )
 
 
 def check_comparable(estimator: Any, y: Float64Array, groups: QueryGroups) -> None:

@@ -39,6 +39,7 @@ from rankwise.runtime.messages import (
 )
 from rankwise.runtime.progress import TrialStart, listen_to_trials, watch_compilation
 from rankwise.runtime.renames import find_new_name, find_new_word
+from rankwise.runtime.result import Result
 
 # Piped tables take their natural width.
 _PIPE_WIDTH = 1000
@@ -93,6 +94,14 @@ def terminal_width() -> int | None:
 def print_json(value: Any) -> None:
     """Print strict JSON on stdout; NaN and infinities become null."""
     sys.stdout.write(json.dumps(convert_to_json(value), allow_nan=False, indent=2) + "\n")
+
+
+def show_result(result: Result, json: bool) -> None:
+    """Print a result as JSON or as text."""
+    if json:
+        print_json(result)
+    else:
+        echo(str(result))
 
 
 def print_table(

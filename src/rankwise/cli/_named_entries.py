@@ -10,6 +10,7 @@ from rankwise._registry import RANKING, REGISTRY, parse_ranker
 from rankwise.cli._console import UsageError, usage
 from rankwise.cli._data import LetorLayout, first_index_of_model
 from rankwise.cli._options import make_ranker, ranker_entry, split_list
+from rankwise.typing import Seed
 
 ALL = "all"
 # Pointwise, pairwise and listwise; linear models, extreme learning machines and trees.
@@ -25,7 +26,7 @@ _COLUMN = "column:"
 
 
 def read_candidates(
-    text: str | None, baseline: str | None, random_state: int = 0
+    text: str | None, baseline: str | None, random_state: Seed = 0
 ) -> tuple[dict[str, Any], str | None]:
     """Parse the rankers to compare, by name, and the name of the baseline.
 

@@ -124,7 +124,6 @@ SelectBy = Annotated[
 TuningMetric = Annotated[
     str | None,
     typer.Option(
-        "--select-by",
         metavar="MEASURE",
         help="Tuning metric of rankers that have a parameter 'measure' (default: its value; if "
         "None, nDCG@10 for grades and Misranking for other labels). Other rankers use a criterion "

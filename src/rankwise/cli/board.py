@@ -368,11 +368,11 @@ def check_gate(
 
 def write_table(board: Leaderboard, path: Path) -> None:
     """Write a leaderboard in the format of the suffix, which :func:`check_outputs` has checked."""
-    from rankwise.selection.leaderboard import FORMATS
+    from rankwise.selection.leaderboard import FORMATS, leaderboard_table
 
     form = {suffix: name for name, suffix in FORMATS.items()}[path.suffix.lower()]
     make_folder(path)
-    write_file(path, board.to_table(form).encode())
+    write_file(path, leaderboard_table(board, form).encode())
 
 
 def show_board(
@@ -394,7 +394,9 @@ def show_board(
     if json:
         print_json(board.to_dict() | {"report": None if report is None else str(report)})
         return
-    echo(board.to_text(None if wide else terminal_width()))
+    from rankwise.selection.leaderboard import leaderboard_text
+
+    echo(leaderboard_text(board, None if wide else terminal_width()))
     for path in (report, table):
         if path is not None:
             echo(f"\n{path}")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable
-from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -21,6 +20,7 @@ from rankwise.cli._console import (
     print_json,
     print_table,
     say,
+    show_result,
     waiting,
 )
 from rankwise.cli._options import (
@@ -186,8 +186,7 @@ def summary(
         found = log.summary(confidence_level=confidence_level)
         _write_report(log, report, context, confidence_level=confidence_level)
     if json:
-        facts = asdict(found) | {"identifies_examination": found.identifies_examination}
-        print_json(facts | _name_report(report))
+        print_json(found.to_dict() | _name_report(report))
         return
     echo(str(found))
     if report is not None:
@@ -374,10 +373,7 @@ def test(
         found = interleaving_test(
             log, **chosen, confidence_level=confidence_level, random_state=random_state
         )
-    if json:
-        print_json(asdict(found))
-    else:
-        echo(str(found))
+    show_result(found, json)
 
 
 @app.command("off-policy", cls=OptionCommand)
@@ -385,7 +381,7 @@ def test(
 def off_policy(
     log: Any,
     run: Annotated[Path, typer.Argument(metavar="RUN", help="TREC run of the other system.")],
-    metric: Annotated[str, typer.Option(help="CTR or DCG@k.")] = "CTR",
+    measure: Annotated[str, typer.Option(help="CTR or DCG@k.")] = "CTR",
     method: Annotated[
         str, typer.Option(help="Estimator: ips, snips, item_position or dr (PBM as baseline).")
     ] = "snips",
@@ -403,15 +399,8 @@ def off_policy(
 
     with waiting("Estimating"):
         baseline = ClickModel("pbm").fit(log) if method == "dr" else None
+        chosen: Any = method
         found = estimate(
-            log,
-            run,
-            metric,
-            cast(Any, method),
-            baseline=baseline,
-            confidence_level=confidence_level,
+            log, run, measure, chosen, baseline=baseline, confidence_level=confidence_level
         )
-    if json:
-        print_json(asdict(found))
-    else:
-        echo(str(found))
+    show_result(found, json)

@@ -191,11 +191,12 @@ def compare(
     if json:
         found = board.to_dict() | {"report": None if report is None else str(report)}
         if curve is not None:
-            boards = [board.to_dict() for board in curve.boards]
-            found["learning_curve"] = {"sizes": curve.sizes.tolist(), "boards": boards}
+            found["learning_curve"] = curve
         print_json(found)
     else:
-        echo(board.to_text(None if wide else terminal_width()))
+        from rankwise.selection.leaderboard import leaderboard_text
+
+        echo(leaderboard_text(board, None if wide else terminal_width()))
         if curve is not None:
             echo(f"\n{curve}")
         for path in (table, report):
@@ -353,7 +354,7 @@ def cv(
     )
     board = name_lines_of_failures(board, lambda: parts_of(data, loaded, columns), columns)
     if json:
-        print_json(board.to_dict())
+        print_json(board)
     else:
         _print(board, ranker)
     exit_if_failed(board)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 import warnings
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 from zipfile import is_zipfile
@@ -258,8 +258,7 @@ def _show_next(
     bounds = difference_bounds(qrels, systems, measure, **words)
     chosen = next_judgements(qrels, systems, measure, k=n, **words)
     if json:
-        facts = [asdict(found) | {"is_settled": found.is_settled} for found in bounds]
-        print_json({"differences": facts, "next": [choice._asdict() for choice in chosen]})
+        print_json({"differences": bounds.to_dict()["rows"], "next": chosen.to_dict()["rows"]})
         return
     header = ["query", "document", "narrows by"]
     print_table(header, [[c.qid, c.doc_id, number(c.gain)] for c in chosen], right=header[2:])
@@ -290,7 +289,7 @@ def _show_judged(
     if documents:
         of_length = bias_by_length(human, files, _count_words(expand_patterns(documents)))
     if json:
-        print_json(found.to_dict() | ({"bias_by_length": of_length.to_dict()} if of_length else {}))
+        print_json(found.to_dict() | ({"bias_by_length": of_length} if of_length else {}))
         return
     echo(str(found))
     if of_length is not None:

@@ -108,6 +108,7 @@ def fit_text(
             estimator,
             n_candidates=n_candidates or 100,
             unjudged=unjudged or "zero",  # type: ignore[arg-type]
+            random_state=random_state,
         )
         qrels = read_judgements(judgements)
         table = ranker.table(queries, qrels)
@@ -155,7 +156,7 @@ def fit(
     ranker: Ranker = "auto",
     set_: Set = None,
     vali_data: ValiData = None,
-    select_by: TuningMetric = None,
+    measure: TuningMetric = None,
     preset: Preset = None,
     random_state: Annotated[
         int, typer.Option(help="Seed for the ranker, and for the folds of its cross-validation.")
@@ -185,15 +186,15 @@ def fit(
         if vali_data is not None or columns != NO_COLUMNS:
             raise UsageError("--text takes neither --vali-data nor options of columns. Drop them.")
         estimator, space = make_ranker(ranker, set_, random_state)
-        by = select_by or getattr(estimator, "measure", None) or GRADED
-        measure = read_measures(by, preset)[by]
+        by = measure or getattr(estimator, "measure", None) or GRADED
+        chosen = read_measures(by, preset)[by]
         fit_text(
             data,
             text,
             qrels,
             estimator,
             space,
-            measure,
+            chosen,
             random_state,
             out,
             n_candidates,
@@ -206,6 +207,7 @@ def fit(
     from rankwise.cli._data import load_training, refuse_one_query
     from rankwise.datasets import summarize_rows
     from rankwise.datasets.judged_source import first_index_of
+    from rankwise.export import export_formats
     from rankwise.persistence import save
     from rankwise.selection import tune
     from rankwise.selection.cells.candidates import (
@@ -217,7 +219,7 @@ def fit(
     estimator, space = make_ranker(ranker, set_, random_state)
     is_recipe = not set_ and "(" not in ranker
     ran = describe_settings(estimator, space, is_recipe=is_recipe)
-    by = select_by or getattr(estimator, "measure", None)
+    by = measure or getattr(estimator, "measure", None)
     measures = {} if by is None else read_measures(by, preset)
     check_target(out, "--out")
     columns = replace(columns, categories=takes_categories(estimator))
@@ -225,7 +227,7 @@ def fit(
     if by is None:
         by = GRADED if is_graded(train.y) else MISRANKING
         measures = read_measures(by, preset)
-    measure = measures[by]
+    chosen = measures[by]
     if ranker_entry(ranker).kind != "ordinal":
         refuse_one_query(train, data, columns)
     start = time.perf_counter()
@@ -234,7 +236,7 @@ def fit(
         parts.append(([vali_data], validation, True))
     with trial_progress(f"Fitting {ranker}"), name_bad_values(parts, columns):
         tuned = tune(
-            estimator, train, validation, measure,
+            estimator, train, validation, chosen,
             space=space, random_state=random_state, refit=True,
         )  # fmt: skip
     seconds = time.perf_counter() - start
@@ -251,6 +253,7 @@ def fit(
         )
     rows = replace(rows, first_index=first_index_of(train, data), left_out=train.left_out)
     save(tuned.estimator, out, rows=rows)
+    formats = export_formats(tuned.estimator)
     facts = {
         "ranker": ranker,
         "ran": ran,
@@ -261,8 +264,9 @@ def fit(
         "features": train.n_features,
         "validation_rows": None if validation is None else validation.n_samples,
         "chosen": tuned.chosen,
-        "chosen_by": str(measure) if by_measure else None,
+        "chosen_by": str(chosen) if by_measure else None,
         "search": tuned.search,
+        "exports": formats,
         "fit_seconds": seconds,
         "notes": tuned.notes,
         "left_out": train.left_out,
@@ -288,4 +292,5 @@ def fit(
         echo(tuned.estimator.report())
     for note in tuned.notes:
         echo(f"note: {note}")
+    echo(f"exports to: {', '.join(formats) or 'no format, see rankwise export'}")
     echo(str(out))

@@ -19,6 +19,7 @@ from rankwise.cli._console import (
     make_folder,
     print_json,
     say,
+    show_result,
     waiting,
 )
 from rankwise.cli._data import load_table, name_lines, read_row_summary
@@ -122,10 +123,7 @@ def _lint_against(path: Path, data: list[str], columns: ColumnOptions, json: boo
         has_queries = all(chunk.qid is not None for chunk in chunks)
         qid = join_ids([chunk.qid for chunk in chunks]) if has_queries else None
         report = find_drift(summary, X, qid, estimator=model)
-    if json:
-        print_json(report.to_dict())
-    else:
-        echo(str(report))
+    show_result(report, json)
     if not report.ok:
         raise typer.Exit(FAILED)
 

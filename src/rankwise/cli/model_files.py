@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 import warnings
-from dataclasses import asdict
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
@@ -219,7 +218,7 @@ def export(
             "holds": written,
         }
         if certificate is not None:
-            facts["parity"] = {**asdict(certificate), "holds": certificate.holds}
+            facts["parity"] = certificate
         print_json(facts)
     else:
         echo(f"{written}: {out}")

@@ -47,7 +47,9 @@ from rankwise.clicks.model_fits import (
 from rankwise.clicks.simulation import examination_at
 from rankwise.kernels.click_models import mark_last_clicks, predict_by_last_click, predict_chains
 from rankwise.metrics.statistics.stratified import check_level
-from rankwise.runtime.messages import check_choice, join_lines
+from rankwise.runtime.finite import names_its_class
+from rankwise.runtime.messages import check_choice
+from rankwise.runtime.result import Result
 from rankwise.typing import Float64Array, Int64Array
 
 NAMES = ("ctr", "pbm", "ubm", "sdbn", "dbn")
@@ -435,7 +437,7 @@ WIDEST = 100.0  # logarithm of the factor between an estimate and an end of its 
 
 
 @dataclass(frozen=True, eq=False)
-class Propensities:
+class Propensities(Result):
     """Examination of places, relative to one of them.
 
     Attributes
@@ -461,15 +463,8 @@ class Propensities:
     notes: list[str] = field(default_factory=list)
     unit: int = 1
 
-    def __str__(self) -> str:
-        lines = [f"place  examination  {self.confidence_level:.0%} interval"]
-        for place, g, low, high in zip(
-            self.place, self.examination, self.low, self.high, strict=True
-        ):
-            lines.append(f"{place:5d}  {g:11.4f}  {low:.4f} to {high:.4f}")
-        return join_lines(lines + [f"note: {note}" for note in self.notes])
 
-
+@names_its_class
 def propensities(
     log: ClickLog,
     method: Literal["random", "harvest", "em"] = "harvest",

@@ -24,6 +24,7 @@ from rankwise.clicks.log import ClickLog
 from rankwise.metrics.statistics.stratified import check_level
 from rankwise.runtime.finite import names_its_class
 from rankwise.runtime.messages import check_choice, join_lines, setting
+from rankwise.runtime.result import Result
 from rankwise.typing import Float64Array, Int64Array
 
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ WEIGHT_LEVEL, MEAN_TOLERANCE = 1e-4, 0.01
 
 
 @dataclass(frozen=True)
-class OffPolicyEstimate:
+class OffPolicyEstimate(Result):
     """Estimated value of another ranking.
 
     Attributes
@@ -58,7 +59,7 @@ class OffPolicyEstimate:
     n_lists : int
     logged_value : float
         Value of the ranking that made the log.
-    metric, method : str
+    measure, method : str
     confidence_level : float
     notes : list of str
     """
@@ -70,14 +71,14 @@ class OffPolicyEstimate:
     largest_weight: float
     n_lists: int
     logged_value: float
-    metric: str
+    measure: str
     method: str
     confidence_level: float
     notes: list[str] = field(default_factory=list)
 
     def __str__(self) -> str:
         lines = [
-            f"{self.metric} by {self.method}: {self.value:.5f}, {self.confidence_level:.0%} "
+            f"{self.measure} by {self.method}: {self.value:.5f}, {self.confidence_level:.0%} "
             f"interval {self.low:.5f} to {self.high:.5f} (logged: {self.logged_value:.5f})",
             f"{self.n_lists} lists, effective size {self.effective_size:.0f}, largest weight "
             f"{self.largest_weight:.1f}",
@@ -89,7 +90,7 @@ class OffPolicyEstimate:
 def off_policy(
     log: ClickLog,
     target: Any,
-    metric: str = "CTR",
+    measure: str = "CTR",
     method: Literal["ips", "snips", "dr", "item_position"] = "snips",
     *,
     baseline: ClickModel | tuple[Any, Any] | None = None,
@@ -110,7 +111,7 @@ def off_policy(
         The other ranking: result lists as for :func:`rankwise.fusion.as_run`, which show a document
         at its rank with probability 1; or its probabilities by row of the table that the log was
         made from (``log.source``), of the same kind as those of the log for that estimator.
-    metric : str
+    measure : str
         Gain of a click, summed over a list: "CTR": 1 / length of the list; "DCG@k":
         1 / log2(1 + place) down to place k.
     method : {"ips", "snips", "dr", "item_position"}
@@ -173,7 +174,7 @@ def off_policy(
     lists = None if is_array else read_lists(target)
     chance = _by_row(log, target, "target") if lists is None else _chance_of(log, lists)
     by_item = method in ("item_position", "dr")
-    gain = _gains(log, metric)
+    gain = _gains(log, measure)
     starts = log.lists.indptr[:-1]
     counts = np.add.reduceat(log.counts, starts) / np.diff(log.lists.indptr)
     reward = np.add.reduceat(gain * log.click, starts)
@@ -212,7 +213,7 @@ def off_policy(
     return OffPolicyEstimate(
         value, value - width, value + width, size,
         float((weight[gain > 0] if by_item else weight).max()), len(starts),
-        float(np.average(reward, weights=counts)), metric, method, confidence_level,
+        float(np.average(reward, weights=counts)), measure, method, confidence_level,
         _notes(log, weight, gain, by_item),
     )  # fmt: skip
 
@@ -315,12 +316,12 @@ def _chance_of(log: ClickLog, lists: dict[str, list[str]]) -> Float64Array:
     return (np.array(rank)[log.pairs.code] == log.place).astype(np.float64)
 
 
-def _gains(log: ClickLog, metric: str) -> Float64Array:
-    if metric == "CTR":
+def _gains(log: ClickLog, measure: str) -> Float64Array:
+    if measure == "CTR":
         return np.repeat(1.0 / np.diff(log.lists.indptr), np.diff(log.lists.indptr))
-    found = re.fullmatch(r"DCG(?:@([1-9]\d*))?", metric)
+    found = re.fullmatch(r"DCG(?:@([1-9]\d*))?", measure)
     if found is None:
-        raise ValueError(f"metric must be 'CTR', 'DCG' or 'DCG@k', got {metric!r}.")
+        raise ValueError(f"measure must be 'CTR', 'DCG' or 'DCG@k', got {measure!r}.")
     k = int(found[1]) if found[1] else log.n_places
     return np.where(log.place <= k, 1.0 / np.log2(1.0 + log.place), 0.0)
 

@@ -43,15 +43,18 @@ from rankwise.groups import QueryGroups
 from rankwise.metrics.statistics.paired import sign_flip_p_values
 from rankwise.metrics.statistics.sample_size import time_uniform_half_width
 from rankwise.metrics.statistics.stratified import check_level
+from rankwise.runtime.constraints import make_generator
+from rankwise.runtime.finite import names_its_class
 from rankwise.runtime.frames import text_array
 from rankwise.runtime.messages import check_choice, check_whole, join_lines
-from rankwise.typing import ArrayLike, Float64Array, Int64Array
+from rankwise.runtime.result import Result
+from rankwise.typing import ArrayLike, Float64Array, Int64Array, Seed
 
 METHODS = ("team_draft", "balanced", "debiased")
 
 
 @dataclass(frozen=True, eq=False)
-class Interleaving:
+class Interleaving(Result):
     """Interleaved lists, one row per document; log them, with ``team`` or ``credit``.
 
     Attributes
@@ -66,6 +69,8 @@ class Interleaving:
         What a click is worth to each system.
     systems : tuple of str
     """
+
+    _labels = "systems"
 
     qid: NDArray[Any]
     doc_ids: NDArray[Any]
@@ -84,7 +89,7 @@ def interleave(
     names: tuple[str, ...] | list[str] | None = None,
     k: int | None = None,
     examination: ArrayLike | None = None,
-    random_state: int | np.random.Generator | None = None,
+    random_state: Seed = None,
 ) -> Interleaving:
     """Merge the lists of two systems, or of more by team draft, for every query.
 
@@ -110,7 +115,7 @@ def interleave(
         Length of the interleaved lists. None: all documents.
     examination : array-like of shape (n_places,), optional
         Examination v by place, for "debiased". None: 1 / log2(1 + place).
-    random_state : int, Generator or None
+    random_state : int, RandomState, Generator or None, default=0
 
     Returns
     -------
@@ -150,7 +155,7 @@ def interleave(
         raise ValueError(f"names must be {len(runs)} different names, got {list(systems)}.")
     lists = [read_lists(run) for run in runs]
     _check_queries(lists, systems)
-    rng = np.random.default_rng(random_state)
+    rng = make_generator(random_state)
     rows: list[tuple[str, str, int, str]] = []
     credits: list[list[float]] = []
     for query in lists[0]:
@@ -293,7 +298,7 @@ UNITS = ("list", "query", "user")
 
 
 @dataclass(frozen=True)
-class InterleavingTest:
+class InterleavingTest(Result):
     """Outcome of an interleaving experiment; positive values favour the first system.
 
     Attributes
@@ -369,6 +374,7 @@ class InterleavingTest:
         return join_lines(lines + [f"note: {note}" for note in self.notes])
 
 
+@names_its_class
 def interleaving_test(
     log: ClickLog,
     *,
@@ -377,7 +383,7 @@ def interleaving_test(
     confidence_level: float = 0.95,
     horizon: int = 1000,
     n_resamples: int = 9999,
-    random_state: int | np.random.Generator | None = 0,
+    random_state: Seed = 0,
 ) -> InterleavingTest:
     """Test which of two systems gets more clicks on interleaved lists.
 
@@ -397,7 +403,7 @@ def interleaving_test(
         way: a horizon chosen at every look spends the level anew.
     n_resamples : int >= 1
         Draws of the sign test; with few users it is exact.
-    random_state : int, Generator or None
+    random_state : int, RandomState, Generator or None, default=0
 
     Returns
     -------
@@ -462,7 +468,7 @@ def interleaving_test(
     # The sequence is one of many users; as t widens the normal for few, it is widened, too.
     wide = time_uniform_half_width(effective, confidence_level, horizon) * math.sqrt(effective)
     wide = max(wide * t / float(ndtri((1 + confidence_level) / 2)), t)
-    seed: Any = np.random.default_rng(random_state).integers(2**63)  # both see the same flips
+    seed: Any = make_generator(random_state).integers(2**63)  # both see the same flips
     flips = {"n_resamples": n_resamples, "random_state": seed}
     p_mid, p_exact = (
         float(sign_flip_p_values(sums[:, None], **flips, mid_p=mid)[0]) for mid in (True, False)

@@ -56,7 +56,9 @@ from rankwise.datasets.readers.trec import (
 from rankwise.groups import QueryGroups
 from rankwise.metrics.statistics.stratified import check_level
 from rankwise.runtime.files import open_to_write, write_file
+from rankwise.runtime.finite import names_its_class
 from rankwise.runtime.messages import callers_level, check_choice, check_share, check_whole, setting
+from rankwise.runtime.result import Result
 from rankwise.typing import Float64Array, Int64Array
 
 HEAVY_SHARE = 0.1  # of a user who is named; half of the log left 15 % coverage to 95 % intervals
@@ -71,7 +73,7 @@ Method = Literal["ctr", "coec", "harvest", "ips", "pbm", "ubm", "sdbn", "dbn"]
 
 
 @dataclass(frozen=True, eq=False)
-class Judgements:
+class Judgements(Result):
     """Judgements of pairs of query and document.
 
     Attributes
@@ -223,6 +225,7 @@ class Judgements:
         write_file(path, body.encode("utf-8"))
 
 
+@names_its_class
 def judgements(
     log: ClickLog,
     method: Method = "ctr",

@@ -32,8 +32,10 @@ from rankwise.kernels.click_models import count_repeats, encode_keys, order_by_p
 from rankwise.metrics.statistics.intervals import wilson_interval
 from rankwise.metrics.statistics.stratified import check_level
 from rankwise.runtime.arrow import pa, pc
+from rankwise.runtime.finite import names_its_class
 from rankwise.runtime.frames import convert_to_values, first_merged, text_array
 from rankwise.runtime.messages import join_lines
+from rankwise.runtime.result import Result
 from rankwise.typing import ArrayLike, Float64Array, Int64Array
 
 Codes = NDArray[np.int32]
@@ -367,6 +369,7 @@ class ClickLog:
             raise ValueError(f"the log has no arm {arm!r}; it has {', '.join(names) or 'no arms'}.")
         return self.take(np.flatnonzero(self.arm.codes == names.index(arm)))
 
+    @names_its_class
     def summary(self, *, confidence_level: float = 0.95) -> LogSummary:
         """Describe the log: click rates by place, its problems, and what it can identify."""
         check_level(confidence_level)
@@ -767,7 +770,7 @@ def name_places(places: NDArray[Any]) -> str:
 
 
 @dataclass(frozen=True, eq=False)
-class LogSummary:
+class LogSummary(Result):
     """Description of a log; ``print`` it.
 
     ``impressions``, ``clicks`` and ``place_impressions`` are sums of weights.
@@ -780,6 +783,8 @@ class LogSummary:
     place was shown at the other, and the other way round, directly or through other places. One
     group: the examination of its places can be compared. Places without clicks are in no group.
     """
+
+    _derived = ("identifies_examination",)
 
     impressions: float
     clicks: float

@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 from rankwise.clicks.log import ClickLog
 from rankwise.datasets.data import RankingData
 from rankwise.prediction import scores as predict_scores
+from rankwise.runtime.constraints import make_generator
 from rankwise.runtime.finite import names_its_class
 from rankwise.runtime.messages import check_choice
-from rankwise.typing import ArrayLike, Float64Array, Int64Array
+from rankwise.typing import ArrayLike, Float64Array, Int64Array, Seed
 
 UserName = Literal["pbm", "trust", "dbn"]
 
@@ -44,7 +45,7 @@ def simulate_clicks(
     noise: float = 0.1,
     temperature: float = 0.0,
     n_users: int | None = None,
-    random_state: int | np.random.Generator | None = 0,
+    random_state: Seed = 0,
 ) -> ClickLog:
     """Show lists of a ranker to simulated users, and record their clicks.
 
@@ -77,7 +78,7 @@ def simulate_clicks(
         by this many standard deviations of the query's scores. 0: always the same list.
     n_users : int, optional
         Number of users, to whom sessions belong at random. None: one user per session.
-    random_state : int, Generator or None
+    random_state : int, RandomState, Generator or None, default=0
 
     Returns
     -------
@@ -111,7 +112,7 @@ def simulate_clicks(
         )
     if n_users is not None and n_users < 1:
         raise ValueError(f"n_users must be >= 1, got {n_users}.")
-    rng = np.random.default_rng(random_state)
+    rng = make_generator(random_state)
     scores = (
         predict_scores(estimator, data.X, data.qid) if hasattr(estimator, "predict") else estimator
     )

@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
 
@@ -24,6 +24,7 @@ from rankwise.groups import QueryGroups
 from rankwise.row_order import TableHash, hash_table, scramble
 from rankwise.runtime.frames import text_array
 from rankwise.runtime.messages import escape_hidden, join_lines
+from rankwise.runtime.result import Result, align_columns, columns_of
 from rankwise.typing import Float64Array, Int64Array, Matrix, is_sparse
 
 
@@ -74,7 +75,9 @@ def lint(data: RankingData | Fold | FoldedData) -> LintReport:
         queries = set(everything.groups.ids.tolist())
         if queries not in seen:
             seen.append(queries)
-            findings += lint_part(everything)
+            checks = (check_queries, check_rows, check_features, check_ids)
+            if len(everything.y):
+                findings += [f for check in checks for f in check(everything) if f.count]
             for part in parts:
                 findings += check_label_order(part)
         if len(parts) > 1:
@@ -453,20 +456,12 @@ def _make_finding(
     return Finding(level, what, where, int(mask.sum()), len(mask), tuple(map(name, examples)), note)
 
 
-def lint_part(part: HashedRows) -> list[Finding]:
-    """All findings of one part; none if it has no rows."""
-    if not len(part.y):
-        return []
-    checks = (check_queries, check_rows, check_features, check_ids)
-    return [finding for check in checks for finding in check(part) if finding.count]
-
-
 LEVELS = ("error", "warning", "info")
 LIKE_FINDINGS = 3  # number of findings of one kind in the text
 
 
 @dataclass(frozen=True)
-class Finding:
+class Finding(Result):
     """One finding.
 
     Attributes
@@ -497,7 +492,7 @@ class Finding:
 
 
 @dataclass(frozen=True)
-class PartSummary:
+class PartSummary(Result):
     """Size and labels of one part."""
 
     name: str
@@ -510,7 +505,7 @@ class PartSummary:
 
 
 @dataclass(frozen=True)
-class LintReport:
+class LintReport(Result):
     """Findings, worst first, and the parts they were found in.
 
     Attributes
@@ -520,6 +515,8 @@ class LintReport:
     rows : list of Finding
     parts : list of PartSummary
     """
+
+    _derived = ("ok",)
 
     name: str
     rows: list[Finding]
@@ -534,9 +531,8 @@ class LintReport:
         """Number of findings of that level."""
         return sum(finding.level == level for finding in self.rows)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain dicts, lists, strings and numbers, for JSON."""
-        return {"ok": self.ok, **asdict(self)}
+    def _columns(self) -> dict[str, Any]:
+        return columns_of(self.rows, Finding)
 
     def __str__(self) -> str:
         counts = ((self.count(level), "note" if level == "info" else level) for level in LEVELS)
@@ -586,12 +582,5 @@ def _table(header: Sequence[str], rows: list[tuple[str, ...]], right: Sequence[i
     """Aligned columns; empty without rows."""
     if not rows:
         return ""
-    lines = [tuple(header), *rows]
-    widths = [max(len(line[j]) for line in lines) for j in range(len(header))]
-    return join_lines(
-        "  ".join(
-            cell.rjust(width) if j in right else cell.ljust(width)
-            for j, (cell, width) in enumerate(zip(line, widths, strict=True))
-        ).rstrip()
-        for line in lines
-    )
+    left = [j for j in range(len(header)) if j not in right]
+    return join_lines(align_columns([header, *rows], left=left))

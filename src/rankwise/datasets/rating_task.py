@@ -27,7 +27,8 @@ from rankwise.datasets.rating_features import (
     weight_columns,
 )
 from rankwise.datasets.readers.textfiles import read_text
-from rankwise.typing import Float64Array, Int64Array
+from rankwise.runtime.constraints import draw_seed
+from rankwise.typing import Float64Array, Int64Array, Seed
 
 RANKS, N_PRODUCTS = (10, 40), 6
 _LARGEST = 20_000  # users or items, since blocks of similarities are dense
@@ -39,7 +40,7 @@ def ratings_task(
     tables: SideTables | None = None,
     *,
     n_unseen: int | None = None,
-    random_state: int = 0,
+    random_state: Seed = 0,
 ) -> Fold:
     """Make a ranking task from ratings: each user is a query whose items are ranked by rating.
 
@@ -61,7 +62,7 @@ def ratings_task(
     n_unseen : int >= 1, optional
         Implicit feedback only: number of unseen items for each ranked item of a user, or all unseen
         items if the user has fewer. None: 4.
-    random_state : int, default=0
+    random_state : int, RandomState, Generator or None, default=0
         Seed for the draw of unseen items.
 
     Returns
@@ -117,7 +118,7 @@ def ratings_task(
         n_drawn = (_N_UNSEEN if n_unseen is None else n_unseen) * np.bincount(
             ranked[0], minlength=ratings.n_users
         )
-        unseen = draw_unseen(ratings, n_drawn, random_state)
+        unseen = draw_unseen(ratings, n_drawn, draw_seed(random_state))
         y = np.repeat([1.0, 0.0], [len(ranked[0]), len(unseen[0])])
         both = [np.concatenate(pair) for pair in zip(ranked, unseen, strict=True)]
         order = np.argsort(both[0], kind="stable")

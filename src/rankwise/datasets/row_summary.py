@@ -15,15 +15,17 @@ from __future__ import annotations
 import warnings
 import zlib
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from rankwise.groups import QueryGroups
+from rankwise.runtime.constraints import make_generator
 from rankwise.runtime.finite import names_its_class
 from rankwise.runtime.frames import convert_to_values, is_missing, kind_of, numbers_of, wrap_frame
-from rankwise.typing import ArrayLike, Float64Array, Int64Array, is_sparse
+from rankwise.runtime.result import Result, columns_of
+from rankwise.typing import ArrayLike, Float64Array, Int64Array, Seed, is_sparse
 
 N_BINS = 10
 # Enough cells for shares within half a percent; queries beyond them are left out by chance.
@@ -41,7 +43,7 @@ FEWEST_QUERIES = 10
 
 
 @dataclass(frozen=True)
-class ColumnSummary:
+class ColumnSummary(Result):
     """Distribution of one column.
 
     ``edges`` are the inner ends of the bins, ascending: a value belongs to the first bin whose end
@@ -63,8 +65,8 @@ class ColumnSummary:
     n_groups: int = 1
 
 
-@dataclass(frozen=True, repr=False)
-class RowSummary:
+@dataclass(frozen=True)
+class RowSummary(Result):
     """Summary of rows, see :func:`summarize_rows`.
 
     Attributes
@@ -95,14 +97,11 @@ class RowSummary:
     first_index: int | None = None
     left_out: dict[str, str] = field(default_factory=dict)
 
-    def __repr__(self) -> str:
-        return (
-            f"RowSummary({self.n_rows} rows, {self.n_queries} queries, {len(self.columns)} columns)"
-        )
-
-    def to_dict(self) -> dict[str, Any]:
-        """JSON values; :meth:`from_dict` reads them back."""
-        return asdict(self)
+    def _columns(self) -> dict[str, Any]:
+        columns = columns_of(self.columns.values(), ColumnSummary)
+        missing = [shares[-1] for shares in columns["shares"]]
+        ends = {"low": columns["low"], "high": columns["high"]}
+        return {"name": list(self.columns), **ends, "missing": missing}
 
     @classmethod
     def from_dict(cls, state: Mapping[str, Any]) -> RowSummary:
@@ -137,7 +136,7 @@ def summarize_rows(
     *,
     estimator: Any = None,
     feature_names: Sequence[str] | None = None,
-    random_state: int = 0,
+    random_state: Seed = 0,
 ) -> RowSummary:
     """Summarise rows, for :func:`rankwise.selection.find_drift` of later rows.
 
@@ -151,7 +150,7 @@ def summarize_rows(
         Fitted ranker, whose scores are summarised too.
     feature_names : sequence of str, optional
         Names of the columns of an array; None: "0", "1", …
-    random_state : int
+    random_state : int, RandomState, Generator or None, default=0
         Seed for the choice of queries, if there are more than 50,000 rows or 10 million cells.
 
     Returns
@@ -188,7 +187,7 @@ def sample_columns(
     X: Any,
     qid: ArrayLike | QueryGroups | None,
     model: Any,
-    random_state: int,
+    random_state: Seed,
     feature_names: Sequence[str] | None,
 ) -> tuple[dict[str, Any], Float64Array | None, QueryGroups]:
     """Columns by name (numbers, or lists of categories), scores and queries of a sample of rows."""
@@ -221,12 +220,12 @@ def sample_columns(
     return {n: part[:, i].astype(np.float64) for i, n in enumerate(names)}, scores, groups
 
 
-def _sample(groups: QueryGroups, most_rows: int, random_state: int) -> Int64Array | None:
+def _sample(groups: QueryGroups, most_rows: int, random_state: Seed) -> Int64Array | None:
     """Rows of queries drawn by chance; None if all of them are few enough."""
     sizes = np.diff(groups.indptr)
     if sizes.sum() <= most_rows:
         return None
-    order = np.random.default_rng(random_state).permutation(len(sizes))
+    order = make_generator(random_state).permutation(len(sizes))
     kept = order[: max(1, int(np.searchsorted(np.cumsum(sizes[order]), most_rows, side="right")))]
     return np.flatnonzero(np.isin(groups.codes(), kept))
 

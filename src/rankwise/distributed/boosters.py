@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.utils import check_random_state
 
 from rankwise.distributed.dask_partitions import Tasks
 from rankwise.distributed.processes import Place, Star, client_of, run_ranks
@@ -29,6 +28,7 @@ from rankwise.groups import QueryGroups
 from rankwise.metrics.default import TARGETS
 from rankwise.rankers.adapters.boosted_ranker import BoostedRanker, TrainingLabels
 from rankwise.rankers.boosting.lambdamart import LambdaMART, check_shareable, fit_share
+from rankwise.runtime.constraints import check_random_state
 
 
 def fit_booster(

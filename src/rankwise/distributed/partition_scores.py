@@ -13,7 +13,7 @@ from rankwise.distributed.whole_queries import QueryPart, join_parts, whole_part
 from rankwise.groups import Chunk, QueryGroups, join_ids
 from rankwise.metrics.evaluation import EvaluationResult
 from rankwise.metrics.evaluation import evaluate as evaluate_rows
-from rankwise.metrics.measure import Measure
+from rankwise.metrics.measure import Measure, MeasureLike
 from rankwise.metrics.spec import list_specs, parse
 from rankwise.rankers.streamed import predict_chunk
 from rankwise.runtime.finite import names_its_class
@@ -91,7 +91,7 @@ def evaluate(
     y: Any = None,
     *,
     qid: Any = None,
-    measures: str | Measure | Sequence[str | Measure] = ("nDCG@10", "AP"),
+    measures: MeasureLike | Sequence[MeasureLike] = ("nDCG@10", "AP"),
     preset: str | None = None,
     client: Any = None,
 ) -> EvaluationResult:

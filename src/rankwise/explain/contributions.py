@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.utils import check_random_state
 
 from rankwise.explain.games import (
     MOST_ENUMERATED,
@@ -35,9 +34,11 @@ from rankwise.explain.table_rows import (
 )
 from rankwise.groups import QueryGroups
 from rankwise.prediction import scores_of
+from rankwise.runtime.constraints import check_random_state
 from rankwise.runtime.finite import names_its_class
 from rankwise.runtime.messages import join_lines
-from rankwise.typing import ArrayLike, Float64Array
+from rankwise.runtime.result import Result
+from rankwise.typing import ArrayLike, Float64Array, Seed
 
 SHOWN = 10  # contributions or rows in a text
 
@@ -50,7 +51,7 @@ def explain_pair(
     *,
     feature_perturbation: str = "interventional",
     n_orders: int = 100,
-    random_state: Any = 0,
+    random_state: Seed = 0,
 ) -> PairExplanation:
     """Contributions of the features to the difference of two scores.
 
@@ -67,7 +68,7 @@ def explain_pair(
         :func:`explain_scores`; equal features may get a contribution.
     n_orders : int, default=100
         Number of random orders of the features, each also reversed, if contributions are sampled.
-    random_state : int, RandomState or None, default=0
+    random_state : int, RandomState, Generator or None, default=0
         Seed for drawing the orders.
 
     Returns
@@ -191,7 +192,7 @@ def explain_ranking(
     feature_perturbation: str = "interventional",
     n_others: int = 10,
     n_orders: int = 10,
-    random_state: Any = 0,
+    random_state: Seed = 0,
 ) -> RankingExplanation:
     """Contributions of the features to each row's score minus the mean score of its query.
 
@@ -210,7 +211,7 @@ def explain_ranking(
         queries. Only for models that are neither additive nor made of trees.
     n_orders : int, default=10
         Number of random orders of the features per comparison, if contributions are sampled.
-    random_state : int, RandomState or None, default=0
+    random_state : int, RandomState, Generator or None, default=0
         Seed for drawing the rows and the orders.
 
     Returns
@@ -290,7 +291,7 @@ def explain_scores(
     *,
     feature_perturbation: str = "auto",
     n_orders: int = 10,
-    random_state: Any = 0,
+    random_state: Seed = 0,
 ) -> ScoreExplanation:
     """Contributions of the features to the score of every row (SHAP values).
 
@@ -308,7 +309,7 @@ def explain_scores(
         background, else "tree_path_dependent".
     n_orders : int, default=10
         Number of random orders of the features, if contributions are sampled.
-    random_state : int, RandomState or None, default=0
+    random_state : int, RandomState, Generator or None, default=0
         Seed for drawing the orders.
 
     Returns
@@ -412,7 +413,7 @@ def explain_scores(
 
 
 @dataclass(frozen=True, eq=False)
-class PairExplanation:
+class PairExplanation(Result):
     """Contributions of the features to the difference of two scores.
 
     Attributes
@@ -454,34 +455,36 @@ class PairExplanation:
         """Order of the features by absolute contribution, largest first."""
         return np.argsort(-np.abs(self.values), kind="stable")
 
-    def text(self, most: int = SHOWN) -> str:
-        """Table of the ``most`` largest contributions."""
+    def _columns(self) -> dict[str, Any]:
+        order = self.order().tolist()
+        columns = {"feature": self.names, "contribution": self.values, "error": self.error}
+        columns |= {"a": self.row_a, "b": self.row_b}
+        return {n: [v[j] for j in order] for n, v in columns.items() if v is not None}
+
+    def __str__(self) -> str:
         difference = self.score_a - self.score_b
         side = "above" if difference >= 0 else "below"
         lines = [
             f"score {self.score_a:.4g} against {self.score_b:.4g}: {abs(difference):.4g} {side}"
         ]
         order = [j for j in self.order().tolist() if self.values[j] != 0]
-        width = max([len("feature"), *(len(self.names[j]) for j in order[:most])])
+        width = max([len("feature"), *(len(self.names[j]) for j in order[:SHOWN])])
         sampled = "" if self.error is None else "        ±"
         lines.append(f"{'feature':<{width}}   contribution{sampled}     A     B")
-        for j in order[:most]:
+        for j in order[:SHOWN]:
             error = "" if self.error is None else f" {self.error[j]:8.2g}"
             lines.append(
                 f"{self.names[j]:<{width}} {self.values[j]:>+14.4g}{error}"
                 f" {format_value(self.row_a[j]):>5} {format_value(self.row_b[j]):>5}"
             )
-        rest = order[most:]
+        rest = order[SHOWN:]
         if rest:
             lines.append(f"{len(rest)} others {self.values[rest].sum():+.4g}")
         return join_lines(lines)
 
-    def __str__(self) -> str:
-        return self.text()
-
 
 @dataclass(frozen=True, eq=False)
-class RankingExplanation:
+class RankingExplanation(Result):
     """Contributions of the features to the scores of rows within their queries.
 
     Attributes
@@ -510,26 +513,34 @@ class RankingExplanation:
         """Mean absolute contribution of every feature, shape (n_features,)."""
         return np.abs(self.values).mean(axis=0)
 
-    def text(self, rows: int = SHOWN, features: int = 3) -> str:
-        """First ``rows`` of every query, each with its largest contributions."""
+    def _values(self) -> dict[str, Any]:
+        values = super()._values() | {"qid": self.groups.row_ids()}
+        del values["groups"]
+        return values
+
+    def _columns(self) -> dict[str, Any]:
+        ranks, qid = self.ranks(), self.groups.row_ids()
+        rows = np.lexsort((ranks, self.groups.codes()))
+        of_rows = {"query": qid, "rank": ranks, "row": np.arange(len(ranks)), "score": self.scores}
+        of_rows = {name: values[rows] for name, values in of_rows.items()}
+        return _list_contributions(of_rows, self.names, self.values[rows])
+
+    def __str__(self) -> str:
         ranks = self.ranks()
         lines = []
         for query in range(self.groups.n_queries):
             members = self.groups.rows([query])
             lines.append(f"query {self.groups.ids[query]}")
-            for row in members[np.argsort(ranks[members])][:rows].tolist():
+            for row in members[np.argsort(ranks[members])][:SHOWN].tolist():
                 lines.append(
                     f"  {ranks[row]:>3}  row {row}  score {self.scores[row]:.4g}  "
-                    + _largest(self.names, self.values[row], features)
+                    + _largest(self.names, self.values[row])
                 )
         return join_lines(lines)
 
-    def __str__(self) -> str:
-        return self.text()
-
 
 @dataclass(frozen=True, eq=False)
-class ScoreExplanation:
+class ScoreExplanation(Result):
     """Contributions of the features to the score of every row.
 
     Attributes
@@ -555,23 +566,34 @@ class ScoreExplanation:
         """Mean absolute contribution of every feature, shape (n_features,)."""
         return np.abs(self.values).mean(axis=0)
 
-    def text(self, rows: int = SHOWN, features: int = 3) -> str:
-        """First ``rows``, each with its largest contributions."""
+    def _columns(self) -> dict[str, Any]:
+        of_rows = {"row": np.arange(len(self.scores)), "score": self.scores}
+        return _list_contributions(of_rows, self.names, self.values)
+
+    def __str__(self) -> str:
         lines = [f"expected score {self.expected:.4g}"]
-        for row in range(min(rows, len(self.scores))):
+        for row in range(min(SHOWN, len(self.scores))):
             lines.append(
                 f"  row {row}  score {self.scores[row]:.4g}  "
-                + _largest(self.names, self.values[row], features)
+                + _largest(self.names, self.values[row])
             )
         return join_lines(lines)
 
-    def __str__(self) -> str:
-        return self.text()
+
+def _list_contributions(
+    of_rows: dict[str, Any], names: Sequence[str], values: Float64Array
+) -> dict[str, Any]:
+    """Columns of a table with a row for every row and feature, largest contributions first."""
+    order = np.argsort(-np.abs(values), axis=1, kind="stable")
+    columns = {name: np.repeat(column, values.shape[1]) for name, column in of_rows.items()}
+    features = np.array(names, dtype=object)[order].ravel()
+    contributions = np.take_along_axis(values, order, axis=1).ravel()
+    return columns | {"feature": features, "contribution": contributions}
 
 
-def _largest(names: Sequence[str], values: Float64Array, most: int) -> str:
-    """Largest contributions of a row."""
-    order = np.argsort(-np.abs(values), kind="stable")[:most].tolist()
+def _largest(names: Sequence[str], values: Float64Array) -> str:
+    """The three largest contributions of a row."""
+    order = np.argsort(-np.abs(values), kind="stable")[:3].tolist()
     return ", ".join(f"{names[j]} {values[j]:+.3g}" for j in order if values[j] != 0)
 
 

@@ -7,22 +7,22 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils import check_random_state
 
-from rankwise.explain.contributions import format_value
 from rankwise.explain.games import check_scores
 from rankwise.explain.table_rows import convert_to_table, names_of, score_mixed
 from rankwise.groups import QueryGroups
 from rankwise.prediction import reads_queries
+from rankwise.runtime.constraints import check_random_state
 from rankwise.runtime.finite import names_its_class
-from rankwise.runtime.messages import check_whole, join_lines
-from rankwise.typing import ArrayLike, Float64Array, Int64Array
+from rankwise.runtime.messages import check_whole
+from rankwise.runtime.result import Result
+from rankwise.typing import ArrayLike, Float64Array, Int64Array, Seed
 
 _OUTER = 0.01  # share of the rows at each end that the grid ignores
 
 
 @dataclass(frozen=True, eq=False)
-class FeatureEffect:
+class FeatureEffect(Result):
     """Position of a document in its query as one feature varies.
 
     Attributes
@@ -54,12 +54,9 @@ class FeatureEffect:
         tail = (1.0 - share) / 2
         return np.quantile(self.values, [tail, 1.0 - tail], axis=0).T
 
-    def __str__(self) -> str:
-        width = max(len(self.name), *(len(format_value(value)) for value in self.grid))
-        lines = [f"{self.name:>{width}}  outranked  middle half of {len(self.values)} queries"]
-        for value, mean, (low, high) in zip(self.grid, self.mean, self.band(), strict=True):
-            lines.append(f"{format_value(value):>{width}}  {mean:9.3f}  {low:.3f} to {high:.3f}")
-        return join_lines(lines)
+    def _columns(self) -> dict[str, Any]:
+        low, high = self.band().T
+        return {"value": self.grid, "mean": self.mean, "low": low, "high": high}
 
 
 @names_its_class
@@ -71,7 +68,7 @@ def feature_effect(
     *,
     n_points: int = 20,
     max_queries: int | None = 100,
-    random_state: Any = 0,
+    random_state: Seed = 0,
 ) -> FeatureEffect:
     """Vary one feature of documents, and measure how their positions in their queries change.
 
@@ -91,7 +88,7 @@ def feature_effect(
         all of them.
     max_queries : int >= 1, optional
         Maximum number of queries, drawn at random if there are more; default 100. None: all.
-    random_state : int, RandomState or None, default=0
+    random_state : int, RandomState, Generator or None, default=0
         Seed for drawing the queries.
 
     Returns
@@ -131,11 +128,11 @@ def feature_effect(
     >>> X = np.array([[0.0], [1.0], [2.0], [3.0]])
     >>> ranker = RidgeRanker(alpha=1e-9).fit(X, [0, 1, 2, 3], qid=0)
     >>> print(feature_effect(ranker, X, None, 0))
-    x0  outranked  middle half of 1 queries
-     0      0.125  0.125 to 0.125
-     1      0.375  0.375 to 0.375
-     2      0.625  0.625 to 0.625
-     3      0.875  0.875 to 0.875
+    value    mean     low    high
+        0  0.1250  0.1250  0.1250
+        1  0.3750  0.3750  0.3750
+        2  0.6250  0.6250  0.6250
+        3  0.8750  0.8750  0.8750
     """
     check_scores(estimator)
     if reads_queries(estimator):

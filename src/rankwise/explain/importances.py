@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from rankwise.checks.rows import check_target
@@ -20,15 +19,18 @@ from rankwise.explain.contributions import SHOWN, RankingExplanation, ScoreExpla
 from rankwise.explain.table_rows import convert_to_table, mix_rows, names_of
 from rankwise.groups import QueryGroups
 from rankwise.metrics import parse
+from rankwise.metrics.measure import MeasureLike
 from rankwise.prediction import grades_of, innermost, predictions
+from rankwise.runtime.constraints import check_random_state
 from rankwise.runtime.finite import names_its_class
 from rankwise.runtime.frames import Table
 from rankwise.runtime.messages import check_choice, check_whole, join_lines
-from rankwise.typing import ArrayLike, Float64Array, FrameLike, Int64Array
+from rankwise.runtime.result import Result
+from rankwise.typing import ArrayLike, Float64Array, FrameLike, Int64Array, Seed
 
 
 @dataclass(frozen=True, eq=False)
-class FeatureImportances:
+class FeatureImportances(Result):
     """Importance of each feature to a model.
 
     Attributes
@@ -50,18 +52,17 @@ class FeatureImportances:
         order = np.argsort(-self.values, kind="stable").tolist()
         return [(self.names[j], float(self.values[j])) for j in order]
 
-    def text(self, most: int = SHOWN) -> str:
-        """Table of the ``most`` largest importances."""
-        shown = self.ranked()[:most]
+    def _columns(self) -> dict[str, Any]:
+        return dict(zip(("feature", "importance"), zip(*self.ranked(), strict=True), strict=True))
+
+    def __str__(self) -> str:
+        shown = self.ranked()[:SHOWN]
         width = max([len("feature"), *(len(name) for name, _ in shown)])
         lines = [f"{'feature':<{width}}   {self.source}"]
         lines += [f"{name:<{width}}   {value:.4g}" for name, value in shown]
-        if len(self.names) > most:
-            lines.append(f"{len(self.names) - most} others")
+        if len(self.names) > SHOWN:
+            lines.append(f"{len(self.names) - SHOWN} others, see to_frame()")
         return join_lines(lines)
-
-    def __str__(self) -> str:
-        return self.text()
 
 
 @names_its_class
@@ -160,12 +161,12 @@ def permutation_importances(
     estimator: Any,
     X: FrameLike,
     y: ArrayLike,
-    qid: ArrayLike | QueryGroups | QueryGroups | None = None,
+    qid: ArrayLike | QueryGroups | None = None,
     *,
-    measure: str = "nDCG@10",
+    measure: MeasureLike = "nDCG@10",
     n_repeats: int = 5,
     within: Literal["rows", "queries"] = "rows",
-    random_state: Any = None,
+    random_state: Seed = 0,
 ) -> PermutationImportances:
     """Loss of a measure on judged rows when the values of one feature are permuted.
 
@@ -180,14 +181,14 @@ def permutation_importances(
         Labels of the rows.
     qid : array-like of shape (n_samples,), optional
         Query of each row; None: all rows are one query.
-    measure : str, default="nDCG@10"
+    measure : str, Measure or callable, default="nDCG@10"
         Measure to compute, see :func:`rankwise.metrics.parse`.
     n_repeats : int >= 1, default=5
         Number of permutations of each feature.
     within : {"rows", "queries"}, default="rows"
         Whether to permute over all rows or within each query. Within queries, a feature that is
         constant in every query, such as a query feature, has importance 0.
-    random_state : int, RandomState or None, default=None
+    random_state : int, RandomState, Generator or None, default=0
         Seed for the permutations, which are the same for all features.
 
     Returns
@@ -228,7 +229,7 @@ def permutation_importances(
     whole = value(table)
     if np.isnan(whole):
         raise ValueError(
-            f"measure {measure!r} must score at least one query, got none. Pass queries that have "
+            f"measure {str(parsed)!r} must score at least one query, got none. Pass queries with "
             "relevant rows, or another measure."
         )
     sign = 1.0 if parsed.greater_is_better else -1.0

@@ -1,5 +1,6 @@
 from .elasticsearch import to_elasticsearch as to_elasticsearch
 from .elasticsearch import to_ranklib as to_ranklib
+from .formats import export_formats as export_formats
 from .lightgbm_text import to_lightgbm as to_lightgbm
 from .lightgbm_text import to_vespa as to_vespa
 from .maps import ExportError as ExportError

@@ -46,6 +46,9 @@ def to_elasticsearch(
 ) -> dict[str, Any]:
     """Write a fitted model for Elasticsearch: the Learning to Rank plugin's, or its own ensemble.
 
+    Scores are those of :func:`rankwise.scores`: ``rank_score`` of ordinal classifiers, whose
+    ``predict`` returns classes.
+
     Parameters
     ----------
     estimator : fitted estimator, or model of LightGBM, XGBoost or CatBoost
@@ -199,6 +202,9 @@ def _nodes(tree: ScoreTree) -> list[dict[str, Any]]:
 
 def to_ranklib(estimator: Any, path: str | Path | None = None) -> str:
     """Write a fitted model in RankLib's format.
+
+    Scores are those of :func:`rankwise.scores`: ``rank_score`` of ordinal classifiers, whose
+    ``predict`` returns classes.
 
     Parameters
     ----------

@@ -51,6 +51,9 @@ def to_lightgbm(
 ) -> str:
     """Write a sum of trees as a model file of LightGBM.
 
+    Scores are those of :func:`rankwise.scores`: ``rank_score`` of ordinal classifiers, whose
+    ``predict`` returns classes.
+
     Parameters
     ----------
     estimator : fitted estimator, or model of LightGBM, XGBoost or CatBoost
@@ -271,6 +274,9 @@ def to_vespa(
     name: str = "rankwise",
 ) -> dict[str, Any]:
     """Write a sum of trees as a model file and a rank profile of Vespa.
+
+    Scores are those of :func:`rankwise.scores`: ``rank_score`` of ordinal classifiers, whose
+    ``predict`` returns classes.
 
     Parameters
     ----------

@@ -25,6 +25,9 @@ OPSETS = {"": 17, "ai.onnx.ml": 3}
 def to_onnx(estimator: Any, path: str | Path | None = None, *, label: bool = False) -> ModelProto:
     """Write a fitted model as ONNX: rows of float32 in, scores out.
 
+    Scores are those of :func:`rankwise.scores`: ``rank_score`` of ordinal classifiers, whose
+    ``predict`` returns classes.
+
     Parameters
     ----------
     estimator : fitted estimator, or model of LightGBM, XGBoost or CatBoost
@@ -85,7 +88,7 @@ def to_onnx(estimator: Any, path: str | Path | None = None, *, label: bool = Fal
         class_chain(last)
     in_float64 = last is not estimator
     for _, step in getattr(estimator, "steps", [])[:-1]:
-        in_float64 &= _is_known(step)
+        in_float64 &= is_known(step)
     try:
         from rankwise.export.onnx_converters import convert
     except ImportError as error:
@@ -97,7 +100,7 @@ def to_onnx(estimator: Any, path: str | Path | None = None, *, label: bool = Fal
     return model
 
 
-def _is_known(step: Any) -> bool:
+def is_known(step: Any) -> bool:
     """Whether a step before the last one is computed in float64.
 
     skl2onnx writes operators for other steps that runtimes know in float32 only, or that mix both.

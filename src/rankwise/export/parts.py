@@ -60,7 +60,7 @@ def part_of(estimator: Any, format: str, activations: Sequence[str] = ()) -> Mod
     supports; empty if it supports no networks.
     """
     chain = chain_of(estimator)
-    scaled, rest = _split_scalers(chain)
+    scaled, rest = split_scalers(chain)
     match rest:
         case (Affine() as weighted,) if weighted.weights.shape[1] == 1:
             return LinearPart(scaled, weighted)
@@ -70,7 +70,7 @@ def part_of(estimator: Any, format: str, activations: Sequence[str] = ()) -> Mod
                 "or use to_onnx."
             )
             return TreePart(_unscale_thresholds(trees, scaled, fix))
-        case (*layers,) if layers and activations and _is_network(layers, activations):
+        case (*layers,) if layers and activations and is_network(layers, activations):
             return NetworkPart(scaled, tuple(layers))  # type: ignore[arg-type]
         case _:
             networks = f", and networks of {', '.join(activations)} nodes" if activations else ""
@@ -80,7 +80,7 @@ def part_of(estimator: Any, format: str, activations: Sequence[str] = ()) -> Mod
             )
 
 
-def _split_scalers(chain: Chain) -> tuple[tuple[Scaled, ...], Chain]:
+def split_scalers(chain: Chain) -> tuple[tuple[Scaled, ...], Chain]:
     """The scalers that a chain begins with, and the other maps."""
     n_scaled = 0
     while n_scaled < len(chain) and type(chain[n_scaled]) is Scaled:
@@ -168,7 +168,7 @@ def _unscale_thresholds(trees: Trees, scaled: tuple[Scaled, ...], fix: str) -> T
     return replace(trees, trees=tuple(out))
 
 
-def _is_network(layers: list[Any], activations: Sequence[str]) -> bool:
+def is_network(layers: list[Any], activations: Sequence[str]) -> bool:
     *hidden, last = layers
     known = all(
         type(layer) is Affine or (type(layer) is HiddenNodes and layer.activation in activations)
@@ -214,7 +214,7 @@ def trees_of(estimator: Any, format: str) -> Trees:
     model is not a sum of trees, or scales a column of categories.
     """
     chain = chain_of(estimator)
-    scaled, rest = _split_scalers(chain)
+    scaled, rest = split_scalers(chain)
     match rest:
         case (Trees() as trees,):
             if not scaled:

@@ -25,6 +25,9 @@ def to_python(
 ) -> str:
     """Write a fitted model as a Python module with a function ``score(X)``.
 
+    Scores are those of :func:`rankwise.scores`: ``rank_score`` of ordinal classifiers, whose
+    ``predict`` returns classes.
+
     Parameters
     ----------
     estimator : fitted estimator, or model of LightGBM, XGBoost or CatBoost

@@ -48,6 +48,9 @@ def to_solr(
 ) -> dict[str, Any]:
     """Write a fitted model as JSON for Solr's model store.
 
+    Scores are those of :func:`rankwise.scores`: ``rank_score`` of ordinal classifiers, whose
+    ``predict`` returns classes.
+
     Parameters
     ----------
     estimator : fitted estimator, or model of LightGBM, XGBoost or CatBoost

@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils import check_random_state
 
 from rankwise.export.chains import own_model
 from rankwise.export.exported_files import (
@@ -30,8 +29,10 @@ from rankwise.export.parts import SOLR_SLACK, floor_float32, subtract_slack, tre
 from rankwise.groups import QueryGroups
 from rankwise.prediction import innermost, scores_of
 from rankwise.rankers.adapters.read_booster import library_of
+from rankwise.runtime.constraints import check_random_state
 from rankwise.runtime.frames import Table, frame_for
-from rankwise.typing import ArrayLike, Float64Array, is_sparse
+from rankwise.runtime.result import Result
+from rankwise.typing import ArrayLike, Float64Array, Seed, is_sparse
 
 
 def verify(
@@ -39,9 +40,9 @@ def verify(
     path: str | Path,
     X: Any,
     *,
-    qid: ArrayLike | QueryGroups | QueryGroups | None = None,
+    qid: ArrayLike | QueryGroups | None = None,
     features: Sequence[str] | None = None,
-    random_state: Any = 0,
+    random_state: Seed = 0,
 ) -> ParityCertificate:
     """Score rows with a model and with its exported file, and compare scores and orders.
 
@@ -57,7 +58,7 @@ def verify(
         Query of each row. None: all rows are one query.
     features : sequence of str, optional
         Names that were passed to the exporter.
-    random_state : int, RandomState or None, default=0
+    random_state : int, RandomState, Generator or None, default=0
         Seed for drawing the rows that are tried besides.
 
     Returns
@@ -264,7 +265,7 @@ def count_orders(
 
 
 @dataclass(frozen=True)
-class RowDifference:
+class RowDifference(Result):
     """A row that the file scores differently."""
 
     row: int  # position in X; -1 for rows tried besides
@@ -274,7 +275,7 @@ class RowDifference:
 
 
 @dataclass(frozen=True)
-class ParityCertificate:
+class ParityCertificate(Result):
     """Comparison of the scores of an exported file with those of the model.
 
     Attributes
@@ -310,6 +311,8 @@ class ParityCertificate:
     moved : str
         A value of the first of them, before and after.
     """
+
+    _derived = ("holds",)
 
     format: str
     reader: str

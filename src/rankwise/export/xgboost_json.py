@@ -44,6 +44,9 @@ def to_xgboost(
 ) -> dict[str, Any]:
     """Write a sum of trees as a model file of XGBoost.
 
+    Scores are those of :func:`rankwise.scores`: ``rank_score`` of ordinal classifiers, whose
+    ``predict`` returns classes.
+
     Parameters
     ----------
     estimator : fitted estimator, or model of LightGBM, XGBoost or CatBoost
@@ -245,6 +248,9 @@ def to_opensearch(
     name: str = "rankwise",
 ) -> dict[str, Any]:
     """Write a sum of trees for OpenSearch's Learning to Rank plugin, as a dump of XGBoost.
+
+    Scores are those of :func:`rankwise.scores`: ``rank_score`` of ordinal classifiers, whose
+    ``predict`` returns classes.
 
     Parameters
     ----------

@@ -39,7 +39,6 @@ from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from scipy.linalg import get_lapack_funcs, solve_triangular
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from rankwise.checks.column_sizes import kernel_limit, warn_of_dominant_columns
@@ -54,6 +53,7 @@ from rankwise.features.kernels import (
 )
 from rankwise.features.random_features import FeatureTransformer
 from rankwise.row_order import distinct_rows
+from rankwise.runtime.constraints import check_random_state
 from rankwise.runtime.scikit_learn import ClassNamePrefixFeaturesOutMixin
 from rankwise.structure.state_rules import (
     Instance,
@@ -71,6 +71,7 @@ from rankwise.typing import (
     FrameLike,
     Int64Array,
     Matrix,
+    Seed,
     is_sparse,
 )
 
@@ -188,7 +189,7 @@ callable, default="rbf"
         Number of landmarks, >= 1. If there are fewer distinct rows, all of them are used.
     method : {"uniform", "kmeans++", "leverage"}, default="uniform"
         Sampling method for landmarks. "leverage" favours rows that other rows represent badly.
-    random_state : int, RandomState or None, default=None
+    random_state : int, RandomState, Generator or None, default=None
         Seed for drawing the landmarks.
 
     Attributes
@@ -246,7 +247,7 @@ callable, default="rbf"
         kernel_params: dict[str, Any] | None = None,
         n_components: int = 100,
         method: Literal["uniform", "kmeans++", "leverage"] = "uniform",
-        random_state: int | np.random.RandomState | None = None,
+        random_state: Seed = None,
     ) -> None:
         self.kernel = kernel
         self.gamma = gamma
@@ -291,7 +292,7 @@ def draw_landmarks(
     n: int,
     method: str = "uniform",
     kernel: Kernel | None = None,
-    random_state: int | np.random.RandomState | None = None,
+    random_state: Seed = None,
 ) -> Int64Array:
     """Row numbers (int64) of ``n`` landmarks, or of all distinct rows if there are fewer.
 
@@ -394,7 +395,7 @@ def draw_nystroem_map(
     kernel: Kernel,
     n: int,
     method: str = "uniform",
-    random_state: Any = None,
+    random_state: Seed = None,
 ) -> NystroemMap:
     """Draw ``n`` landmarks from X and return their Nyström map in the precision of X."""
     return nystroem_map(kernel, X[draw_landmarks(X, n, method, kernel, random_state)], X.dtype)

@@ -10,7 +10,6 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from rankwise.checks.parameter_constraints import (
@@ -23,6 +22,7 @@ from rankwise.checks.rows import check_columns_read, check_rows
 from rankwise.features.kernels import Kernel
 from rankwise.features.random_features import FeatureTransformer
 from rankwise.kernels.row_products import append_one, expand_csr, expand_rows
+from rankwise.runtime.constraints import check_random_state
 from rankwise.runtime.scikit_learn import OneToOneFeatureMixin
 from rankwise.structure.state_rules import Rule, integers, require
 from rankwise.typing import (
@@ -31,6 +31,7 @@ from rankwise.typing import (
     FrameLike,
     Int64Array,
     Matrix,
+    Seed,
     SparseMatrix,
     canonicalize,
     is_sparse,
@@ -161,7 +162,7 @@ class PolynomialTerms(FeatureTransformer):
     n_terms : int or None, default=None
         For ``terms="random"``: number of terms of each degree above 1, >= 0; all terms if there are
         fewer. None: the number of features, which gives as many terms as "powers".
-    random_state : int, RandomState or None, default=None
+    random_state : int, RandomState, Generator or None, default=None
         Seed for ``terms="random"``.
     max_bytes : int, default=2**33
         Memory limit in bytes for the list of terms and their values for the rows of ``fit``. The
@@ -212,7 +213,7 @@ class PolynomialTerms(FeatureTransformer):
         terms: Literal["powers", "random", "cross"] = "powers",
         *,
         n_terms: int | None = None,
-        random_state: int | np.random.RandomState | None = None,
+        random_state: Seed = None,
         max_bytes: int = DEFAULT_MAX_BYTES,
     ) -> None:
         self.degree = degree

@@ -42,7 +42,6 @@ from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from scipy.special import gammaln
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from rankwise.checks.column_sizes import DISTANCES, node_limit, warn_of_dominant_columns
@@ -50,6 +49,7 @@ from rankwise.checks.parameter_constraints import POSITIVE, StrOptions, minimum
 from rankwise.checks.rows import check_columns_read, check_rows
 from rankwise.features.kernels import NAMED_WIDTHS, resolve_kernel
 from rankwise.row_order import distinct_rows
+from rankwise.runtime.constraints import check_random_state
 from rankwise.runtime.finite import FiniteResults, restore_on_error
 from rankwise.runtime.scikit_learn import (
     BaseEstimator,
@@ -63,6 +63,7 @@ from rankwise.typing import (
     FloatArray,
     FrameLike,
     Matrix,
+    Seed,
     densify,
     is_sparse,
 )
@@ -222,7 +223,7 @@ class RandomNodes(ClassNamePrefixFeaturesOutMixin, FeatureTransformer):
     weight_law : {"uniform", "normal"}, default="uniform"
         Distribution of the weights: "uniform" is U[-1, 1], "normal" is N(0, 1). Biases are always
         U[0, 1] (gaussian nodes: U(0, 1]).
-    random_state : int, RandomState or None, default=None
+    random_state : int, RandomState, Generator or None, default=None
         Seed for drawing weights and biases.
 
     Attributes
@@ -268,7 +269,7 @@ class RandomNodes(ClassNamePrefixFeaturesOutMixin, FeatureTransformer):
         activation: Activation = "sigmoid",
         *,
         weight_law: WeightLaw = "uniform",
-        random_state: int | np.random.RandomState | None = None,
+        random_state: Seed = None,
     ) -> None:
         self.n_nodes = n_nodes
         self.activation = activation
@@ -350,7 +351,7 @@ class RandomFourier(ClassNamePrefixFeaturesOutMixin, FeatureTransformer):
         :func:`rankwise.features.kernels.resolve_kernel`.
     n_frequencies : int, default=500
         Number of frequencies, >= 1. Each gives two features, a cosine and a sine.
-    random_state : int, RandomState or None, default=None
+    random_state : int, RandomState, Generator or None, default=None
         Seed for drawing the frequencies.
 
     Attributes
@@ -400,7 +401,7 @@ class RandomFourier(ClassNamePrefixFeaturesOutMixin, FeatureTransformer):
         gamma: float | Literal["scale", "auto"] | None = None,
         *,
         n_frequencies: int = 500,
-        random_state: int | np.random.RandomState | None = None,
+        random_state: Seed = None,
     ) -> None:
         self.kernel = kernel
         self.gamma = gamma
@@ -459,7 +460,7 @@ class RandomPerceptrons(ClassNamePrefixFeaturesOutMixin, FeatureTransformer):
         ``delta - |x - z|_2`` or ``delta - |x - z|_1``.
     n_nodes : int, default=1000
         Number of perceptrons or stumps, >= 1. Each gives one feature.
-    random_state : int, RandomState or None, default=None
+    random_state : int, RandomState, Generator or None, default=None
         Seed for drawing directions and thresholds.
 
     Attributes
@@ -527,7 +528,7 @@ class RandomPerceptrons(ClassNamePrefixFeaturesOutMixin, FeatureTransformer):
         kernel: Literal["perceptron", "stump"] = "perceptron",
         n_nodes: int = 1000,
         *,
-        random_state: int | np.random.RandomState | None = None,
+        random_state: Seed = None,
     ) -> None:
         self.kernel = kernel
         self.n_nodes = n_nodes

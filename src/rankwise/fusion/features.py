@@ -16,6 +16,7 @@ from rankwise.datasets.readers.judged_run import find_missed_documents
 from rankwise.datasets.readers.trec import Qrels
 from rankwise.fusion.rules import RANK_CONSTANT
 from rankwise.fusion.run_pool import RunPool, check_judged, convert_to_pool, normalize
+from rankwise.runtime.finite import names_its_class
 from rankwise.runtime.messages import check_choice
 from rankwise.runtime.renames import spell
 from rankwise.typing import Float64Array
@@ -23,6 +24,7 @@ from rankwise.typing import Float64Array
 ALL_FEATURES = ("score", "rank", "reciprocal_rank", "min_max", "z", "missing")
 
 
+@names_its_class
 def fusion_table(
     runs: RunPool | Sequence[Any] | Mapping[str, Any],
     qrels: Qrels | None = None,

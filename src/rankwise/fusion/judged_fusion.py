@@ -15,7 +15,7 @@ from rankwise.fusion.run_pool import RunPool, convert_to_pool, same_systems
 from rankwise.persistence import Save
 from rankwise.runtime.constraints import ValidatedParameters
 from rankwise.runtime.scikit_learn import BaseEstimator
-from rankwise.typing import Float64Array
+from rankwise.typing import Float64Array, Seed
 
 
 class JudgedFusion(ValidatedParameters, Save, BaseEstimator):
@@ -94,7 +94,7 @@ class JudgedFusion(ValidatedParameters, Save, BaseEstimator):
         *,
         systems: Sequence[str] | None = None,
         folds: int | None = None,
-        random_state: Any = None,
+        random_state: Seed = None,
         tag: str | None = None,
     ) -> Run:
         """Fuse every judged query by what was learnt without it.
@@ -105,7 +105,7 @@ class JudgedFusion(ValidatedParameters, Save, BaseEstimator):
             See :meth:`fit`.
         folds : int >= 2, optional
             Number of folds of queries. None: leave one query out.
-        random_state : int, RandomState or None, default=None
+        random_state : int, RandomState, Generator or None, default=None
             Shuffles the queries before they are dealt to folds. None: in the order of the runs.
         tag : str, optional
             Name of the fused run. None: "learned" or "probabilistic".

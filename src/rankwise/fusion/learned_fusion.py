@@ -22,7 +22,6 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from rankwise.checks.parameter_constraints import HasMethods, Interval, StrOptions
@@ -38,6 +37,7 @@ from rankwise.groups import QueryGroups
 from rankwise.losses.score_loss import QUERY_WEIGHTS, QueryWeight
 from rankwise.losses.squared_loss import SquaredLoss
 from rankwise.metrics import evaluate, parse
+from rankwise.metrics.measure import MeasureLike
 from rankwise.rankers.basis_expansion import (
     LINEAR_STRUCTURE,
     MEAN_GRID,
@@ -47,12 +47,14 @@ from rankwise.rankers.basis_expansion import (
     build_closed_form,
 )
 from rankwise.rankers.rankrls import LSRRank
+from rankwise.runtime.constraints import check_random_state
 from rankwise.runtime.finite import names_its_class, restore_on_error
-from rankwise.runtime.messages import check_choice, check_whole, join_lines
+from rankwise.runtime.messages import check_choice, check_whole
+from rankwise.runtime.result import Result
 from rankwise.solvers.least_squares.path_selection import NonNegativePath
 from rankwise.structure.state_rules import Fitted, Names, Rule, require
 from rankwise.tuning import DEFAULT_FOLDS, Penalty
-from rankwise.typing import Float64Array
+from rankwise.typing import Float64Array, Seed
 
 # Penalty of the default ranker if there are too few queries to choose one.
 LAM_OF_FEW = 1e-6
@@ -227,7 +229,7 @@ class NonNegativeRanker(BasisExpansionRanker):
         "loqo" (exact leave-one-query-out) and "val" search 10^2, 10^1.5, ..., 10^-8.
     query_weight : {"pair", "document", "query"}, default="pair"
         Unit of equal total weight: every pair, every document, or every query.
-    measure : str, default="nDCG@10"
+    measure : str, Measure or callable, default="nDCG@10"
         Tuning metric, see :func:`rankwise.metrics.parse`.
     cv : int, splitter or iterable of (train rows, test rows), default=5
         Number of folds of queries.
@@ -275,7 +277,7 @@ class NonNegativeRanker(BasisExpansionRanker):
         lam: float | Sequence[float] | Literal["cv", "loqo", "val"] = 1.0,
         *,
         query_weight: QueryWeight = "pair",
-        measure: str = "nDCG@10",
+        measure: MeasureLike = "nDCG@10",
         cv: Any = 5,
     ) -> None:
         self.lam = lam
@@ -436,7 +438,7 @@ def _opensearch(weights: Mapping[str, float], by_rank: bool, k: int) -> dict[str
 
 
 @dataclass(frozen=True, eq=False)
-class JudgementCurve:
+class JudgementCurve(Result):
     """Effectiveness by the number of judged queries.
 
     Attributes
@@ -458,6 +460,7 @@ class JudgementCurve:
         """Mean difference between learnt fusion and the rule, shape (n_sizes,)."""
         return (self.learned - self.baseline).mean(axis=1)
 
+    @names_its_class
     def interval(self, confidence_level: float = 0.95) -> Float64Array:
         """Interval of the gain for one set of judged queries, shape (n_sizes, 2).
 
@@ -467,15 +470,10 @@ class JudgementCurve:
         tail = (1.0 - confidence_level) / 2
         return np.quantile(self.learned - self.baseline, [tail, 1.0 - tail], axis=1).T
 
-    def __str__(self) -> str:
-        lines = [f"judged  {self.measure}  {self.rule}  gain  95 % of the draws"]
-        for place, (low, high) in enumerate(self.interval()):
-            learned, baseline = self.learned[place].mean(), self.baseline[place].mean()
-            lines.append(
-                f"{self.n_judged[place]:6d}  {learned:.4f}  {baseline:.4f}  "
-                f"{self.gain[place]:+.4f}  {low:+.4f} to {high:+.4f}"
-            )
-        return join_lines(lines)
+    def _columns(self) -> dict[str, Any]:
+        low, high = self.interval().T
+        means = {"learned": self.learned.mean(axis=1), "baseline": self.baseline.mean(axis=1)}
+        return {"n_judged": self.n_judged, **means, "gain": self.gain, "low": low, "high": high}
 
 
 def learning_curve(
@@ -487,8 +485,8 @@ def learning_curve(
     n_judged: Sequence[int] = (5, 10, 20, 40, 80),
     n_draws: int = 20,
     rule: str = "rrf",
-    measure: str = "AP",
-    random_state: Any = 0,
+    measure: MeasureLike = "AP",
+    random_state: Seed = 0,
 ) -> JudgementCurve:
     """Measure learnt fusion as a function of the number of judged queries.
 
@@ -509,9 +507,9 @@ def learning_curve(
         Sets of queries drawn for each number.
     rule : str, default="rrf"
         Rule to compare with, see :func:`rankwise.fusion.fuse`.
-    measure : str, default="AP"
+    measure : str, Measure or callable, default="AP"
         Measured as trec_eval does.
-    random_state : int, RandomState or None, default=0
+    random_state : int, RandomState, Generator or None, default=0
         Draws the queries.
 
     Returns
@@ -566,11 +564,12 @@ def learning_curve(
             rest = np.isin(ids, groups.ids[order[size:]])
             learned[place, draw] = np.nanmean(values[rest])
             compared[place, draw] = np.nanmean(baseline[rest])
-    return JudgementCurve(sizes, learned, compared, measure, rule)
+    name = measure if isinstance(measure, str) else str(parse(measure))
+    return JudgementCurve(sizes, learned, compared, name, rule)
 
 
 def _prepare_measure(
-    pool: RunPool, qrels: Qrels, measure: str
+    pool: RunPool, qrels: Qrels, measure: MeasureLike
 ) -> tuple[Callable[[Float64Array], Float64Array], NDArray[Any]]:
     """Function from scores of a pool's rows to values per query, and the ids of the queries.
 

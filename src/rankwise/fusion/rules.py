@@ -37,6 +37,7 @@ from rankwise.fusion.run_pool import (
     sum_systems,
 )
 from rankwise.runtime.messages import callers_level, check_choice
+from rankwise.runtime.renames import find_new_name
 from rankwise.typing import ArrayLike, Float64Array
 
 
@@ -185,8 +186,10 @@ def _settings(name: str, rule: FusionRule, given: Mapping[str, float]) -> dict[s
     for parameter in given:
         if parameter not in rule.parameters:
             takes = ", ".join(map(repr, rule.parameters)) or "none"
+            new = find_new_name(parameter, (*rule.parameters, "scaling"))
             raise TypeError(
-                f"rule {name!r} has no parameter {parameter!r}. Its parameters: {takes}."
+                f"rule {name!r} has no parameter {parameter!r}. "
+                + (f"{parameter} is now {new}." if new else f"Its parameters: {takes}.")
             )
     return {
         parameter: found.check(parameter, given.get(parameter, found.default))

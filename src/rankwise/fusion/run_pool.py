@@ -16,13 +16,15 @@ from rankwise.datasets.readers.results import as_run as as_run  # part of rankwi
 from rankwise.datasets.readers.trec import Qrels, Run, check_distinct, string_codes
 from rankwise.datasets.table_columns import is_frame
 from rankwise.groups import QueryGroups
+from rankwise.runtime.finite import names_its_class
 from rankwise.runtime.messages import check_choice, check_whole
 from rankwise.runtime.renames import spell
+from rankwise.runtime.result import Result
 from rankwise.typing import Float64Array, Int64Array
 
 
 @dataclass(frozen=True, eq=False)
-class RunPool:
+class RunPool(Result):
     """Table of all documents that at least one system returned, one row per query and document.
 
     Rows of a query are adjacent, in ascending order of the document ids. Queries come in the order
@@ -40,6 +42,8 @@ class RunPool:
         Rank of each document by descending score, from 1; 0 if the system did not return it. Equal
         scores share the mean of their ranks.
     """
+
+    _labels = "systems"
 
     systems: tuple[str, ...]
     qid: NDArray[np.str_]
@@ -337,6 +341,7 @@ def find_stretches(*columns: NDArray[Any]) -> tuple[Int64Array, Int64Array]:
     return starts, np.diff(starts, append=len(differs))
 
 
+@names_its_class
 def normalize(pool: RunPool, scaling: str = "min_max") -> Float64Array:
     """Normalise the scores of every list (one list per system and query).
 

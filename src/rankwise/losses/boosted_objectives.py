@@ -28,6 +28,7 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
+from rankwise.groups import count_copies
 from rankwise.kernels.lambda_gradients import (
     cross_entropy,
     differentiate_squared_pairs,
@@ -181,7 +182,7 @@ class CrossEntropyGradients(GradientLoss):
 
 
 # Sums of so many rows fit into an array, and sums of derivatives of this size into float64.
-MOST_ROWS, LARGEST_DERIVATIVE = 2**31, 1e200
+LARGEST_DERIVATIVE = 1e200
 # Labels, scores and rows per query to first and second derivatives.
 GradientFunction: TypeAlias = Callable[[Float64Array, Float64Array, Int64Array], tuple[Any, Any]]
 
@@ -200,19 +201,8 @@ class FunctionGradients(GradientLoss):
     def __init__(self, rows: JudgedRows, function: GradientFunction, n_threads: int) -> None:
         super().__init__(rows, n_threads)
         self._function, weight = function, rows.weights()
-        copies = weight.astype(np.int64)
-        if (copies != weight).any():
-            row = float(weight[np.argmax(copies != weight)])
-            raise ValueError(
-                "sample_weight must hold whole numbers if objective is a function, which sees a "
-                f"row of weight w as w rows; got {row:g}. Use a named objective, or whole weights."
-            )
-        if weight.sum() > MOST_ROWS:
-            raise ValueError(
-                f"sample_weight must sum to at most {MOST_ROWS:,} if objective is a function, "
-                f"which sees a row of weight w as w rows; got {weight.sum():,.0f}. Use smaller "
-                "weights, or a named objective."
-            )
+        fix = "Use a named objective, or whole weights."
+        copies = count_copies(weight, "if objective is a function", fix)
         self._copies = np.repeat(np.arange(len(copies)), copies)
         self._first = np.cumsum(copies) - copies
         self._sizes = np.add.reduceat(copies, rows.indptr[:-1])

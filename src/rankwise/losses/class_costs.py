@@ -28,15 +28,15 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sklearn.utils import check_random_state
 
 from rankwise.checks.classes import order_labels
 from rankwise.checks.cost_tables import ClassCosts, cost_numbers
 from rankwise.groups import FitData, QueryGroups
 from rankwise.kernels.topk import err_costs
 from rankwise.metrics.measures.confusion_matrix import Confusion
+from rankwise.runtime.constraints import check_random_state
 from rankwise.runtime.messages import check_choice
-from rankwise.typing import ArrayLike, Float64Array, Int64Array
+from rankwise.typing import ArrayLike, Float64Array, Int64Array, Seed
 
 BY_CLASS = ("absolute", "squared", "zero_one")
 COSTS = (*BY_CLASS, "err")
@@ -256,7 +256,7 @@ def ordinal_costs(kind: str, classes: ArrayLike | int) -> ClassCosts:
     return ClassCosts(cost_matrix(kind, len(named)), named)
 
 
-def random_costs(y: ArrayLike, *, scale: float = 2000.0, random_state: Any = None) -> ClassCosts:
+def random_costs(y: ArrayLike, *, scale: float = 2000.0, random_state: Seed = 0) -> ClassCosts:
     """Random costs, as in the usual benchmark of cost-sensitive classifiers.
 
     Parameters
@@ -264,7 +264,7 @@ def random_costs(y: ArrayLike, *, scale: float = 2000.0, random_state: Any = Non
     y : array-like of shape (n_samples,)
         Classes and their frequencies: a rare class is expensive to misclassify.
     scale : float > 0, default=2000.0
-    random_state : int, RandomState or None, default=None
+    random_state : int, RandomState, Generator or None, default=0
 
     Returns
     -------

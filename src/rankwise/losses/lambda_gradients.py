@@ -19,7 +19,9 @@ References
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,7 +35,7 @@ from rankwise.kernels.lambda_gradients import (
     neighbour_gradients,
 )
 from rankwise.losses.gradient_loss import CHUNK_ROWS, GradientLoss, JudgedRows
-from rankwise.metrics.measure import Measure, TopMeasure
+from rankwise.metrics.measure import Measure, MeasureLike, TopMeasure
 from rankwise.metrics.measures.ndcg import DCG, NDCG, ExpectedReciprocalRank, gain_table
 from rankwise.metrics.measures.relevance import (
     AveragePrecision,
@@ -43,6 +45,7 @@ from rankwise.metrics.measures.relevance import (
     ReciprocalRank,
 )
 from rankwise.metrics.scored import discounts
+from rankwise.metrics.spec import parse
 from rankwise.typing import Float64Array, Int64Array
 
 N_DRAWS = 10
@@ -180,13 +183,33 @@ def check_objective(measure: Measure, estimator: str) -> None:
         names = ", ".join(cls.name for cls in OPTIMISED)
         raise ValueError(
             f"measure must be one that {estimator} optimises, got {str(measure)!r}. Use one of "
-            f"{names}, with any convention and cut-off."
+            f"{names}, with any convention and cut-off"
+            + (", and validation_measure for this one." if estimator == "LambdaMART" else ".")
         )
     if isinstance(measure, Precision | Recall) and measure.cutoff is None:
         raise ValueError(
             f"measure {measure.name!r} needs a cut-off: without it, every order has the same "
             f"value. Use '{measure.name}@10', say."
         )
+
+
+def follow_measure(params: Mapping[str, Any], measure: MeasureLike) -> dict[str, Any]:
+    """Changes of parameters, nested ones too, that make estimators follow a measure.
+
+    Trees that cannot optimise it keep their objective, and stop by it.
+    """
+    changes = {}
+    for name in params:
+        stem = name.removesuffix("measure")
+        if stem == name or not (stem == "" or stem.endswith("__")):
+            continue
+        try:
+            check_objective(parse(measure), "")
+            watched = name
+        except ValueError:
+            watched = f"{stem}validation_measure"
+        changes[watched if watched in params else name] = measure
+    return changes
 
 
 def changes_of(

@@ -1,4 +1,5 @@
 from .default import UndefinedMeasureWarning as UndefinedMeasureWarning
+from .default import WideGainsWarning as WideGainsWarning
 from .evaluation import EvaluationResult as EvaluationResult
 from .evaluation import TiedScoresWarning as TiedScoresWarning
 from .evaluation import evaluate as evaluate
@@ -7,6 +8,7 @@ from .label_evaluation import LabelResult as LabelResult
 from .label_evaluation import evaluate_labels as evaluate_labels
 from .label_evaluation import make_label_scorer as make_label_scorer
 from .measure import Measure as Measure
+from .measure import MeasureLike as MeasureLike
 from .measures.confusion_matrix import Calibration as Calibration
 from .measures.confusion_matrix import Confusion as Confusion
 from .measures.confusion_matrix import KappaInterval as KappaInterval

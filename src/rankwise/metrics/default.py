@@ -12,7 +12,7 @@ import numpy as np
 
 from rankwise.checks.classes import are_whole, middle_label
 from rankwise.groups import QueryGroups
-from rankwise.metrics.measure import Measure
+from rankwise.metrics.measure import FunctionMeasure, Measure, MeasureLike, Reversed, is_own
 from rankwise.metrics.spec import parse
 from rankwise.runtime.messages import callers_level
 from rankwise.typing import Float64Array
@@ -27,7 +27,7 @@ LARGEST_GRADE = 1000
 GRADES, TARGETS = np.zeros(1), np.array([-1.0, 0.5])
 
 
-def default_score_name(y: Float64Array, measure: str | None = None) -> str:
+def default_score_name(y: Float64Array, measure: MeasureLike | None = None) -> str:
     """Name of the measure of ``score`` for the training labels ``y``; larger is better.
 
     ``measure`` is the estimator's own. Targets that are not grades have no nDCG@10, the default of
@@ -38,7 +38,7 @@ def default_score_name(y: Float64Array, measure: str | None = None) -> str:
     if measure is None or measure == GRADED:
         return GRADED if graded else f"1 - {MISRANKING}"
     parsed = parse(measure)
-    if not graded:
+    if not graded and not is_own(parsed):
         values = np.unique(y)
         try:
             if parsed == parse(GRADED):
@@ -46,39 +46,49 @@ def default_score_name(y: Float64Array, measure: str | None = None) -> str:
             parsed.per_query(values, np.zeros(len(values)), QueryGroups.single(len(values)))
         except ValueError:
             return f"1 - {MISRANKING}"
+    name = measure if isinstance(measure, str) else str(parsed)
     if parsed.greater_is_better:
-        return measure
-    return f"1 - {measure}" if parsed.name == MISRANKING else f"-{measure}"
+        return name
+    return f"1 - {name}" if parsed.name == MISRANKING else f"-{name}"
+
+
+def measure_of_score(name: str, measure: MeasureLike | None) -> MeasureLike:
+    """The measure of that name: that of the parameter ``measure`` if it is the user's own."""
+    own = None if measure is None or isinstance(measure, str) else parse(measure)
+    if own is None or not is_own(own) or name not in (str(own), f"-{own}"):
+        return name
+    return own if own.greater_is_better else Reversed(own)
 
 
 def mean_score(
-    name: str,
+    measure: MeasureLike,
     y: Float64Array,
     scores: Float64Array,
     groups: QueryGroups,
     weight: Float64Array | None = None,
 ) -> float:
-    """Value of ``score``: the measure of that name, as :func:`rankwise.evaluate` computes it.
+    """Value of ``score``: the mean of a measure, as :func:`rankwise.evaluate` computes it.
 
     Rows of weight zero are left out. The weight of a query is the mean weight of its rows, which
     also weigh within the query if the measure is a mean over rows. NaN, with an
     UndefinedMeasureWarning, if no query counts.
     """
-    values, query_weight = score_per_query(name, y, scores, groups, weight)
+    values, query_weight = score_per_query(measure, y, scores, groups, weight)
     if len(y) > groups.n_queries:
-        warn_of_constant({f"score, {name}": parse(name)}, y, groups.n_queries)
-    return aggregate_score(name, y, values, query_weight)
+        name = measure if isinstance(measure, str) else str(parse(measure))
+        warn_of_constant({f"score, {name}": parse(measure)}, y, groups.n_queries)
+    return aggregate_score(measure, y, values, query_weight)
 
 
 def score_per_query(
-    name: str,
+    measure: MeasureLike,
     y: Float64Array,
     scores: Float64Array,
     groups: QueryGroups,
     weight: Float64Array | None = None,
 ) -> tuple[Float64Array, Float64Array | None]:
     """Value and weight of every query with a row of positive weight; no weights without any."""
-    measure = parse(name)
+    measure = parse(measure)
     if weight is None:
         return measure.per_query(y, scores, groups), None
     kept = weight > 0
@@ -94,10 +104,11 @@ def score_per_query(
 
 
 def aggregate_score(
-    name: str, y: Float64Array, values: Float64Array, query_weight: Float64Array | None
+    measure: MeasureLike, y: Float64Array, values: Float64Array, query_weight: Float64Array | None
 ) -> float:
     """Mean over the queries that count, with a warning if none does."""
-    measure = parse(name)
+    name = measure if isinstance(measure, str) else str(parse(measure))
+    measure = parse(measure)
     counted = ~np.isnan(values)
     if not counted.any():
         largest = float(y.max()) if len(y) else None
@@ -133,6 +144,27 @@ class UndefinedMeasureWarning(UserWarning):
     """No query counts for a measure, or no row or every row is relevant to it."""
 
 
+class WideGainsWarning(UndefinedMeasureWarning):
+    """Gains 2^y - 1 span more than six orders of magnitude, so the highest grades decide alone."""
+
+
+WIDEST_GAINS = 1e6
+
+
+def list_wide_gains(measures: Mapping[str, Measure], y: Float64Array, where: str = "") -> list[str]:
+    """A note on every measure whose gains 2^y - 1 of the labels span six orders of magnitude."""
+    gains = np.exp2(np.unique(np.clip(y[y > 0], None, LARGEST_GRADE))) - 1.0
+    if not len(gains) or gains[-1] <= WIDEST_GAINS * gains[0]:
+        return []
+    fix = f"set {where}label_gain, one gain per grade, or gain=linear"
+    return [
+        f"{spec}: gains 2^y - 1 are {gains[0]:.2g} to {gains[-1]:.2g}, so the highest grades "
+        f"decide alone: {fix}"
+        for spec, measure in measures.items()
+        if getattr(measure, "gain", None) == "exp2" and hasattr(measure, "label_gain")
+    ]
+
+
 def why_undefined(measure: Measure, largest: float | None = None) -> str:
     """Reason why no query counts, and what to change.
 
@@ -145,8 +177,10 @@ def why_undefined(measure: Measure, largest: float | None = None) -> str:
             return f"no label is at least rel={rel:g}{told}: pass labels that grow with relevance"
         lower = "..." if largest is None else f"{largest:g}"
         return f"no label is at least rel={rel:g}{told}: set {measure.name}(rel={lower})"
-    if measure.reads_from_top:
+    if measure.reads_grades:
         return f"no label is above 0{told}: pass labels that grow with relevance, from 0"
+    if isinstance(measure, FunctionMeasure):
+        return "it is NaN for every query"
     return "all labels, or all scores, of every query are equal"
 
 
@@ -158,7 +192,7 @@ def why_constant(measure: Measure, y: Float64Array, n_queries: int = 2) -> str |
     single query, such as a fold, says nothing about the others.
     """
     rel = getattr(measure, "rel", None)
-    has_gains = measure.reads_from_top and not measure.reads_judgements
+    has_gains = measure.reads_grades and not measure.reads_judgements
     if not len(y) or (rel is None and not has_gains):
         return None
     low, high = float(y.min()), float(y.max())
@@ -207,6 +241,8 @@ def warn_of_undefined(
     """Warn of measures for which no query counts, or no label reaches ``rel``."""
     if not len(y):
         return
+    for note in list_wide_gains(measures, y):
+        warnings.warn(f"{note}.", WideGainsWarning, stacklevel=callers_level())
     largest = float(y.max())
     for spec, measure in measures.items():
         rel = getattr(measure, "rel", None)

@@ -34,12 +34,13 @@ from rankwise.datasets.readers.trec import Qrels, Run
 from rankwise.datasets.table_columns import is_frame
 from rankwise.groups import QueryGroups
 from rankwise.metrics.default import warn_of_constant, warn_of_undefined, why_undefined
-from rankwise.metrics.measure import Measure
+from rankwise.metrics.measure import Measure, MeasureLike, is_own, parameter_of
 from rankwise.metrics.spec import list_specs, parse
 from rankwise.metrics.statistics.prediction_powered import PoweredMean, prediction_powered_mean
 from rankwise.prediction import grades_of, innermost, predictions
 from rankwise.runtime.frames import convert_to_array, convert_to_values
 from rankwise.runtime.messages import callers_level, join_lines
+from rankwise.runtime.result import Result, align_columns, columns_of
 from rankwise.runtime.scikit_learn import BaseEstimator
 from rankwise.typing import Float64Array
 
@@ -59,8 +60,8 @@ Columns: TypeAlias = dict[str, Any]
 def evaluate(
     y: ArrayLike | RankingData | Qrels | JudgedRun | Any = None,
     scores: Any = None,
-    qid: ArrayLike | QueryGroups | QueryGroups | None = None,
-    measures: str | Measure | Sequence[str | Measure] = DEFAULT_MEASURES,
+    qid: ArrayLike | QueryGroups | None = None,
+    measures: MeasureLike | Sequence[MeasureLike] = DEFAULT_MEASURES,
     *,
     qrels: Any = None,
     run: Any = None,
@@ -95,8 +96,9 @@ def evaluate(
     qid : array-like of shape (n_samples,) or QueryGroups, optional
         Query of each row: any dtype, in any order. None: all rows are one query. Existing
         QueryGroups are used directly, which avoids grouping again.
-    measures : str, Measure, or sequence of them
-        Spec strings, see :func:`rankwise.metrics.parse`. Default: nDCG@10 and AP.
+    measures : str, Measure, callable, or sequence of them
+        Spec strings, see :func:`rankwise.metrics.parse`, or measures of your own: functions
+        ``f(y, scores) -> float`` of one query. Default: nDCG@10 and AP.
     qrels, run : judgements and a run, optional
         The first two arguments by name, which cannot be confused.
     preset : str, optional
@@ -192,7 +194,7 @@ def evaluate(
     if are_classes:
         labels, values = _class_numbers(y, scores, classes, parsed)
     elif values.ndim == 1 and values.dtype.kind in "iuf" and (abs(values) >= LARGEST_EXACT).any():
-        by_order = all(measure.reads_from_top for measure in parsed.values())
+        by_order = all(tie_rule(measure) is not None for measure in parsed.values())
         # The given items have digits that values may have lost.
         given_scores = scores if isinstance(scores, list | tuple) else convert_to_array(scores)
         values = (order_keeping_float64 if by_order else exact_float64)(given_scores, "scores")
@@ -305,9 +307,9 @@ def _moved_measures(measures: Any, moved: Any) -> Any:
     """Measures, which may stand in the place of an argument that the data replace."""
     if moved is None:
         return measures
-    several = [moved] if isinstance(moved, str | Measure) else moved
+    several = [moved] if isinstance(moved, str | Measure) or callable(moved) else moved
     if not isinstance(several, list | tuple) or not all(
-        isinstance(measure, str | Measure) for measure in several
+        isinstance(measure, str | Measure) or callable(measure) for measure in several
     ):
         raise TypeError(
             f"the first argument has its own query ids, got {type(moved).__name__} beside it. Pass "
@@ -563,7 +565,9 @@ def _warn_of_ties(
     by_row = {
         spec: measure
         for spec, measure in measures.items()
-        if tie_rule(measure) == "stable" and tie_rule(parse(spec)) != "stable"
+        if tie_rule(measure) == "stable"
+        and not is_own(measure)
+        and tie_rule(parse(spec)) != "stable"
     }
     if not by_row or not rows.have_ties:
         return
@@ -612,7 +616,7 @@ def _measure_unjudged(
 
 
 @dataclass(frozen=True, eq=False)
-class MeanValues(Mapping[str, float]):
+class MeanValues(Mapping[str, float], Result):
     """Mapping from spec strings to means; base class of the results of evaluations."""
 
     means: dict[str, float]
@@ -627,6 +631,9 @@ class MeanValues(Mapping[str, float]):
 
     def __len__(self) -> int:
         return len(self.means)
+
+    def _columns(self) -> dict[str, Any]:
+        return {"measure": list(self.means), "mean": list(self.means.values())}
 
 
 @dataclass(frozen=True, eq=False)
@@ -661,7 +668,17 @@ class EvaluationResult(MeanValues):
     powered: dict[str, PoweredMean] = field(default_factory=dict, repr=False)
     n_left_out: int = 0
 
-    def __repr__(self) -> str:
+    def _columns(self) -> dict[str, Any]:
+        if self.powered:
+            estimates = columns_of(self.powered.values(), PoweredMean)
+            return {"measure": list(self.means), **estimates}
+        counted = [int((~np.isnan(self.per_query[spec])).sum()) for spec in self.means]
+        columns = super()._columns() | {"counted": counted}
+        if self.unjudged:
+            columns["unjudged"] = [self.unjudged.get(spec) for spec in self.means]
+        return columns
+
+    def __str__(self) -> str:
         if self.powered:
             first = next(iter(self.powered.values()))
             lines = [
@@ -779,7 +796,7 @@ def estimate_mean(
 
 def show_estimates(rows: Mapping[str, PoweredMean]) -> list[str]:
     """Aligned lines of a table of estimates by name, after a header."""
-    cells: list[tuple[str, ...]] = [
+    cells = [
         ("", "estimate", "interval", "humans alone", "machine", "r", "weight", "bias", "p (bias)")
     ]
     for name, found in rows.items():
@@ -796,14 +813,7 @@ def show_estimates(rows: Mapping[str, PoweredMean]) -> list[str]:
                 f"{found.bias_p:.3f}" if found.bias_p >= 0.001 else "< 0.001",
             )
         )
-    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-    return [
-        "  ".join(
-            cell.ljust(width) if number == 0 else cell.rjust(width)
-            for number, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ).rstrip()
-        for row in cells
-    ]
+    return align_columns(cells, left=(0,))
 
 
 class MeasureScorer(BaseEstimator):
@@ -812,7 +822,7 @@ class MeasureScorer(BaseEstimator):
     # scikit-learn derives the requests from the signature of a method called score.
     __metadata_request__score: ClassVar[dict[str, Any]] = {"qid": True, "estimator": UNUSED}
 
-    def __init__(self, measure: str) -> None:
+    def __init__(self, measure: MeasureLike) -> None:
         self.measure = measure
 
     def score(
@@ -821,7 +831,7 @@ class MeasureScorer(BaseEstimator):
         X: Any,
         y: ArrayLike,
         *,
-        qid: ArrayLike | QueryGroups | QueryGroups | None = None,
+        qid: ArrayLike | QueryGroups | None = None,
     ) -> float:
         """Mean of the measure over the queries, negated if smaller is better."""
         measure = parse(self.measure)
@@ -830,18 +840,18 @@ class MeasureScorer(BaseEstimator):
             n_samples = X.shape[0] if hasattr(X, "shape") else len(X)
             warn_of_one_query(innermost(estimator), f"The scorer of {measure}", qid, n_samples)
         read = measure.read(predictions(estimator, X, ids))
-        value = evaluate(grades_of(estimator, y), read, qid, [self.measure])[self.measure]
+        (value,) = evaluate(grades_of(estimator, y), read, qid, [self.measure]).values()
         return value if measure.greater_is_better else -value
 
     __call__ = score
 
 
-def make_scorer(measure: str | Measure = "nDCG@10", *, preset: str | None = None) -> MeasureScorer:
+def make_scorer(measure: MeasureLike = "nDCG@10", *, preset: str | None = None) -> MeasureScorer:
     """Make a scorer for ``GridSearchCV``, ``cross_validate`` and similar tools.
 
     Parameters
     ----------
-    measure : str or Measure
+    measure : str, Measure or callable
         Measure to compute.
     preset : str, optional
         See :func:`rankwise.metrics.evaluate`.
@@ -861,4 +871,4 @@ def make_scorer(measure: str | Measure = "nDCG@10", *, preset: str | None = None
     >>> make_scorer("MAE")
     MeasureScorer(measure="MAE(empty='skip')")
     """
-    return MeasureScorer(str(parse(measure, preset)))
+    return MeasureScorer(parameter_of(parse(measure, preset)))

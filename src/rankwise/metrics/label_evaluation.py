@@ -18,7 +18,7 @@ from rankwise.checks.label_data import check_indicator
 from rankwise.groups import QueryGroups
 from rankwise.metrics._table import LABEL_MEASURES
 from rankwise.metrics.evaluation import MeanValues
-from rankwise.metrics.measure import Measure
+from rankwise.metrics.measure import Measure, MeasureLike, parameter_of
 from rankwise.metrics.measures.label_measures import PropensityPrecision, SetMeasure, count_ones
 from rankwise.metrics.spec import list_specs, parse
 from rankwise.runtime.scikit_learn import BaseEstimator
@@ -50,7 +50,7 @@ class LabelResult(MeanValues):
 def evaluate_labels(
     Y: ArrayLike | Matrix,
     scores: ArrayLike | Matrix | None = None,
-    measures: str | Measure | Sequence[str | Measure] = ("LRAP",),
+    measures: MeasureLike | Sequence[MeasureLike] = ("LRAP",),
     *,
     predicted: ArrayLike | Matrix | None = None,
     propensity: ArrayLike | None = None,
@@ -230,7 +230,7 @@ def _check_shape(name: str, shape: tuple[int, ...], wanted: tuple[int, ...]) -> 
 class LabelScorer(BaseEstimator):
     """Scorer of one measure of labels, by its full spec."""
 
-    def __init__(self, measure: str) -> None:
+    def __init__(self, measure: MeasureLike) -> None:
         self.measure = measure
 
     def score(self, estimator: Any, X: Any, y: ArrayLike | Matrix) -> float:
@@ -246,12 +246,12 @@ class LabelScorer(BaseEstimator):
     __call__ = score
 
 
-def make_label_scorer(measure: str | Measure = "Hamming") -> LabelScorer:
+def make_label_scorer(measure: MeasureLike = "Hamming") -> LabelScorer:
     """Make a scorer of label matrices for ``GridSearchCV``, ``cross_validate`` and similar tools.
 
     Parameters
     ----------
-    measure : str or Measure
+    measure : str, Measure or callable
         Measure of :func:`rankwise.metrics.evaluate_labels` except PSP, whose propensities come
         from the training part. Measures of sets use ``predict``, others ``decision_function``.
 
@@ -273,4 +273,4 @@ def make_label_scorer(measure: str | Measure = "Hamming") -> LabelScorer:
     parsed = parse(measure, also=LABEL_MEASURES)
     if isinstance(parsed, PropensityPrecision):
         raise ValueError("PSP needs the propensities of the training part: use evaluate_labels.")
-    return LabelScorer(str(parsed))
+    return LabelScorer(parameter_of(parsed))

@@ -7,19 +7,24 @@ short='pad')@10"``.
 
 To add a measure: subclass :class:`Measure` as ``@dataclass(frozen=True)``, set ``name``, declare
 the parameters as fields with defaults (a field called ``cutoff`` is written ``@k``), check them in
-``__post_init__``, define :meth:`Measure.from_groups`, and add a line to ``_table.py``.
+``__post_init__``, define :meth:`Measure.from_groups`, and add a line to ``_table.py``. Users pass
+their own measures, and plain functions of one query (:class:`FunctionMeasure`), instead of spec
+strings.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields
+from functools import partial
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from rankwise.metrics._table import LABEL_MEASURES, MEASURES
 from rankwise.typing import Float64Array
 
 if TYPE_CHECKING:  # specs and presets are read without scikit-learn
@@ -74,6 +79,11 @@ class Measure:
         return 30.0
 
     @property
+    def reads_grades(self) -> bool:
+        """Whether labels are grades from 0, and rows of grade 0 have no gain."""
+        return self.reads_from_top
+
+    @property
     def reads_judgements(self) -> bool:
         """Whether rows without a judgement count otherwise than rows that are not relevant."""
         return False
@@ -118,6 +128,16 @@ class Measure:
         """Aggregate the values per query: the mean of those that are not NaN."""
         counted = values[~np.isnan(values)]
         return float(counted.mean()) if counted.size else math.nan
+
+    def _check_structure(self) -> None:
+        """Check the parameters of a measure in a model file, as the constructor does."""
+        values = {each.name: getattr(self, each.name) for each in fields(self)}
+        try:
+            is_whole = vars(type(self)(**values)) == vars(self)
+        except TypeError as error:
+            raise ValueError(str(error)) from error
+        if not is_whole:
+            raise ValueError(f"a {self.name} must hold its parameters only, got {vars(self)}")
 
     def __str__(self) -> str:
         params = []
@@ -173,6 +193,95 @@ class Reversed(Measure):
 
     def __str__(self) -> str:
         return f"{'1 - ' if self.start else '-'}{self.loss}"
+
+
+@dataclass(frozen=True)
+class FunctionMeasure(Measure):
+    """Function ``f(y, scores) -> float`` of the labels and scores of one query; larger is better.
+
+    The name is that of the function. NaN means that the query does not count. Documents that a run
+    did not retrieve have the score -inf.
+    """
+
+    name: ClassVar[str] = "function"
+    reads_from_top: ClassVar[bool] = True
+
+    function: Callable[[NDArray[Any], NDArray[Any]], float]
+
+    def __post_init__(self) -> None:
+        function = self.function
+        while isinstance(function, partial):
+            function = function.func
+        object.__setattr__(self, "name", getattr(function, "__name__", type(function).__name__))
+
+    def from_groups(self, scored: ScoredGroups) -> Float64Array:
+        values = np.empty(scored.n_queries)
+        for query, (start, end) in enumerate(pairwise(scored.indptr.tolist())):
+            # Copies, since a function may sort its arguments in place.
+            value: Any = self.function(scored.y[start:end].copy(), scored.scores[start:end].copy())
+            try:
+                is_text = isinstance(value, str | bytes)
+                values[query] = math.inf if is_text or np.ndim(value) else float(value)
+            except (TypeError, ValueError):
+                values[query] = math.inf
+            if np.isinf(values[query]):
+                raise ValueError(
+                    f"{self.name}(y, scores) must return a finite number, or NaN if the query does "
+                    f"not count, got {value!r:.80}."
+                )
+        return values
+
+    @property
+    def nanoseconds_per_row(self) -> float:
+        return 0.0  # one thread, as the user's code may not be made for several
+
+    @property
+    def reads_grades(self) -> bool:
+        return False
+
+    @property
+    def reads_sizes(self) -> bool:
+        return True  # as far as is known
+
+    def __str__(self) -> str:
+        return self.name
+
+
+@dataclass(frozen=True)
+class StoredMeasure(Measure):
+    """A measure of the user's own in stored results, which know its name and direction only."""
+
+    name: ClassVar[str] = "stored"
+
+    spec: str
+    larger: bool
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "name", self.spec.partition("(")[0])
+        object.__setattr__(self, "greater_is_better", self.larger)
+
+    def __str__(self) -> str:
+        return self.spec
+
+
+MeasureLike: TypeAlias = str | Measure | Callable[[NDArray[Any], NDArray[Any]], float]
+# Kinds of the parameter ``measure`` of estimators.
+MEASURE_KINDS: list[Any] = [str, Measure, callable]
+
+
+def is_own(measure: Measure) -> bool:
+    """Whether a measure is the user's own, so that no spec string stands for it."""
+    if isinstance(measure, Reversed):
+        return is_own(measure.loss)
+    path = f"{type(measure).__module__}:{type(measure).__qualname__}"
+    return path not in (*MEASURES.values(), *LABEL_MEASURES.values())
+
+
+def parameter_of(measure: Measure) -> MeasureLike:
+    """Value of the parameter ``measure`` of an estimator: a spec string, if one stands for it."""
+    if isinstance(measure, FunctionMeasure):
+        return measure.function
+    return measure if is_own(measure) else str(measure)
 
 
 def _literal(value: Any) -> str:

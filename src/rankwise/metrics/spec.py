@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 from rankwise.metrics._table import ALIASES, MEASURES
 
 if TYPE_CHECKING:
-    from rankwise.metrics.measure import Measure
+    from rankwise.metrics.measure import Measure, MeasureLike
 
 _REVERSED = re.compile(r"\s*(1\s*)?-\s*(?P<loss>[A-Za-z].*)")
 _SPEC = re.compile(
@@ -45,14 +45,15 @@ _BY_LOWER_NAME = {
 
 
 def parse(
-    spec: str | Measure, preset: str | None = None, *, also: Mapping[str, str] | None = None
+    spec: MeasureLike, preset: str | None = None, *, also: Mapping[str, str] | None = None
 ) -> Measure:
     """Parse a spec string into a measure; a measure is returned unchanged.
 
     Parameters
     ----------
-    spec : str or Measure
-        ``"nDCG@10"``, ``"AP"``, ``"P(rel=2)@5"``, ``"nDCG(gain='exp2',empty='skip')@10"``;
+    spec : str, Measure or callable
+        A function ``f(y, scores) -> float`` of one query becomes a measure, larger is better.
+        Strings: ``"nDCG@10"``, ``"AP"``, ``"P(rel=2)@5"``, ``"nDCG(gain='exp2',empty='skip')@10"``;
         aliases such as ``"ndcg@10"``, ``"map"`` and ``"mrr"`` are understood. With the preset of
         trec_eval, its own names are too: ``"ndcg_cut_10"``, ``"P_5"``, ``"recip_rank"``. ``"-MAE"``
         and ``"1 - Misranking"`` turn a loss so that larger is better, as ``score_name_`` does.
@@ -72,12 +73,19 @@ def parse(
     >>> str(parse("ndcg@10", preset="letor3"))
     "nDCG(gain='exp2',discount='letor',empty=0,ties='stable',short='zero')@10"
     """
-    from rankwise.metrics.measure import Measure, Reversed  # NumPy: `rankwise list` has names only
+    # NumPy: `rankwise list` has names only
+    from rankwise.metrics.measure import FunctionMeasure, Measure, Reversed
 
     if isinstance(spec, Measure):
         return spec
+    if isinstance(spec, type) and issubclass(spec, Measure):
+        raise TypeError(f"a measure must be an instance, got the class. Pass {spec.__name__}().")
+    if callable(spec):
+        return FunctionMeasure(spec)
     if not isinstance(spec, str):
-        raise TypeError(f"a measure must be a spec string or a Measure, got {spec!r}.")
+        raise TypeError(
+            f"a measure must be a spec string, a Measure or a function f(y, scores), got {spec!r}."
+        )
     if turned := _REVERSED.fullmatch(spec):
         return Reversed(parse(turned["loss"], preset, also=also), int(turned[1] is not None))
     text = (spec_of_trec_eval(spec) if preset == "trec_eval" else None) or spec
@@ -92,8 +100,12 @@ def parse(
         raise ValueError(f"unknown preset {preset!r}. Choose one of {sorted(PRESETS)}.")
     params = {} if preset is None else dict(PRESETS[preset].get(cls.name, {}))
     allowed = {field.name for field in fields(cls)}
-    for key, value in _written_params(spec, match["params"]):
+    written = _written_params(spec, match["params"])
+    if {"gain", "label_gain"} <= {key for key, _ in written}:
+        raise ValueError(f"measure {spec!r}: gain and label_gain are the same. Write one of them.")
+    for key, value in written:
         key, value = _PARAM_ALIASES.get((key, value), (key, value))
+        key = "gain" if key == "label_gain" and hasattr(cls, key) else key
         if key not in allowed or key == "cutoff":
             raise ValueError(
                 f"measure {spec!r} has no parameter {key!r}. "
@@ -113,14 +125,25 @@ def parse(
     return cls(**params)
 
 
-def list_specs(measures: str | Measure | Sequence[str | Measure]) -> list[str | Measure]:
-    """List what ``measures=`` holds, which may be a single measure."""
-    from rankwise.metrics.measure import Measure
+def list_specs(measures: MeasureLike | Sequence[MeasureLike]) -> list[str | Measure]:
+    """List what ``measures=`` holds, which may be a single measure; functions become measures.
 
-    if isinstance(measures, str | Measure):
-        return [measures]
-    if isinstance(measures, Iterable):
-        return list(measures)
+    ValueError is raised if a measure of the user's own has the name of another.
+    """
+    from rankwise.metrics.measure import Measure, is_own
+
+    several = [measures] if isinstance(measures, str | Measure) or callable(measures) else measures
+    if isinstance(several, Iterable):
+        listed = [spec if isinstance(spec, str) else parse(spec) for spec in several]
+        for own in listed:
+            if not isinstance(own, Measure) or not is_own(own):
+                continue
+            if any(str(other) == str(own) and other != own for other in listed):
+                raise ValueError(
+                    f"measures must have different names, but two are called {own}. Rename the "
+                    "function or the measure."
+                )
+        return listed
     raise TypeError(
         f"measures must be a measure or a list of them, got {measures!r}. "
         "Pass for example ['nDCG@10', 'AP']."

@@ -18,7 +18,6 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.utils import check_random_state
 from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
 
@@ -52,6 +51,7 @@ from rankwise.kernels.perceptron_ranking import (
 )
 from rankwise.ordinal.ordinal_ranker import OrdinalRanker, check_ordinal_fit
 from rankwise.ordinal.score_probabilities import ScoreProbabilities
+from rankwise.runtime.constraints import check_random_state
 from rankwise.runtime.messages import callers_level
 from rankwise.runtime.threads import available_threads, thread_map
 from rankwise.structure.state_rules import (
@@ -188,7 +188,7 @@ class OnlineRanker(ScoreProbabilities, OrdinalRanker):
         X: FrameLike,
         y: ArrayLike,
         *,
-        qid: ArrayLike | QueryGroups | QueryGroups | None = None,
+        qid: ArrayLike | QueryGroups | None = None,
     ) -> Self:
         """Train from scratch on every row, ``n_epochs`` times, shuffled or in the given order.
 
@@ -236,7 +236,7 @@ class OnlineRanker(ScoreProbabilities, OrdinalRanker):
         y: ArrayLike,
         classes: ArrayLike | None = None,
         *,
-        qid: ArrayLike | QueryGroups | QueryGroups | None = None,
+        qid: ArrayLike | QueryGroups | None = None,
     ) -> Self:
         """Train on more rows, once and in order; ``n_epochs`` and ``shuffle`` have no effect.
 

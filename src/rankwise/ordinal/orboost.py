@@ -15,58 +15,57 @@ from copy import copy
 from dataclasses import replace
 from functools import wraps
 from numbers import Integral
-from typing import Any, ClassVar, Literal, ParamSpec, Self
+from typing import Any, ClassVar, Literal, Self, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from rankwise.checks.parameter_constraints import Interval, StrOptions, minimum
 from rankwise.checks.rows import check_rows, check_validation
 from rankwise.groups import FitData, QueryGroups
 from rankwise.metrics import parse
+from rankwise.metrics.measure import MEASURE_KINDS, MeasureLike
 from rankwise.ordinal.ordinal_ranker import OrdinalRanker, check_ordinal_fit, class_margins
 from rankwise.ordinal.score_probabilities import ScoreProbabilities
 from rankwise.row_order import merge_rows, row_hashes
+from rankwise.runtime.constraints import check_random_state
 from rankwise.runtime.finite import names_its_class
 from rankwise.solvers.boosting.margin_boosting import MarginBoosting, class_order
 from rankwise.solvers.boosting.perceptron_search import PerceptronEnsemble, PerceptronSearch
 from rankwise.solvers.boosting.rounds import boost, check_warm_start, run_rounds
 from rankwise.solvers.boosting.stump_search import StumpEnsemble, StumpSearch
 from rankwise.structure.state_rules import Array, Instance, Number, Plain, Rule, Sometimes, forget
-from rankwise.typing import ArrayLike, Float64Array, FrameLike, Int64Array, Matrix
+from rankwise.typing import ArrayLike, Float64Array, FrameLike, Int64Array, Matrix, Seed
 
 ROW_WEIGHTS = ("rank", "query", "rank_query", "gain")
 BY_QUERY = ("query", "rank_query")  # these need a qid
 Ensemble = StumpEnsemble | PerceptronEnsemble
 MOST_ROUNDS = 1000
 ROUNDS_PER_ROOT = 3
-P = ParamSpec("P")
+Init = TypeVar("Init", bound=Callable[..., None])
 
 
-def _takes_form_first(init: Callable[P, None]) -> Callable[P, None]:
-    """Until 1.1: ``ORBoost("lr", 50)``, with the first two parameters in their former order."""
-
+def _takes_form_first(init: Init) -> Init:
+    """Until 0.5: ``ORBoost("lr", 50)``, the first two parameters in their former order."""
     check = names_its_class(init)
 
     @wraps(init)
-    def read(*args: P.args, **kwargs: P.kwargs) -> None:
-        own, *given = args
-        options: Any = kwargs
+    def read(own: Any, *given: Any, **kwargs: Any) -> None:
         if given and isinstance(given[0], str):
             # The guards of the class add a frame between this one and the caller.
             warnings.warn(
                 f"The first parameter of ORBoost is n_estimators: pass form={given[0]!r} by "
-                "keyword. From version 1.1 on, a string there raises an error.",
+                "keyword. From version 0.5 on, a string there raises an error.",
                 FutureWarning,
                 stacklevel=3,
             )
-            options |= dict(zip(("form", "n_estimators"), given, strict=False))
-            given = given[2:]
-        check(own, *given, **options)  # pyright: ignore[reportCallIssue]
+            former = dict(zip(("form", "n_estimators"), given, strict=False))
+            check(own, *given[2:], **former, **kwargs)
+        else:
+            check(own, *given, **kwargs)
 
-    return read
+    return cast("Init", read)
 
 
 class ORBoost(ScoreProbabilities, OrdinalRanker):
@@ -101,7 +100,7 @@ class ORBoost(ScoreProbabilities, OrdinalRanker):
         "query": 1 / number of rows of the query, so large queries count no more than small ones.
         "rank_query": product of both. "gain": ``2^k`` for class number k, which is the gain of nDCG
         and ERR plus one.
-    measure : str, default="MAE"
+    measure : str, Measure or callable, default="MAE"
         Measure evaluated on X_val after every round, see :func:`rankwise.metrics.parse`. Measures
         of predicted labels receive class numbers; all others receive the scores. The value is the
         mean over the queries of ``qid_val``.
@@ -112,7 +111,7 @@ class ORBoost(ScoreProbabilities, OrdinalRanker):
         Whether ``fit`` continues from the existing rounds up to ``n_estimators``. On the same rows
         the result is bit-identical to that of a single fit.
         The same ``n_estimators`` as before adds nothing, and ``fit`` warns.
-    random_state : int, RandomState or None, default=None
+    random_state : int, RandomState, Generator or None, default=None
         Seed for training perceptrons. Stumps use no random numbers.
     probability : bool, default=False
         Whether to provide ``predict_proba``. ``fit`` then trains five more models, see
@@ -230,7 +229,7 @@ class ORBoost(ScoreProbabilities, OrdinalRanker):
         "base_iter": [minimum(1)],
         "max_bins": [Interval(Integral, 2, 255, closed="both"), None],
         "row_weight": [StrOptions(set(ROW_WEIGHTS)), None],
-        "measure": [str],
+        "measure": MEASURE_KINDS,
         "early_stopping_rounds": [minimum(1), None],
         "warm_start": ["boolean"],
         "random_state": ["random_state"],
@@ -248,10 +247,10 @@ class ORBoost(ScoreProbabilities, OrdinalRanker):
         base_iter: int = 100,
         max_bins: int | None = 255,
         row_weight: Literal["rank", "query", "rank_query", "gain"] | None = None,
-        measure: str = "MAE",
+        measure: MeasureLike = "MAE",
         early_stopping_rounds: int | None = None,
         warm_start: bool = False,
-        random_state: Any = None,
+        random_state: Seed = None,
         probability: bool = False,
         classes: ArrayLike | None = None,
     ) -> None:
@@ -273,11 +272,11 @@ class ORBoost(ScoreProbabilities, OrdinalRanker):
         X: FrameLike,
         y: ArrayLike,
         *,
-        qid: ArrayLike | QueryGroups | QueryGroups | None = None,
+        qid: ArrayLike | QueryGroups | None = None,
         sample_weight: ArrayLike | None = None,
         X_val: FrameLike | None = None,
         y_val: ArrayLike | None = None,
-        qid_val: ArrayLike | QueryGroups | QueryGroups | None = None,
+        qid_val: ArrayLike | QueryGroups | None = None,
     ) -> Self:
         """Train on rows of ordered classes.
 

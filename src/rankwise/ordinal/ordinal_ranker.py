@@ -16,7 +16,13 @@ from rankwise.checks.constant_scores import warn_of_constant_scores
 from rankwise.checks.rows import check_fit, check_target, check_weight, routing_hint
 from rankwise.equation import Equation, fit_equation
 from rankwise.groups import FitData, QueryGroups
-from rankwise.metrics.default import check_same_kind, default_score_name, mean_score
+from rankwise.metrics.default import (
+    check_same_kind,
+    default_score_name,
+    mean_score,
+    measure_of_score,
+)
+from rankwise.metrics.measure import MeasureLike
 from rankwise.metrics.spec import parse
 from rankwise.persistence import Save
 from rankwise.prediction import grades_of
@@ -142,7 +148,7 @@ class OrdinalRanker(FiniteResults, Save, RanksRows, ClassifierMixin, BaseEstimat
         y: ArrayLike,
         sample_weight: ArrayLike | None = None,
         *,
-        qid: ArrayLike | QueryGroups | QueryGroups | None = None,
+        qid: ArrayLike | QueryGroups | None = None,
     ) -> float:
         """Mean over the queries of the measure ``score_name_``; larger is better.
 
@@ -179,7 +185,8 @@ class OrdinalRanker(FiniteResults, Save, RanksRows, ClassifierMixin, BaseEstimat
             If no query counts.
         """
         are_numbers = self.classes_.dtype.kind in "biuf"
-        reads_labels = parse(self.score_name_).reads_labels
+        measure = measure_of_score(self.score_name_, getattr(self, "measure", None))
+        reads_labels = parse(measure).reads_labels
         read = self.predict(X) if reads_labels else self.rank_score(X)
         if reads_labels and not are_numbers:
             read = class_positions(read, self.classes_, len(read))
@@ -188,15 +195,13 @@ class OrdinalRanker(FiniteResults, Save, RanksRows, ClassifierMixin, BaseEstimat
         weight = None if sample_weight is None else check_weight(sample_weight, len(labels))
         if are_numbers and are_whole(self.classes_):
             check_same_kind(labels, self.score_name_)
-        return mean_score(self.score_name_, labels, np.asarray(read, float), groups, weight)
+        return mean_score(measure, labels, np.asarray(read, float), groups, weight)
 
     def _set_score_name(self, y: Float64Array | None = None) -> None:
         """Choose the measure of ``score``, which no labels of the fit decide."""
         self.score_name_ = default_score_name(np.zeros(1), getattr(self, "measure", "MAE"))
 
-    def _predict_within(
-        self, X: FrameLike, qid: ArrayLike | QueryGroups | QueryGroups | None
-    ) -> Any:
+    def _predict_within(self, X: FrameLike, qid: ArrayLike | QueryGroups | None) -> Any:
         return self.rank_score(X)
 
 
@@ -204,7 +209,7 @@ def check_ordinal_fit(
     estimator: OrdinalRanker,
     X: FrameLike | Table,
     y: ArrayLike | None,
-    qid: ArrayLike | QueryGroups | QueryGroups | None,
+    qid: ArrayLike | QueryGroups | None,
     sample_weight: ArrayLike | None = None,
     *,
     accept_sparse: bool = True,
@@ -264,7 +269,7 @@ class SearchedOrdinalRanker(OrdinalRanker):
         "cv_results_": Sometimes(Plain()),
     }
 
-    measure: str
+    measure: MeasureLike
     cv: Any
     C_: float
 
@@ -273,11 +278,11 @@ class SearchedOrdinalRanker(OrdinalRanker):
         X: FrameLike,
         y: ArrayLike,
         *,
-        qid: ArrayLike | QueryGroups | QueryGroups | None = None,
+        qid: ArrayLike | QueryGroups | None = None,
         sample_weight: ArrayLike | None = None,
         X_val: FrameLike | None = None,
         y_val: ArrayLike | None = None,
-        qid_val: ArrayLike | QueryGroups | QueryGroups | None = None,
+        qid_val: ArrayLike | QueryGroups | None = None,
     ) -> Self:
         """Train on rows of ordered classes.
 

@@ -43,6 +43,7 @@ from rankwise.features.score_expansions import (
 )
 from rankwise.groups import FitData
 from rankwise.losses.class_costs import COSTS, costs_of_rows, fit_threshold_weights, query_setting
+from rankwise.metrics.measure import MEASURE_KINDS, MeasureLike
 from rankwise.ordinal.ordinal_ranker import SearchedOrdinalRanker
 from rankwise.ordinal.score_probabilities import ScoreProbabilities
 from rankwise.solvers.svm.ordinal_path import OrdinalPath
@@ -96,7 +97,7 @@ class OrdinalSVM(ScoreProbabilities, SearchedOrdinalRanker):
         Memory limit for kernel values, in bytes. All values are stored in float64 if they fit, or
         else in float32; otherwise the most recently used rows are cached in float32. ``8 n^2``
         bytes for n distinct rows are fastest.
-    measure : str, default="MAE"
+    measure : str, Measure or callable, default="MAE"
         Tuning metric of the search, see :func:`rankwise.metrics.parse`. Measures of predicted
         labels receive class numbers; all others receive the scores.
     cv : int, splitter or iterable of (train rows, test rows), default=5
@@ -239,7 +240,7 @@ class OrdinalSVM(ScoreProbabilities, SearchedOrdinalRanker):
         "fit_intercept": ["boolean"],
         "kernel_params": [dict, None],
         "max_bytes": MAX_BYTES_CONSTRAINT,
-        "measure": [str],
+        "measure": MEASURE_KINDS,
         "cv": ["cv_object"],
         "tol": [POSITIVE],
         "max_iter": [minimum(1), None],
@@ -257,7 +258,7 @@ class OrdinalSVM(ScoreProbabilities, SearchedOrdinalRanker):
         fit_intercept: bool = True,
         kernel_params: dict[str, Any] | None = None,
         max_bytes: int = DEFAULT_MAX_BYTES,
-        measure: str = "MAE",
+        measure: MeasureLike = "MAE",
         cv: Any = 5,
         tol: float = 1e-3,
         max_iter: int | None = None,

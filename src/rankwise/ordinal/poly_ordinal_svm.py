@@ -16,7 +16,6 @@ from functools import partial
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from rankwise.checks.parameter_constraints import (
@@ -31,13 +30,15 @@ from rankwise.equation import Equation, FunctionFeatures
 from rankwise.features.polynomial_terms import TERMS, TermMap, check_room, draw_terms
 from rankwise.groups import FitData
 from rankwise.losses.class_costs import COSTS, costs_of_rows, fit_threshold_weights, query_setting
+from rankwise.metrics.measure import MEASURE_KINDS, MeasureLike
 from rankwise.ordinal.ordinal_ranker import SearchedOrdinalRanker
 from rankwise.ordinal.score_probabilities import ScoreProbabilities
+from rankwise.runtime.constraints import check_random_state
 from rankwise.solvers.svm.ordinal_path import ThresholdPath
 from rankwise.solvers.svm.threshold_solver import STEPS, PowerMap, Steps, ThresholdSolver
 from rankwise.structure.state_rules import Instance, Number, Optional, Rule, floats, require
 from rankwise.tuning import Penalty
-from rankwise.typing import ArrayLike, Float64Array, FrameLike, Matrix, densify, is_sparse
+from rankwise.typing import ArrayLike, Float64Array, FrameLike, Matrix, Seed, densify, is_sparse
 
 PENALTY = Penalty("C", "C", default=10.0 ** np.arange(-3, 3))
 LOSSES = ("hinge", "squared_hinge")
@@ -81,7 +82,7 @@ class PolyOrdinalSVM(ScoreProbabilities, SearchedOrdinalRanker):
         "descent": dual coordinate descent. "newton": proximal Newton steps, which need O(D^3) time
         and 8 D^2 bytes for D columns. "auto": 30 passes of descent, then Newton steps if there are
         at most 2,000 columns.
-    measure : str, default="MAE"
+    measure : str, Measure or callable, default="MAE"
         Tuning metric of the search, see :func:`rankwise.metrics.parse`. Measures of predicted
         labels receive class numbers; all others receive the scores.
     cv : int, splitter or iterable of (train rows, test rows), default=5
@@ -92,7 +93,7 @@ class PolyOrdinalSVM(ScoreProbabilities, SearchedOrdinalRanker):
     max_iter : int, default=1000
         Largest number of descent passes, and of Newton steps, for each C and each intermediate C;
         >= 1.
-    random_state : int, RandomState or None, default=None
+    random_state : int, RandomState, Generator or None, default=None
         Seed for ``terms="random"``.
     max_bytes : int, default=2**33
         Memory limit in bytes for the products of "random" and "cross" and for the list of products.
@@ -210,7 +211,7 @@ class PolyOrdinalSVM(ScoreProbabilities, SearchedOrdinalRanker):
         "loss": [StrOptions(set(LOSSES))],
         "scaling": ["boolean"],
         "solver": [StrOptions(set(STEPS))],
-        "measure": [str],
+        "measure": MEASURE_KINDS,
         "cv": ["cv_object"],
         "tol": [POSITIVE],
         "max_iter": [minimum(1)],
@@ -230,11 +231,11 @@ class PolyOrdinalSVM(ScoreProbabilities, SearchedOrdinalRanker):
         loss: Literal["hinge", "squared_hinge"] = "hinge",
         scaling: bool = True,
         solver: Steps = "auto",
-        measure: str = "MAE",
+        measure: MeasureLike = "MAE",
         cv: Any = 5,
         tol: float = 1e-4,
         max_iter: int = 1000,
-        random_state: int | np.random.RandomState | None = None,
+        random_state: Seed = None,
         max_bytes: int = DEFAULT_MAX_BYTES,
         probability: bool = False,
         classes: ArrayLike | None = None,

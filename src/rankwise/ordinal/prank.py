@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from rankwise.checks.parameter_constraints import POSITIVE
 from rankwise.kernels.perceptron_ranking import lms_csr, lms_rows, lms_value
 from rankwise.ordinal.online_ranker import OnlineRanker
-from rankwise.typing import ArrayLike, Float64Array, Int64Array, Matrix, is_sparse
+from rankwise.typing import ArrayLike, Float64Array, Int64Array, Matrix, Seed, is_sparse
 
 
 class PRank(OnlineRanker):
@@ -50,7 +50,7 @@ class PRank(OnlineRanker):
         as a stream. Avoid this for rows sorted by class, because the last class dominates.
         ``partial_fit`` always reads its rows in the given order. The default was chosen on ten data
         sets (``python -m benchmarks.study_defaults``).
-    random_state : int, RandomState or None, default=None
+    random_state : int, RandomState, Generator or None, default=None
         Seed for ``shuffle``. Pass an int for reproducible fits.
     probability : bool, default=False
         Whether to provide ``predict_proba``. ``fit`` then trains five more models, see
@@ -130,7 +130,7 @@ class PRank(OnlineRanker):
         kernel_params: dict[str, Any] | None = None,
         n_epochs: int = 1,
         shuffle: bool = True,
-        random_state: Any = None,
+        random_state: Seed = None,
         probability: bool = False,
         classes: ArrayLike | None = None,
     ) -> None:
@@ -170,7 +170,7 @@ class WidrowHoff(OnlineRanker):
     shuffle : bool, default=True
         Whether ``fit`` shuffles the rows before each pass. False: rows are read in the given order,
         see :class:`PRank`.
-    random_state : int, RandomState or None, default=None
+    random_state : int, RandomState, Generator or None, default=None
         Seed for ``shuffle``. Pass an int for reproducible fits.
     probability : bool, default=False
         Whether to provide ``predict_proba``. ``fit`` then trains five more models, see
@@ -249,7 +249,7 @@ class WidrowHoff(OnlineRanker):
         kernel_params: dict[str, Any] | None = None,
         n_epochs: int = 1,
         shuffle: bool = True,
-        random_state: Any = None,
+        random_state: Seed = None,
         probability: bool = False,
         classes: ArrayLike | None = None,
     ) -> None:

@@ -23,6 +23,7 @@ from rankwise.checks.parameter_constraints import POSITIVE, StrOptions, minimum
 from rankwise.checks.rows import check_rows
 from rankwise.equation import Equation, FunctionFeatures
 from rankwise.losses.cumulative_link import LINKS
+from rankwise.metrics.measure import MEASURE_KINDS, MeasureLike
 from rankwise.ordinal.ordinal_ranker import SearchedOrdinalRanker
 from rankwise.solvers.newton.cumulative_newton import CumulativeNewton, CumulativePath
 from rankwise.structure.state_rules import Number, Rule, Sometimes, floats
@@ -50,7 +51,7 @@ class ProportionalOdds(SearchedOrdinalRanker):
     link : {"logit", "probit", "cloglog"}, default="logit"
         Function F in ``P(y <= k | x) = F(theta_k - w.x)``: logistic (proportional odds), normal, or
         ``1 - exp(-exp(z))`` (proportional hazards of grouped times).
-    measure : str, default="MAE"
+    measure : str, Measure or callable, default="MAE"
         Tuning metric of the search, see :func:`rankwise.metrics.parse`. Measures of predicted
         labels receive class numbers; all others receive the scores.
     cv : int, splitter or iterable of (train rows, test rows), default=5
@@ -151,7 +152,7 @@ class ProportionalOdds(SearchedOrdinalRanker):
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "C": PENALTY.constraint,
         "link": [StrOptions(set(LINKS))],
-        "measure": [str],
+        "measure": MEASURE_KINDS,
         "cv": ["cv_object"],
         "tol": [POSITIVE],
         "max_iter": [minimum(1)],
@@ -163,7 +164,7 @@ class ProportionalOdds(SearchedOrdinalRanker):
         C: float | Sequence[float] | Literal["cv", "val"] = 1.0,
         link: Literal["logit", "probit", "cloglog"] = "logit",
         *,
-        measure: str = "MAE",
+        measure: MeasureLike = "MAE",
         cv: Any = 5,
         tol: float = 1e-6,
         max_iter: int = 100,

@@ -11,7 +11,6 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from rankwise.checks.parameter_constraints import FRACTION, N_JOBS, StrOptions, minimum
@@ -25,6 +24,7 @@ from rankwise.ordinal.ranking_tree import (
     take_rows,
 )
 from rankwise.row_order import canonical_order
+from rankwise.runtime.constraints import check_random_state
 from rankwise.runtime.threads import thread_map, threads_asked
 from rankwise.structure.state_rules import (
     Instance,
@@ -40,7 +40,7 @@ from rankwise.trees.column_table import FROM_DTYPE
 from rankwise.trees.leaves import LeafRule, LeafSums, leaf_classes, mean_ranks
 from rankwise.trees.tree import Tree, prune
 from rankwise.trees.tree_ensemble import TreeEnsemble
-from rankwise.typing import ArrayLike, Float64Array, FloatArray, FrameLike, Int64Array
+from rankwise.typing import ArrayLike, Float64Array, FloatArray, FrameLike, Int64Array, Seed
 
 LARGEST_SEED = 2**63 - 1
 MOST_DRAWS = 2**24  # draws of a bag
@@ -86,9 +86,9 @@ class RankingForest(TreeRanker):
     categorical_features : {"from_dtype"}, array-like of bool, int or str, or None
         Nominal columns, see :class:`~rankwise.RankingTree`.
     n_jobs : int, optional
-        Number of threads, each of which grows a tree. None: one for each CPU; -2: one fewer, and so
-        on. Results are bit-identical for any number.
-    random_state : int, RandomState or None, default=None
+        Number of threads, each of which grows a tree. None or -1: all cores;
+        -2: all but one. Results are bit-identical for any number.
+    random_state : int, RandomState, Generator or None, default=None
         Seed for the bootstrap samples and the drawn columns.
     classes : array-like of shape (n_classes,), optional
         All classes, lowest first. Required if y holds text; numbers, booleans and ordered
@@ -198,7 +198,7 @@ class RankingForest(TreeRanker):
         ccp_alpha: float = 0.0,
         categorical_features: Any = FROM_DTYPE,
         n_jobs: int | None = None,
-        random_state: Any = None,
+        random_state: Seed = None,
         classes: ArrayLike | None = None,
     ) -> None:
         self.n_estimators = n_estimators
@@ -226,7 +226,7 @@ class RankingForest(TreeRanker):
         X: FrameLike,
         y: ArrayLike,
         *,
-        qid: ArrayLike | QueryGroups | QueryGroups | None = None,
+        qid: ArrayLike | QueryGroups | None = None,
         sample_weight: ArrayLike | None = None,
     ) -> Self:
         """Grow the trees.

@@ -39,6 +39,7 @@ from rankwise.typing import (
     FrameLike,
     Int64Array,
     Matrix,
+    Seed,
     densify,
     is_sparse,
 )
@@ -163,7 +164,7 @@ class VotedPRank(Votes, OnlineRanker):
     shuffle : bool, default=True
         Whether ``fit`` shuffles the rows before each pass. False: rows are read in the given order,
         see :class:`PRank`.
-    random_state : int, RandomState or None, default=None
+    random_state : int, RandomState, Generator or None, default=None
         Seed for ``shuffle``. Pass an int for reproducible fits.
     probability : bool, default=False
         Whether to provide ``predict_proba``. ``fit`` then trains five more models, see
@@ -258,7 +259,7 @@ class VotedPRank(Votes, OnlineRanker):
         kernel_params: dict[str, Any] | None = None,
         n_epochs: int = 1,
         shuffle: bool = True,
-        random_state: Any = None,
+        random_state: Seed = None,
         probability: bool = False,
         classes: ArrayLike | None = None,
     ) -> None:
@@ -372,7 +373,7 @@ class AggregatePRank(Votes, OnlineRanker):
     shuffle : bool, default=True
         Whether ``fit`` shuffles the rows before each pass. False: rows are read in the given order,
         see :class:`PRank`.
-    random_state : int, RandomState or None, default=None
+    random_state : int, RandomState, Generator or None, default=None
         Seed for the subsets and for ``shuffle``. Pass an int for reproducible fits.
     probability : bool, default=False
         Whether to provide ``predict_proba``. ``fit`` then trains five more models, see
@@ -468,7 +469,7 @@ class AggregatePRank(Votes, OnlineRanker):
         kernel_params: dict[str, Any] | None = None,
         n_epochs: int = 1,
         shuffle: bool = True,
-        random_state: Any = None,
+        random_state: Seed = None,
         probability: bool = False,
         classes: ArrayLike | None = None,
     ) -> None:

@@ -41,11 +41,13 @@ from rankwise.preferences.strength_newton import (
     StrengthSolution,
     minimize_strengths,
 )
-from rankwise.runtime.constraints import ValidatedParameters
+from rankwise.runtime.constraints import ValidatedParameters, make_generator
+from rankwise.runtime.finite import names_its_class
 from rankwise.runtime.messages import callers_level, check_share
+from rankwise.runtime.result import Result, ResultColumns
 from rankwise.runtime.scikit_learn import BaseEstimator
 from rankwise.structure.state_rules import Names, Number, Rule, floats
-from rankwise.typing import Float64Array, Int64Array
+from rankwise.typing import Float64Array, Int64Array, Seed
 
 # With five items, the joint quantile at 95 % is 5.6 for five clusters and 7.5 for four.
 FEW_CLUSTERS = 5
@@ -86,11 +88,12 @@ class StrengthModel(ValidatedParameters, Save, BaseEstimator):
     max_iter: int
     n_comparisons_: Float64Array
 
+    @names_its_class
     def rank_intervals(
         self,
         confidence_level: float = 0.95,
         *,
-        random_state: int | np.random.Generator | None = 0,
+        random_state: Seed = 0,
     ) -> SimultaneousRanks:
         """Ranks of the items with intervals that hold jointly.
 
@@ -105,7 +108,7 @@ class StrengthModel(ValidatedParameters, Save, BaseEstimator):
         ----------
         confidence_level : float in (0, 1)
             Probability that all intervals hold.
-        random_state : int, Generator or None
+        random_state : int, RandomState, Generator or None, default=0
             Seed or generator for the 9,999 draws of the quantile.
 
         Returns
@@ -124,26 +127,27 @@ class StrengthModel(ValidatedParameters, Save, BaseEstimator):
             random_state=random_state,
         )
 
+    @names_its_class
     def leaderboard(
         self,
         confidence_level: float = 0.95,
         *,
-        random_state: int | np.random.Generator | None = 0,
-    ) -> dict[str, NDArray[Any]]:
+        random_state: Seed = 0,
+    ) -> ResultColumns:
         """Columns of a table with one row per item, the strongest first.
 
         Parameters
         ----------
         confidence_level : float in (0, 1)
             Joint level of the rank intervals.
-        random_state : int, Generator or None
+        random_state : int, RandomState, Generator or None, default=0
             Seed or generator of the rank intervals.
 
         Returns
         -------
-        dict of ndarrays of shape (n_items,)
+        dict of ndarrays of shape (n_items,), with the methods of a result
             "rank", "rank_low", "rank_high", "item", "strength", "standard_error" and
-            "n_comparisons". Pass it to ``pandas.DataFrame``.
+            "n_comparisons".
         """
         ranks = self.rank_intervals(confidence_level, random_state=random_state)
         order = np.lexsort((self.items_, ranks.rank))
@@ -156,7 +160,7 @@ class StrengthModel(ValidatedParameters, Save, BaseEstimator):
             "standard_error": self.standard_errors_,
             "n_comparisons": self.n_comparisons_,
         }
-        return {name: column[order] for name, column in columns.items()}
+        return ResultColumns((name, column[order]) for name, column in columns.items())
 
     def _estimate(
         self,
@@ -269,7 +273,14 @@ def _check_solution(solution: StrengthSolution, names: list[str], advice: str) -
 N_DRAWS = 9999
 
 
-class SimultaneousRanks(NamedTuple):
+class _Ranks(NamedTuple):
+    rank: Int64Array
+    low: Int64Array
+    high: Int64Array
+    critical: float
+
+
+class SimultaneousRanks(Result, _Ranks):
     """Ranks with joint intervals.
 
     Attributes
@@ -283,12 +294,8 @@ class SimultaneousRanks(NamedTuple):
         standard errors are joint intervals; with a floor, the larger standard errors.
     """
 
-    rank: Int64Array
-    low: Int64Array
-    high: Int64Array
-    critical: float
 
-
+@names_its_class
 def rank_simultaneously(
     estimates: Float64Array,
     covariance: Float64Array,
@@ -297,7 +304,7 @@ def rank_simultaneously(
     confidence_level: float = 0.95,
     degrees_of_freedom: float = math.inf,
     n_draws: int = N_DRAWS,
-    random_state: int | np.random.Generator | None = 0,
+    random_state: Seed = 0,
 ) -> SimultaneousRanks:
     """Rank estimates, largest first, with simultaneous intervals.
 
@@ -315,7 +322,7 @@ def rank_simultaneously(
         Of the estimated variance of each difference; infinite: variances are known.
     n_draws : int >= 1
         Number of draws for the quantile, with infinite degrees of freedom.
-    random_state : int, Generator or None
+    random_state : int, RandomState, Generator or None, default=0
         Seed or generator for the draws.
 
     Notes
@@ -371,10 +378,10 @@ def _draw_maxima(
     covariance: Float64Array,
     precision: Float64Array,
     n_draws: int,
-    random_state: int | np.random.Generator | None,
+    random_state: Seed,
 ) -> Float64Array:
     """Largest absolute t of a pair in draws of estimates that differ by chance alone."""
-    rng = np.random.default_rng(random_state)
+    rng = make_generator(random_state)
     values, vectors = np.linalg.eigh(covariance)
     root = vectors * np.sqrt(np.maximum(values, 0.0))
     draws = root @ rng.standard_normal((len(root), n_draws))

@@ -37,3 +37,7 @@ from .regression import RidgeRanker as RidgeRanker
 from .streamed import evaluate_stream as evaluate_stream
 from .svrank import SVRank as SVRank
 from .svrank import SVRRanker as SVRRanker
+from .training_log import CallbackEnv as CallbackEnv
+from .training_log import EarlyStopException as EarlyStopException
+from .training_log import log_evaluation as log_evaluation
+from .training_log import record_evaluation as record_evaluation

@@ -33,6 +33,7 @@ from rankwise.features.score_expansions import (
 from rankwise.groups import FitData, QueryGroups, RowStream
 from rankwise.losses.squared_loss import SquaredLoss
 from rankwise.metrics.default import TARGETS, is_graded
+from rankwise.metrics.measure import MEASURE_KINDS, MeasureLike
 from rankwise.rankers.streamed import (
     StreamedFeatures,
     StreamPath,
@@ -93,7 +94,7 @@ class BasisExpansionRanker(Ranker):
     gamma_: ExpansionAttribute[float | None] = ExpansionAttribute()
     dual_coef_: ExpansionAttribute[Float64Array] = ExpansionAttribute()
     X_fit_: ExpansionAttribute[Matrix] = ExpansionAttribute()
-    measure: str
+    measure: MeasureLike
     cv: Any
     path_: dict[str, Float64Array]
     cv_results_: dict[str, Float64Array]
@@ -199,7 +200,7 @@ class BasisExpansionRanker(Ranker):
         y: Any = None,
         sample_weight: ArrayLike | None = None,
         *,
-        qid: ArrayLike | QueryGroups | QueryGroups | None = None,
+        qid: ArrayLike | QueryGroups | None = None,
     ) -> float:
         """Mean over the queries of the measure ``score_name_``; larger is better.
 
@@ -219,7 +220,7 @@ C_OF_SUM = Penalty("C", "C", DEFAULT_GRID, WAYS, unpenalised=True)
 ALPHA = Penalty("alpha", "alpha", inverse(DEFAULT_GRID), WAYS, unpenalised=True)
 LAM = Penalty("lam", "lam", MEAN_GRID, WAYS, unpenalised=True)
 SELECTION_CONSTRAINTS: dict[str, list[Any]] = {
-    "measure": [str],
+    "measure": MEASURE_KINDS,
     "cv": ["cv_object"],
 }
 

@@ -13,7 +13,6 @@ from numbers import Integral
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
-from sklearn.utils import check_random_state
 
 from rankwise.checks.column_sizes import ColumnLimit, node_limit
 from rankwise.checks.parameter_constraints import DEFAULT_MAX_BYTES, Interval, StrOptions, minimum
@@ -35,6 +34,7 @@ from rankwise.features.score_expansions import Expansion, NodeExpansion
 from rankwise.groups import FitData, QueryGroups, RowStream
 from rankwise.losses.score_loss import QUERY_WEIGHTS, QueryWeight
 from rankwise.losses.squared_loss import GRAPHS, Problem, SquaredLoss
+from rankwise.metrics.measure import MeasureLike
 from rankwise.rankers.basis_expansion import (
     C_OF_SUM,
     BasisExpansionRanker,
@@ -50,6 +50,7 @@ from rankwise.rankers.streamed import (
     stream_folds,
     stream_grams,
 )
+from rankwise.runtime.constraints import check_random_state
 from rankwise.runtime.threads import single_threaded_blas
 from rankwise.solvers.least_squares.design import Design, LinearDesign, NodeDesign, ShiftedColumns
 from rankwise.solvers.least_squares.stabilised import (
@@ -73,7 +74,7 @@ from rankwise.tuning import (
     row_splits,
     search_way,
 )
-from rankwise.typing import ArrayLike, Float64Array, FrameLike
+from rankwise.typing import ArrayLike, Float64Array, FrameLike, Seed
 
 ELM_CONSTRAINTS: dict[str, Any] = {
     **KERNEL_CONSTRAINTS,
@@ -172,14 +173,14 @@ class PointwiseELM(PartialFit, BasisExpansionRanker):
         factor 1. A grid is searched on ``X_val`` if it is given, otherwise with ``cv`` folds of
         queries. "cv", "loqo" (exact leave-one-query-out), "lpo" (exact leave-pair-out, measured by
         the share of misordered pairs) and "val" search 2^-30, 2^-28, ..., 2^20.
-    measure : str, default="nDCG@10"
+    measure : str, Measure or callable, default="nDCG@10"
         Tuning metric of the search, see :func:`rankwise.metrics.parse`.
     n_draws : int, default=1
         Number of independent draws of the nodes, whose scores are averaged.
     cv : int, splitter or iterable of (train rows, test rows), default=5
         Number of cross-validation folds, made of whole queries (of rows if there are fewer queries
         than folds). A scikit-learn splitter receives the queries as ``groups``.
-    random_state : int, RandomState or None, default=None
+    random_state : int, RandomState, Generator or None, default=None
         Seed for drawing the nodes.
     gamma : float > 0, list, "cv", "loqo", "lpo", "val", "scale", "auto" or None, default=None
         Width of the kernel, as in rbf ``exp(-gamma |x - z|^2)``. None: 1 / median squared distance.
@@ -245,10 +246,10 @@ class PointwiseELM(PartialFit, BasisExpansionRanker):
         *,
         kernel: Any = None,
         C: float | Sequence[float] | Literal["cv", "loqo", "lpo", "val"] = 1.0,
-        measure: str = "nDCG@10",
+        measure: MeasureLike = "nDCG@10",
         n_draws: int = 1,
         cv: Any = 5,
-        random_state: int | np.random.RandomState | None = None,
+        random_state: Seed = None,
         gamma: GammaOfPath = None,
         kernel_params: dict[str, Any] | None = None,
         max_bytes: int = DEFAULT_MAX_BYTES,
@@ -293,7 +294,7 @@ class PairwiseELM(PartialFit, BasisExpansionRanker):
         grid is searched on ``X_val`` if it is given, otherwise with ``cv`` folds of queries. "cv",
         "loqo" (exact leave-one-query-out), "lpo" (exact leave-pair-out, measured by the share of
         misordered pairs) and "val" search 2^-30, 2^-28, ..., 2^20.
-    measure : str, default="nDCG@10"
+    measure : str, Measure or callable, default="nDCG@10"
         Tuning metric of the search, see :func:`rankwise.metrics.parse`. The averaged scores of all
         draws are evaluated, and all draws share one C.
     graph : {"all", "distinct"}, default="all"
@@ -305,7 +306,7 @@ class PairwiseELM(PartialFit, BasisExpansionRanker):
     cv : int, splitter or iterable of (train rows, test rows), default=5
         Number of cross-validation folds, made of whole queries (of rows if there are fewer queries
         than folds). A scikit-learn splitter receives the queries as ``groups``.
-    random_state : int, RandomState or None, default=None
+    random_state : int, RandomState, Generator or None, default=None
         Seed for drawing the nodes.
     gamma : float > 0, list, "cv", "loqo", "lpo", "val", "scale", "auto" or None, default=None
         Width of the kernel, as in rbf ``exp(-gamma |x - z|^2)``. None: 1 / median squared distance.
@@ -382,12 +383,12 @@ class PairwiseELM(PartialFit, BasisExpansionRanker):
         *,
         kernel: Any = None,
         C: float | Sequence[float] | Literal["cv", "loqo", "lpo", "val"] = 1.0,
-        measure: str = "nDCG@10",
+        measure: MeasureLike = "nDCG@10",
         graph: Literal["all", "distinct"] = "all",
         query_weight: QueryWeight = "pair",
         n_draws: int = 1,
         cv: Any = 5,
-        random_state: int | np.random.RandomState | None = None,
+        random_state: Seed = None,
         gamma: GammaOfPath = None,
         kernel_params: dict[str, Any] | None = None,
         max_bytes: int = DEFAULT_MAX_BYTES,
@@ -452,7 +453,7 @@ class ELMRank(BasisExpansionRanker):
         Number of cross-validation folds, made of whole queries (of rows if there are fewer queries
         than folds). Folds depend on ``random_state`` and on the content of the rows, not on their
         order. A scikit-learn splitter receives the queries as ``groups``.
-    random_state : int, RandomState or None, default=None
+    random_state : int, RandomState, Generator or None, default=None
         Seed for drawing the nodes.
 
     Attributes
@@ -545,7 +546,7 @@ class ELMRank(BasisExpansionRanker):
         query_weight: QueryWeight = "pair",
         n_draws: int = 1,
         cv: Any = 10,
-        random_state: int | np.random.RandomState | None = None,
+        random_state: Seed = None,
     ) -> None:
         self.n_nodes = n_nodes
         self.lam = lam

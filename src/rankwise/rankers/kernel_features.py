@@ -12,7 +12,6 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from sklearn.utils import check_random_state
 
 from rankwise.checks.column_sizes import SQUARES, ColumnLimit, far_means, kernel_limit
 from rankwise.checks.parameter_constraints import (
@@ -50,6 +49,7 @@ from rankwise.rankers.basis_expansion import (
 )
 from rankwise.rankers.streamed import StreamedFeatures
 from rankwise.row_order import LeastRows
+from rankwise.runtime.constraints import check_random_state
 from rankwise.solvers.least_squares.design import (
     AnyDesign,
     KernelColumnsDesign,
@@ -61,7 +61,7 @@ from rankwise.solvers.least_squares.design import (
 from rankwise.solvers.least_squares.expansion import LEAVE_OUT_MATRICES, MATRICES, Penalise
 from rankwise.solvers.least_squares.gram import CHUNK_ROWS
 from rankwise.tuning import Penalty
-from rankwise.typing import Matrix
+from rankwise.typing import Matrix, Seed
 
 KERNEL_CONSTRAINTS: dict[str, Any] = {
     "kernel": [StrOptions(set(KERNEL_NAMES)), callable],
@@ -90,7 +90,7 @@ class KernelFeatures(StreamedFeatures):
     intercept: bool = False  # whether the model has an intercept
     approximation: str | None = None
     n_landmarks: int = 0
-    random_state: Any = None
+    random_state: Seed = None
     # Penalised quantity; with "coefficients", a linear kernel is also an expansion over the rows.
     penalise: Penalise = "norm"
     leaves_out: bool = False  # whether a search leaves rows out exactly, which needs more memory

@@ -13,7 +13,6 @@ from numbers import Integral
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-from sklearn.utils import check_random_state
 
 from rankwise.checks.parameter_constraints import (
     DEFAULT_MAX_BYTES,
@@ -31,19 +30,21 @@ from rankwise.groups import FitData, GroupedRows
 from rankwise.losses.pair_loss import ListedPairs, PairLoss, PairwiseLogistic, check_pair_loss
 from rankwise.losses.pairwise_hinge import PairwiseHinge
 from rankwise.losses.score_loss import PAIR_WEIGHTS, QUERY_WEIGHTS, AnyLoss, PairWeight, QueryWeight
+from rankwise.metrics.measure import MeasureLike
 from rankwise.rankers.basis_expansion import BasisExpansionRanker
 from rankwise.rankers.kernel_features import (
     APPROXIMATION_CONSTRAINTS,
     KERNEL_CONSTRAINTS,
     KernelFeatures,
 )
+from rankwise.runtime.constraints import check_random_state
 from rankwise.solvers.least_squares.design import Coefs, MapDesign
 from rankwise.solvers.newton.pair_subsets import PairDescent
 from rankwise.solvers.newton.score_newton import HingeNewton, ScoreNewton
 from rankwise.solvers.newton.score_path import ScorePath, ScoreSolver
 from rankwise.structure.state_rules import Number, Rule
 from rankwise.tuning import Penalty
-from rankwise.typing import is_sparse
+from rankwise.typing import Seed, is_sparse
 
 # 10^-5, 10^-4.5, ..., 10^2.
 C_OF_PAIRS = Penalty("C", "C", 10.0 ** np.arange(-5, 2.5, 0.5))
@@ -118,7 +119,7 @@ class PairRanker(BasisExpansionRanker):
         Number of pairs that "sgd" draws for each C.
     max_bytes : int, default=2**33
         Memory limit for the matrices of a kernel model, in bytes.
-    measure : str, default="nDCG@10"
+    measure : str, Measure or callable, default="nDCG@10"
         Tuning metric of the search, see :func:`rankwise.metrics.parse`.
     cv : int, splitter or iterable of (train rows, test rows), default=5
         Number of cross-validation folds, made of whole queries (of rows if there are fewer queries
@@ -127,7 +128,7 @@ class PairRanker(BasisExpansionRanker):
         Relative duality gap at which "newton" stops.
     max_iter : int, default=1000
         Largest number of Newton steps for each C.
-    random_state : int, RandomState or None, default=None
+    random_state : int, RandomState, Generator or None, default=None
         Seed for drawing pairs.
 
     Attributes
@@ -218,11 +219,11 @@ class PairRanker(BasisExpansionRanker):
         query_weight: QueryWeight = "pair",
         n_steps: int = 1_000_000,
         max_bytes: int = DEFAULT_MAX_BYTES,
-        measure: str = "nDCG@10",
+        measure: MeasureLike = "nDCG@10",
         cv: Any = 5,
         tol: float = 1e-4,
         max_iter: int = 1000,
-        random_state: Any = None,
+        random_state: Seed = None,
     ) -> None:
         self.loss = loss
         self.features = features
@@ -363,7 +364,7 @@ class RankLR(BasisExpansionRanker):
     max_bytes : int, default=2**33
         Memory limit for the matrices of an exact kernel model or for the products of ``degree=2``,
         in bytes.
-    measure : str, default="nDCG@10"
+    measure : str, Measure or callable, default="nDCG@10"
         Tuning metric of the search, see :func:`rankwise.metrics.parse`.
     cv : int, splitter or iterable of (train rows, test rows), default=5
         Number of cross-validation folds, made of whole queries (of rows if there are fewer queries
@@ -372,7 +373,7 @@ class RankLR(BasisExpansionRanker):
         Relative duality gap at which "newton" stops.
     max_iter : int, default=1000
         Largest number of Newton steps for each C.
-    random_state : int, RandomState or None, default=None
+    random_state : int, RandomState, Generator or None, default=None
         Seed for drawing pairs and landmarks.
 
     Attributes
@@ -460,11 +461,11 @@ class RankLR(BasisExpansionRanker):
         approximation: Literal["nystroem"] | None = None,
         n_landmarks: int = 1000,
         max_bytes: int = DEFAULT_MAX_BYTES,
-        measure: str = "nDCG@10",
+        measure: MeasureLike = "nDCG@10",
         cv: Any = 5,
         tol: float = 1e-4,
         max_iter: int = 1000,
-        random_state: int | np.random.RandomState | None = None,
+        random_state: Seed = None,
     ) -> None:
         self.C = C
         self.degree = degree

@@ -9,21 +9,21 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, ClassVar, Literal
 
-import numpy as np
-from sklearn.utils import check_random_state
-
 from rankwise.checks.parameter_constraints import DEFAULT_MAX_BYTES, FRACTION, StrOptions, minimum
 from rankwise.equation import Equation
 from rankwise.features.kernels import Gamma
 from rankwise.losses.pairwise_hinge import PairwiseHinge
 from rankwise.losses.score_loss import PairWeight, QueryWeight
+from rankwise.metrics.measure import MeasureLike
 from rankwise.rankers.basis_expansion import BasisExpansionRanker
 from rankwise.rankers.kernel_features import APPROXIMATION_CONSTRAINTS, KernelFeatures
 from rankwise.rankers.pair_ranker import PAIR_CONSTRAINTS, SOLVER_STRUCTURE, build_pair_equation
+from rankwise.runtime.constraints import check_random_state
 from rankwise.solvers.newton.pair_subsets import SELECTORS, PairSelector, PrunedHinge
 from rankwise.solvers.newton.score_newton import HingeNewton, ScoreNewton
 from rankwise.solvers.newton.score_path import ScoreFit
 from rankwise.structure.state_rules import Number, Rule
+from rankwise.typing import Seed
 
 SOLVERS: dict[str, Any] = {"squared_hinge": ScoreNewton, "hinge": HingeNewton}
 
@@ -72,7 +72,7 @@ class RankSVM(BasisExpansionRanker):
         Number of landmarks.
     max_bytes : int, default=2**33
         Memory limit for the matrices of an exact kernel model, in bytes.
-    measure : str, default="nDCG@10"
+    measure : str, Measure or callable, default="nDCG@10"
         Tuning metric of the search, see :func:`rankwise.metrics.parse`.
     cv : int, splitter or iterable of (train rows, test rows), default=5
         Number of cross-validation folds, made of whole queries (of rows if there are fewer queries
@@ -81,7 +81,7 @@ class RankSVM(BasisExpansionRanker):
         Relative duality gap at which the solver stops.
     max_iter : int, default=1000
         Largest number of Newton steps for each C.
-    random_state : int, RandomState or None, default=None
+    random_state : int, RandomState, Generator or None, default=None
         Seed for drawing the landmarks.
 
     Attributes
@@ -172,11 +172,11 @@ class RankSVM(BasisExpansionRanker):
         approximation: Literal["nystroem"] | None = None,
         n_landmarks: int = 1000,
         max_bytes: int = DEFAULT_MAX_BYTES,
-        measure: str = "nDCG@10",
+        measure: MeasureLike = "nDCG@10",
         cv: Any = 5,
         tol: float = 1e-4,
         max_iter: int = 1000,
-        random_state: int | np.random.RandomState | None = None,
+        random_state: Seed = None,
     ) -> None:
         self.C = C
         self.loss = loss
@@ -249,7 +249,7 @@ class PrunedRankSVM(BasisExpansionRanker):
         Number of landmarks.
     max_bytes : int, default=2**33
         Memory limit for the matrices of an exact kernel model, in bytes.
-    measure : str, default="nDCG@10"
+    measure : str, Measure or callable, default="nDCG@10"
         Tuning metric of the search, see :func:`rankwise.metrics.parse`.
     cv : int, splitter or iterable of (train rows, test rows), default=5
         Number of cross-validation folds, made of whole queries (of rows if there are fewer queries
@@ -258,7 +258,7 @@ class PrunedRankSVM(BasisExpansionRanker):
         Relative duality gap at which the solver stops.
     max_iter : int, default=1000
         Largest number of Newton steps for each C.
-    random_state : int, RandomState or None, default=None
+    random_state : int, RandomState, Generator or None, default=None
         Seed for drawing the pairs of "random" and the landmarks.
 
     Attributes
@@ -363,11 +363,11 @@ class PrunedRankSVM(BasisExpansionRanker):
         approximation: Literal["nystroem"] | None = None,
         n_landmarks: int = 1000,
         max_bytes: int = DEFAULT_MAX_BYTES,
-        measure: str = "nDCG@10",
+        measure: MeasureLike = "nDCG@10",
         cv: Any = 5,
         tol: float = 1e-4,
         max_iter: int = 1000,
-        random_state: int | np.random.RandomState | None = None,
+        random_state: Seed = None,
     ) -> None:
         self.selector = selector
         self.n_opponents = n_opponents

@@ -11,14 +11,13 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, ClassVar, Literal
 
-import numpy as np
-
 from rankwise.checks.parameter_constraints import DEFAULT_MAX_BYTES, POSITIVE, StrOptions, minimum
 from rankwise.equation import Equation
 from rankwise.features.kernels import GammaOfPath
 from rankwise.groups import FitData
 from rankwise.losses.score_loss import QUERY_WEIGHTS, QueryWeight
 from rankwise.losses.squared_loss import GRAPHS, SquaredLoss
+from rankwise.metrics.measure import MeasureLike
 from rankwise.rankers.basis_expansion import (
     ALPHA,
     C_OF_SUM,
@@ -38,6 +37,7 @@ from rankwise.solvers.least_squares.expansion import (
 )
 from rankwise.solvers.least_squares.path_selection import LeastSquaresPath, PathFit
 from rankwise.tuning import Penalties, SolutionPath
+from rankwise.typing import Seed
 
 
 class RankRLS(PartialFit, BasisExpansionRanker):
@@ -85,13 +85,13 @@ class RankRLS(PartialFit, BasisExpansionRanker):
     max_bytes : int, default=2**33
         Memory limit of an exact model in bytes. It needs 48 n_samples^2, or 64 n_samples^2 for
         "loqo" and "lpo".
-    measure : str, default="nDCG@10"
+    measure : str, Measure or callable, default="nDCG@10"
         Tuning metric of the search, see :func:`rankwise.metrics.parse` ("lpo": the share of pairs
         misordered).
     cv : int, splitter or iterable of (train rows, test rows), default=5
         Number of cross-validation folds, made of whole queries (of rows if there are fewer queries
         than folds). A scikit-learn splitter receives the queries as ``groups``.
-    random_state : int, RandomState or None, default=None
+    random_state : int, RandomState, Generator or None, default=None
         Seed for drawing the landmarks.
 
     Attributes
@@ -169,9 +169,9 @@ class RankRLS(PartialFit, BasisExpansionRanker):
         tol: float = 1e-8,
         max_iter: int = 500,
         max_bytes: int = DEFAULT_MAX_BYTES,
-        measure: str = "nDCG@10",
+        measure: MeasureLike = "nDCG@10",
         cv: Any = 5,
-        random_state: int | np.random.RandomState | None = None,
+        random_state: Seed = None,
     ) -> None:
         self.kernel = kernel
         self.gamma = gamma
@@ -208,11 +208,11 @@ class RankRLS(PartialFit, BasisExpansionRanker):
 class MPRank(PartialFit, BasisExpansionRanker):
     """Magnitude-preserving ranking with squared loss (MPRank, p = 2).
 
-    Minimises ``(1/S) sum_q c_q sum_{i,j in q} w_i w_j ((y_i - y_j) - (f_i - f_j))^2
-    + lam |f|_K^2``: a mean over ordered pairs, where ``|f|_K`` is the norm in the space of the
-    kernel. c_q is 1, 1 / W_q or 1 / W_q^2 (``query_weight``), W_q is the sum of the query's
-    weights, and ``S = sum_q c_q W_q^2``: m^2 for one query of m rows. The model equals that of
-    LSRRank.
+    Minimises
+    ``(1/S) sum_q c_q sum_{i,j in q} w_i w_j ((y_i - y_j) - (f_i - f_j))^2 + lam |f|_K^2``: a mean
+    over ordered pairs, where ``|f|_K`` is the norm in the space of the kernel. c_q is 1, 1 / W_q or
+    1 / W_q^2 (``query_weight``), W_q is the sum of the query's weights, and
+    ``S = sum_q c_q W_q^2``: m^2 for one query of m rows. The model equals that of LSRRank.
 
     Parameters
     ----------
@@ -247,13 +247,13 @@ class MPRank(PartialFit, BasisExpansionRanker):
     max_bytes : int, default=2**33
         Memory limit of an exact model in bytes. It needs 48 n_samples^2, or 64 n_samples^2 for
         "loqo" and "lpo".
-    measure : str, default="nDCG@10"
+    measure : str, Measure or callable, default="nDCG@10"
         Tuning metric of the search, see :func:`rankwise.metrics.parse` ("lpo": the share of pairs
         misordered).
     cv : int, splitter or iterable of (train rows, test rows), default=5
         Number of cross-validation folds, made of whole queries (of rows if there are fewer queries
         than folds). A scikit-learn splitter receives the queries as ``groups``.
-    random_state : int, RandomState or None, default=None
+    random_state : int, RandomState, Generator or None, default=None
         Seed for drawing the landmarks.
 
     Attributes
@@ -317,9 +317,9 @@ class MPRank(PartialFit, BasisExpansionRanker):
         n_landmarks: int = 1000,
         query_weight: QueryWeight = "pair",
         max_bytes: int = DEFAULT_MAX_BYTES,
-        measure: str = "nDCG@10",
+        measure: MeasureLike = "nDCG@10",
         cv: Any = 5,
-        random_state: int | np.random.RandomState | None = None,
+        random_state: Seed = None,
     ) -> None:
         self.kernel = kernel
         self.gamma = gamma
@@ -374,13 +374,13 @@ class LSSVRanker(PartialFit, BasisExpansionRanker):
     max_bytes : int, default=2**33
         Memory limit of an exact model in bytes. It needs 48 n_samples^2, or 64 n_samples^2 for
         "loqo" and "lpo".
-    measure : str, default="nDCG@10"
+    measure : str, Measure or callable, default="nDCG@10"
         Tuning metric of the search, see :func:`rankwise.metrics.parse` ("lpo": the share of pairs
         misordered).
     cv : int, splitter or iterable of (train rows, test rows), default=5
         Number of cross-validation folds, made of whole queries (of rows if there are fewer queries
         than folds). A scikit-learn splitter receives the queries as ``groups``.
-    random_state : int, RandomState or None, default=None
+    random_state : int, RandomState, Generator or None, default=None
         Seed for drawing the landmarks.
 
     Attributes
@@ -442,9 +442,9 @@ class LSSVRanker(PartialFit, BasisExpansionRanker):
         approximation: Literal["nystroem"] | None = None,
         n_landmarks: int = 1000,
         max_bytes: int = DEFAULT_MAX_BYTES,
-        measure: str = "nDCG@10",
+        measure: MeasureLike = "nDCG@10",
         cv: Any = 5,
-        random_state: int | np.random.RandomState | None = None,
+        random_state: Seed = None,
     ) -> None:
         self.kernel = kernel
         self.gamma = gamma
@@ -461,7 +461,7 @@ class LSSVRanker(PartialFit, BasisExpansionRanker):
         return kernel_least_squares(self, SquaredLoss("pointwise", intercept=True), C_OF_SUM)
 
 
-class LSRRank(PartialFit, BasisExpansionRanker):
+class LSRRank(MPRank):
     """Least-squares regularised ranking in the space of a kernel (LSRRank).
 
     Minimises
@@ -502,13 +502,13 @@ class LSRRank(PartialFit, BasisExpansionRanker):
     max_bytes : int, default=2**33
         Memory limit of an exact model in bytes. It needs 48 n_samples^2, or 64 n_samples^2 for
         "loqo" and "lpo".
-    measure : str, default="nDCG@10"
+    measure : str, Measure or callable, default="nDCG@10"
         Tuning metric of the search, see :func:`rankwise.metrics.parse` ("lpo": the share of pairs
         misordered).
     cv : int, splitter or iterable of (train rows, test rows), default=5
         Number of cross-validation folds, made of whole queries (of rows if there are fewer queries
         than folds). A scikit-learn splitter receives the queries as ``groups``.
-    random_state : int, RandomState or None, default=None
+    random_state : int, RandomState, Generator or None, default=None
         Seed for drawing the landmarks.
 
     Attributes
@@ -562,12 +562,6 @@ class LSRRank(PartialFit, BasisExpansionRanker):
     array([2, 1, 2, 1])
     """
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **APPROXIMATION_CONSTRAINTS,
-        "lam": LAM.constraint,
-        "query_weight": [StrOptions(set(QUERY_WEIGHTS))],
-    }
-
     def __init__(
         self,
         kernel: Any = "rbf",
@@ -579,24 +573,15 @@ class LSRRank(PartialFit, BasisExpansionRanker):
         n_landmarks: int = 1000,
         query_weight: QueryWeight = "pair",
         max_bytes: int = DEFAULT_MAX_BYTES,
-        measure: str = "nDCG@10",
+        measure: MeasureLike = "nDCG@10",
         cv: Any = 5,
-        random_state: int | np.random.RandomState | None = None,
+        random_state: Seed = None,
     ) -> None:
-        self.kernel = kernel
-        self.gamma = gamma
-        self.lam = lam
-        self.kernel_params = kernel_params
-        self.approximation = approximation
-        self.n_landmarks = n_landmarks
-        self.query_weight = query_weight
-        self.max_bytes = max_bytes
-        self.measure = measure
-        self.cv = cv
-        self.random_state = random_state
-
-    def _equation(self) -> Equation:
-        return kernel_least_squares(self, SquaredLoss("all", self.query_weight), LAM)
+        super().__init__(
+            kernel, gamma, lam=lam, kernel_params=kernel_params, approximation=approximation,
+            n_landmarks=n_landmarks, query_weight=query_weight, max_bytes=max_bytes,
+            measure=measure, cv=cv, random_state=random_state,
+        )  # fmt: skip
 
 
 # Leave-pair-out has no closed form here, because each pair also removes two columns.
@@ -641,12 +626,12 @@ class CLSRRank(BasisExpansionRanker):
     max_bytes : int, default=2**33
         Memory limit of an exact model in bytes. It needs 48 n_samples^2, or 64 n_samples^2 for
         "loqo" and "lpo".
-    measure : str, default="nDCG@10"
+    measure : str, Measure or callable, default="nDCG@10"
         Tuning metric of the search, see :func:`rankwise.metrics.parse`.
     cv : int, splitter or iterable of (train rows, test rows), default=5
         Number of cross-validation folds, made of whole queries (of rows if there are fewer queries
         than folds). A scikit-learn splitter receives the queries as ``groups``.
-    random_state : int, RandomState or None, default=None
+    random_state : int, RandomState, Generator or None, default=None
         Seed for drawing the landmarks.
 
     Attributes
@@ -711,9 +696,9 @@ class CLSRRank(BasisExpansionRanker):
         n_landmarks: int = 1000,
         query_weight: QueryWeight = "pair",
         max_bytes: int = DEFAULT_MAX_BYTES,
-        measure: str = "nDCG@10",
+        measure: MeasureLike = "nDCG@10",
         cv: Any = 5,
-        random_state: int | np.random.RandomState | None = None,
+        random_state: Seed = None,
     ) -> None:
         self.kernel = kernel
         self.gamma = gamma

@@ -17,6 +17,7 @@ from rankwise.checks.rows import check_fit, check_rows
 from rankwise.equation import Equation, fit_equation
 from rankwise.groups import QueryGroups, RowStream
 from rankwise.losses.squared_loss import SquaredLoss
+from rankwise.metrics.measure import MeasureLike
 from rankwise.rankers.basis_expansion import (
     ALPHA,
     LINEAR_STRUCTURE,
@@ -49,7 +50,7 @@ class RidgeRanker(PartialFit, BasisExpansionRanker):
     fit_intercept : bool, default=True
         Whether to fit an unpenalised intercept. It affects the ranking only through the
         coefficients.
-    measure : str, default="nDCG@10"
+    measure : str, Measure or callable, default="nDCG@10"
         Tuning metric of the search, see :func:`rankwise.metrics.parse`.
     cv : int, splitter or iterable of (train rows, test rows), default=5
         Number of cross-validation folds, made of whole queries (of rows if there are fewer queries
@@ -99,7 +100,7 @@ class RidgeRanker(PartialFit, BasisExpansionRanker):
         alpha: float | Sequence[float] | Literal["cv", "loqo", "lpo", "val"] = 1.0,
         *,
         fit_intercept: bool = True,
-        measure: str = "nDCG@10",
+        measure: MeasureLike = "nDCG@10",
         cv: Any = 5,
     ) -> None:
         self.alpha = alpha
@@ -150,7 +151,7 @@ class LinearRegressionRanker(PartialFit, BasisExpansionRanker):
     _structure: ClassVar[dict[str, Rule]] = LINEAR_STRUCTURE
     _parameter_constraints: ClassVar[dict[str, Any]] = {"fit_intercept": ["boolean"]}
     alpha: float = 0.0
-    measure = "nDCG@10"
+    measure: MeasureLike = "nDCG@10"
     cv = 5
 
     def __init__(self, *, fit_intercept: bool = True) -> None:
@@ -282,7 +283,7 @@ class ModelTree(Ranker):
         X: FrameLike,
         y: ArrayLike,
         *,
-        qid: ArrayLike | QueryGroups | QueryGroups | None = None,
+        qid: ArrayLike | QueryGroups | None = None,
         sample_weight: ArrayLike | None = None,
     ) -> Self:
         """Grow the tree.

@@ -30,7 +30,7 @@ from rankwise.metrics.default import (
     warn_of_constant,
     warn_of_undefined,
 )
-from rankwise.metrics.measure import Measure
+from rankwise.metrics.measure import Measure, MeasureLike
 from rankwise.metrics.spec import list_specs
 from rankwise.row_order import LeastRows
 from rankwise.runtime.finite import names_its_class
@@ -237,25 +237,25 @@ def check_rereadable(rows: RowStream, name: str, value: Any) -> None:
 
 def score_stream(estimator: Any, rows: RowStream) -> float:
     """Value of ``score`` for all rows in memory, up to rounding; takes one pass."""
-    name, largest = "", -np.inf
+    measure, largest = "", -np.inf
     found: list[tuple[Float64Array, Float64Array]] = []
     for part in _cutter().cut(_score_chunks(estimator, rows, weighted=True)):
         queries = part.take()
-        name = estimator._measure_of_score(queries.y)
+        measure = estimator._measure_of_score(queries.y)
         largest = max(largest, float(queries.y.max(initial=largest)))
         values, weight = score_per_query(
-            name, queries.y, queries.X[:, 0], queries.groups, queries.sample_weight
+            measure, queries.y, queries.X[:, 0], queries.groups, queries.sample_weight
         )
         found.append((values, np.ones(len(values)) if weight is None else weight))
     values, weight = map(np.concatenate, zip(*found, strict=True))
-    return aggregate_score(name, np.array([largest]), values, weight)
+    return aggregate_score(measure, np.array([largest]), values, weight)
 
 
 @names_its_class
 def evaluate_stream(
     estimator: Any,
     rows: RowStream,
-    measures: str | Measure | Sequence[str | Measure] = ("nDCG@10", "AP"),
+    measures: MeasureLike | Sequence[MeasureLike] = ("nDCG@10", "AP"),
     *,
     preset: str | None = None,
 ) -> EvaluationResult:

@@ -30,6 +30,7 @@ from rankwise.features.kernels import (
 from rankwise.groups import FitData
 from rankwise.losses.absolute_loss import PointwiseAbsolute, pairwise_absolute
 from rankwise.losses.score_loss import QUERY_WEIGHTS, QueryWeight
+from rankwise.metrics.measure import MeasureLike
 from rankwise.rankers.basis_expansion import BasisExpansionRanker
 from rankwise.rankers.kernel_features import (
     APPROXIMATION_CONSTRAINTS,
@@ -42,6 +43,7 @@ from rankwise.solvers.newton.score_path import PairwiseAbsolutePath
 from rankwise.solvers.newton.support_vector_path import SupportVectorPath
 from rankwise.structure.state_rules import Number, Rule
 from rankwise.tuning import Penalty, is_searched
+from rankwise.typing import Seed
 
 # 10, 10^0.5, ..., 10^-6.
 LAM_OF_PAIRS = Penalty("lam", "lam", 10.0 ** np.arange(1, -6.5, -0.5))
@@ -91,7 +93,7 @@ class SVRank(BasisExpansionRanker):
     max_bytes : int, default=2**33
         Memory limit of an exact model in bytes. It needs 48 n_samples^2, or 64 n_samples^2 for
         "loqo" and "lpo".
-    measure : str, default="nDCG@10"
+    measure : str, Measure or callable, default="nDCG@10"
         Tuning metric of the search, see :func:`rankwise.metrics.parse`.
     cv : int, splitter or iterable of (train rows, test rows), default=5
         Number of cross-validation folds, made of whole queries (of rows if there are fewer queries
@@ -100,7 +102,7 @@ class SVRank(BasisExpansionRanker):
         Relative duality gap at which a solution is accepted.
     max_iter : int, default=1000
         Largest number of Newton steps for each lam.
-    random_state : int, RandomState or None, default=None
+    random_state : int, RandomState, Generator or None, default=None
         Seed for drawing the landmarks.
 
     Attributes
@@ -187,11 +189,11 @@ class SVRank(BasisExpansionRanker):
         n_landmarks: int = 1000,
         query_weight: QueryWeight = "pair",
         max_bytes: int = DEFAULT_MAX_BYTES,
-        measure: str = "nDCG@10",
+        measure: MeasureLike = "nDCG@10",
         cv: Any = 5,
         tol: float = 1e-6,
         max_iter: int = 1000,
-        random_state: int | np.random.RandomState | None = None,
+        random_state: Seed = None,
     ) -> None:
         self.kernel = kernel
         self.gamma = gamma
@@ -257,7 +259,7 @@ class SVRRanker(BasisExpansionRanker):
     max_bytes : int, default=2**33
         Memory limit for the kernel matrix (8 n_samples^2 bytes), which all kernels except linear,
         polynomial, rbf and sigmoid need.
-    measure : str, default="nDCG@10"
+    measure : str, Measure or callable, default="nDCG@10"
         Tuning metric of the search, see :func:`rankwise.metrics.parse`.
     cv : int, splitter or iterable of (train rows, test rows), default=5
         Number of cross-validation folds, made of whole queries (of rows if there are fewer queries
@@ -352,7 +354,7 @@ class SVRRanker(BasisExpansionRanker):
         epsilon: float | Sequence[float] = 0.1,
         kernel_params: dict[str, Any] | None = None,
         max_bytes: int = DEFAULT_MAX_BYTES,
-        measure: str = "nDCG@10",
+        measure: MeasureLike = "nDCG@10",
         cv: Any = 5,
         tol: float = 1e-4,
         max_iter: int | None = None,

@@ -12,8 +12,8 @@ from matplotlib.ticker import MaxNLocator
 
 from rankwise.report.axes import light, panels, style
 from rankwise.report.page import inline, render
-from rankwise.runtime.files import write_file
-from rankwise.selection.cells.result_store import writing
+from rankwise.runtime.files import write_file, writing
+from rankwise.runtime.finite import names_its_class
 
 if TYPE_CHECKING:
     from rankwise.clicks import ClickLog, Judgements, Propensities
@@ -24,6 +24,7 @@ MOST_PAIRS = 500
 PLOT_WIDTH, _MARGIN = 160.0, 6.0
 
 
+@names_its_class
 def write_click_report(
     log: ClickLog,
     path: str | Path,

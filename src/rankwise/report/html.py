@@ -33,8 +33,7 @@ from rankwise.report.plots import (
     plot_paths,
 )
 from rankwise.report.rank_diagram import RankDiagram, draw_ranks, plot_rank_intervals, rank_diagram
-from rankwise.runtime.files import write_file
-from rankwise.selection.cells.result_store import writing
+from rankwise.runtime.files import write_file, writing
 from rankwise.selection.leaderboard import (
     how_adjusted,
     queries_that_count,

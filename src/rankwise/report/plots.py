@@ -16,7 +16,6 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter, NullLocator
 
 from rankwise import fusion
-from rankwise.metrics import parse
 from rankwise.metrics.significance import stratified_mean
 from rankwise.report.axes import (
     FONT,
@@ -31,6 +30,7 @@ from rankwise.report.axes import (
 )
 from rankwise.runtime.messages import escape_figure
 from rankwise.selection import FoldResult, Leaderboard, LearningCurve
+from rankwise.selection.cells.result_store import measure_of
 from rankwise.typing import Float64Array, Int64Array
 
 _MOST_PANELS = 12
@@ -212,11 +212,12 @@ def curves(board: Leaderboard) -> Curves | None:
     if not means:
         return None
     any_spec = next(iter(by_cutoff.values()))
-    turn = -1 if parse(any_spec).greater_is_better else 1
+    measure = measure_of(any_spec, board.settings)
+    turn = -1 if measure.greater_is_better else 1
     ordered = dict(sorted(means.items(), key=lambda item: turn * item[1][-1]))
     wanted = (board.best, board.settings.baseline)
     highlighted = [name for name in wanted if name is not None and name in ordered]
-    return Curves(parse(any_spec).name, family, list(by_cutoff), ordered, highlighted)
+    return Curves(measure.name, family, list(by_cutoff), ordered, highlighted)
 
 
 def differences(board: Leaderboard, measure: str | None = None) -> list[Differences]:

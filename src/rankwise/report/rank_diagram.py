@@ -12,6 +12,7 @@ from matplotlib.ticker import MaxNLocator
 
 from rankwise.metrics.significance import AverageRanks, average_ranks
 from rankwise.report.axes import FONT, WIDTH, light, style
+from rankwise.runtime.finite import names_its_class
 from rankwise.runtime.messages import escape_figure
 from rankwise.selection import Leaderboard
 from rankwise.selection.standing import has_rank_intervals
@@ -37,6 +38,7 @@ class RankDiagram:
     left_out: list[str]  # rankers that did not finish everywhere
 
 
+@names_its_class
 def plot_critical_difference(
     boards: Leaderboard | Mapping[str, Leaderboard],
     measure: str | None = None,

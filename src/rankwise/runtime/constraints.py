@@ -13,6 +13,10 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from rankwise.runtime.messages import ArgumentError
+from rankwise.runtime.renames import find_new_word
+from rankwise.typing import Seed
+
 
 class InvalidParameterError(ValueError, TypeError):
     """A parameter has the wrong type or value."""
@@ -52,7 +56,7 @@ class StrOptions(Options):
         super().__init__(str, options)
 
 
-class Interval(Constraint):
+class NumberRange(Constraint):
     """Whole or real numbers between two bounds; None: without a bound.
 
     ``closed`` is "left", "right", "both" or "neither": which bounds are allowed values.
@@ -120,9 +124,14 @@ def _is_array_like(value: Any) -> bool:
 
 
 _NONE = Constraint("None", lambda value: value is None)
-_SEED = [Interval(Integral, 0, 2**32 - 1, closed="both"), np.random.RandomState, None]
+_SEED = [
+    NumberRange(Integral, 0, 2**32 - 1, closed="both"),
+    np.random.RandomState,
+    np.random.Generator,
+    None,
+]
 _FOLDS = [
-    Interval(Integral, 2, None, closed="left"),
+    NumberRange(Integral, 2, None, closed="left"),
     HasMethods(["split", "get_n_splits"]),
     Constraint(
         "an iterable", lambda value: isinstance(value, Iterable) and not isinstance(value, str)
@@ -171,9 +180,8 @@ def validate_parameters(
         allowed = [constraint for rule in rules.get(name, ()) for constraint in _expand(rule)]
         if allowed and not any(constraint.is_satisfied_by(value) for constraint in allowed):
             text = _join((str(rule) for rule in allowed if not rule.hidden), "or")
-            raise InvalidParameterError(
-                f"The {name!r} parameter of {owner} must be {text}. Got {value!r} instead."
-            )
+            said = f"The {name!r} parameter of {owner} must be {text}. Got {value!r} instead."
+            raise InvalidParameterError(f"{said} {find_new_word(said)}".rstrip())
 
 
 class ValidatedParameters:
@@ -184,3 +192,37 @@ class ValidatedParameters:
         validate_parameters(
             known._parameter_constraints, known.get_params(deep=False), type(self).__name__
         )
+
+
+def check_random_state(random_state: Seed) -> np.random.RandomState:
+    """The RandomState of a seed; a Generator draws the seed of a new one."""
+    if isinstance(random_state, np.random.Generator):
+        return np.random.RandomState(random_state.integers(2**32, size=4))
+    _refuse_other_seeds(random_state)
+    from sklearn.utils import check_random_state
+
+    return check_random_state(random_state)
+
+
+def make_generator(random_state: Seed) -> np.random.Generator:
+    """The Generator of a seed; a RandomState draws the seed of a new one."""
+    if isinstance(random_state, np.random.RandomState):
+        return np.random.default_rng(random_state.randint(2**32, size=4, dtype=np.uint32))
+    _refuse_other_seeds(random_state)
+    return np.random.default_rng(random_state)
+
+
+def draw_seed(random_state: Seed) -> int:
+    """An int as it is; a number below 2**31 drawn from anything else."""
+    _refuse_other_seeds(random_state)
+    if isinstance(random_state, Integral):
+        return int(random_state)
+    return int(check_random_state(random_state).randint(2**31))
+
+
+def _refuse_other_seeds(random_state: Any) -> None:
+    is_number = isinstance(random_state, int | np.integer) and not isinstance(random_state, bool)
+    kinds = (np.random.RandomState, np.random.Generator, type(None))
+    if not (isinstance(random_state, kinds) or (is_number and random_state >= 0)):
+        known = "a whole number >= 0, a RandomState, a Generator or None"
+        raise ArgumentError("random_state", f"must be {known}, got {random_state!r}.")

@@ -36,6 +36,7 @@ from rankwise.runtime.arrow import pa
 
 # Suffixes by which writers compress. Readers go by the first bytes.
 COMPRESSIONS = (".gz", ".bz2", ".xz", ".zst")
+_FULL = ". Free some space there and run the same again"
 _SHORT_WRITE = re.compile(r"\d+ requested and \d+ written")
 
 
@@ -125,6 +126,25 @@ def replace_files(
 def error_code(error: OSError) -> int | None:
     """Error number, also of a full disk that NumPy's ``tofile`` reports without one."""
     return errno.ENOSPC if _SHORT_WRITE.fullmatch(str(error)) else error.errno
+
+
+@contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """Make OSErrors inside the block name the file and, on a full disk, what to do.
+
+    An error that already names a file keeps that name.
+    """
+    try:
+        yield
+    except OSError as error:
+        name = str(path) if error.filename is None else error.filename
+        code = error_code(error)
+        if code is None:
+            if error.filename is not None:
+                raise
+            raise OSError(None, str(error), name) from error
+        hint = _FULL if code in (errno.ENOSPC, errno.EDQUOT) else ""
+        raise OSError(code, os.strerror(code) + hint, name) from error
 
 
 def sync_folder(path: Path) -> None:

@@ -32,8 +32,9 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from rankwise.runtime.constraints import ValidatedParameters
+from rankwise.runtime.deprecation import find_deprecated_parameters, rename_parameters
 from rankwise.runtime.messages import did_you_mean
-from rankwise.runtime.renames import find_new_word, say_new_name
+from rankwise.runtime.renames import say_new_name
 from rankwise.typing import is_sparse
 
 FITTING = ("fit", "partial_fit")
@@ -85,16 +86,6 @@ class FiniteResults(ValidatedParameters):
     def _examine_fit(self, given: dict[str, Any], /) -> None:
         """Look at the fitted model; ``given`` are the arguments of ``fit``."""
 
-    def _validate_params(self) -> None:
-        """Check the parameters; the error for an old option word gives the new one."""
-        checked: Any = super()
-        try:
-            checked._validate_params()
-        except ValueError as error:
-            if said := find_new_word(str(error)):
-                raise ValueError(f"{error} {said}") from None
-            raise
-
     def set_params(self, **params: Any) -> Any:
         """Set parameters of this estimator, and of nested ones as ``NAME__PARAMETER``.
 
@@ -104,6 +95,8 @@ class FiniteResults(ValidatedParameters):
             If the estimator has no such parameter. The error gives the new name of an old one.
         """
         estimator: Any = super()
+        cls: Any = type(self)
+        params = rename_parameters(params, find_deprecated_parameters(cls.__init__), cls.__name__)
         try:
             return estimator.set_params(**params)
         except ValueError as error:
@@ -213,7 +206,7 @@ def names_its_class(method: F) -> F:
     """
     if isinstance(method, type):
         method.__init__ = names_its_class(method.__init__)
-        return cast(F, method)
+        return cast("F", method)
     parameters = signature(method)
 
     @wraps(method)
@@ -245,7 +238,9 @@ def _call_error(
     # An estimator under construction has no parameters to name.
     estimator: Any = args[0] if "." in said else None
     settings = estimator.get_params(deep=False) if hasattr(estimator, "get_params") else ()
-    return TypeError(wrong_call(said, parameters, args, kwargs, error, settings))
+    built: Any = type(args[0]) if args and said == type(args[0]).__name__ else None
+    of_fit = signature(built.fit).parameters if hasattr(built, "fit") else ()
+    return TypeError(wrong_call(said, parameters, args, kwargs, error, settings, of_fit))
 
 
 def _is_of_the_call(error: TypeError) -> bool:
@@ -421,11 +416,13 @@ def wrong_call(
     given: Mapping[str, object],
     error: TypeError,
     settings: Container[str] = (),
+    of_fit: Container[str] = (),
 ) -> str:
     """The message for a call of ``method``, "Class.method", that does not fit its signature.
 
     ``args`` are the positional arguments, ``given`` those by keyword, ``error`` is Python's own,
-    and ``settings`` are the names of the parameters of the estimator.
+    and ``settings`` are the names of the parameters of the estimator. ``of_fit`` are the arguments
+    of its ``fit``, if ``method`` is its class.
     """
     takes = {name: value.kind for name, value in signature.parameters.items() if name != "self"}
     first = [name for name, kind in takes.items() if kind is Parameter.POSITIONAL_OR_KEYWORD]
@@ -443,6 +440,8 @@ def wrong_call(
     said = f"{method} takes no argument {unknown!r}."
     if renamed := say_new_name(unknown, takes):
         return f"{said} {renamed}"
+    if unknown in of_fit:
+        return f"{said} Pass it to fit."
     name, hint = _ELSEWHERE.get(unknown, ("", ""))
     if name in takes:
         return f"{said} {hint}."

@@ -150,11 +150,11 @@ def join_lines(lines: Iterable[str]) -> str:
 
 
 def escape_table(text: str, form: str) -> str:
-    """Text in a cell or a sentence of "markdown" or "latex"."""
+    """Text in a cell or a sentence of "markdown", "latex" or plain "text"."""
     text = escape_hidden(text)
     if form == "markdown":
         return _MARKDOWN.sub(r"\\\g<0>", text)
-    return "".join(_LATEX.get(character, character) for character in text)
+    return text if form == "text" else "".join(_LATEX.get(sign, sign) for sign in text)
 
 
 def escape_spreadsheet(cell: Any) -> Any:
@@ -171,7 +171,7 @@ def escape_figure(text: str, keep: str = "") -> str:
 
 
 def convert_to_json(value: Any) -> Any:
-    """JSON value of nested mappings, sequences, sets, arrays and numbers; else the ``str``.
+    """JSON value of nested results, mappings, sequences, sets, arrays, numbers; else the ``str``.
 
     NaN and infinities become null.
     """
@@ -181,6 +181,8 @@ def convert_to_json(value: Any) -> Any:
         return value if math.isfinite(value) else None
     if hasattr(value, "tolist"):  # NumPy arrays and scalars, without importing NumPy
         return convert_to_json(value.tolist())
+    if hasattr(value, "to_dict"):  # a result
+        return convert_to_json(value.to_dict())
     if isinstance(value, Mapping):
         return {str(key): convert_to_json(item) for key, item in value.items()}
     if isinstance(value, Sequence | Set):

@@ -21,16 +21,19 @@ PARAMETERS: dict[str, tuple[str, ...]] = {
     "confidence": ("confidence_level",),
     "cutoff": ("k",),
     "data": ("qrels",),
+    "metric": ("measure",),
+    "select": ("measure",),
+    "select_by": ("measure",),
     "estimator": ("method",),
     "eta": ("learning_rate",),
     "k": ("rank_constant", "n_splits"),
     "level": ("confidence_level",),
-    "method": ("scaling",),
     "max_steps": ("max_iter",),
+    "method": ("scaling",),
     "model": ("estimator",),
     "n": ("k",),
-    "normalization": ("scaling",),
     "n_landmarks": ("n_components",),
+    "normalization": ("scaling",),
     "ranker": ("estimator",),
     "scale": ("scaling",),
     "standardize": ("scaling",),
@@ -56,6 +59,11 @@ STORED: dict[str, dict[str, str | None]] = {
 RECIPROCALS: dict[str, dict[str, str]] = {
     "ELMRank": {"C": "alpha", "C_": "alpha_"},
     "MPRank": {"C": "lam", "C_": "lam_"},
+}
+# Methods of results.
+METHODS: dict[str, str] = {
+    **dict.fromkeys(("text", "to_text", "as_text"), "__str__: use str(result)"),
+    "to_table": "to_latex, to_markdown and to_csv",
 }
 # Words that option strings have changed to.
 VALUES: dict[str, str] = {
@@ -172,7 +180,7 @@ def convert_stored(stored: Any) -> None:
                 table[new] = value if isinstance(value, str) else _invert(value)
     if isinstance(values.get("gamma"), str) and values["gamma"] == "grid":
         ways = [values.get(name) for name in ("C", "alpha", "lam")]
-        values["gamma"] = next((way for way in ways if isinstance(way, str)), VALUES["grid"])
+        values["gamma"] = next((way for way in ways if isinstance(way, str)), "cv")
 
 
 def _invert(value: Any) -> Any:

@@ -25,22 +25,26 @@ R = TypeVar("R")
 _SHARE: ContextVar[int] = ContextVar("share", default=0)  # threads of a thread; 0: not shared
 
 
+def count_cores() -> int:
+    """Number of CPUs that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
 def available_threads() -> int:
-    """Number of CPUs that this thread may use; ``RANKWISE_NUM_THREADS`` caps it.
+    """Number of threads that this thread may use; ``RANKWISE_NUM_THREADS`` caps it.
 
     In a worker process, such as one of joblib's, ``OMP_NUM_THREADS`` is its share of the machine.
     Inside of :func:`thread_map`, the threads share the CPUs of the caller.
     """
     if share := _SHARE.get():
         return share
-    if hasattr(os, "sched_getaffinity"):
-        n_cpus = len(os.sched_getaffinity(0))
-    else:
-        n_cpus = os.cpu_count() or 1
     cap = os.environ.get("RANKWISE_NUM_THREADS", "")
     if not cap and "OMP_NUM_THREADS" in os.environ and parent_process() is not None:
         cap = os.environ["OMP_NUM_THREADS"]
-    return max(1, min(n_cpus, int(cap))) if cap.isdigit() and int(cap) > 0 else n_cpus
+    n_cores = count_cores()
+    return max(1, min(n_cores, int(cap))) if cap.isdigit() and int(cap) > 0 else n_cores
 
 
 def threads_asked(n_jobs: int | None) -> int:

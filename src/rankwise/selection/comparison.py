@@ -18,11 +18,21 @@ from numpy.typing import NDArray
 
 from rankwise.datasets.data import Fold, FoldedData, RankingData
 from rankwise.metrics import Measure, UndefinedMeasureWarning, evaluate, parse
-from rankwise.metrics.default import GRADED, list_constant, refuse_constant, why_constant
+from rankwise.metrics.default import (
+    GRADED,
+    list_constant,
+    list_wide_gains,
+    refuse_constant,
+    why_constant,
+)
 from rankwise.metrics.evaluation import tie_rule
+from rankwise.metrics.measure import MeasureLike, is_own, parameter_of
 from rankwise.metrics.spec import list_specs
+from rankwise.runtime.constraints import draw_seed
+from rankwise.runtime.finite import names_its_class
 from rankwise.runtime.messages import ArgumentError, join_lines, setting
-from rankwise.runtime.threads import available_threads, threads_asked
+from rankwise.runtime.result import Result, align_columns
+from rankwise.runtime.threads import available_threads, count_cores
 from rankwise.selection.cells.candidates import (
     Candidate,
     GivenScores,
@@ -34,6 +44,7 @@ from rankwise.selection.cells.cell_runner import FoldTask, record_lost_cell, run
 from rankwise.selection.cells.fingerprint import (
     SOURCE,
     changes,
+    code_of,
     fingerprint,
     fold_fingerprint,
 )
@@ -50,11 +61,12 @@ from rankwise.selection.cells.workers import Parcel, Parcels, run_all, uses_clus
 from rankwise.selection.judging.difference_bounds import add_order_notes
 from rankwise.selection.leaderboard import Leaderboard
 from rankwise.selection.splits import convert_to_folds, convert_to_judged
-from rankwise.typing import Float64Array
+from rankwise.typing import Float64Array, Seed
 
 Progress = Callable[[int, int, FoldResult], None]
 
 
+@names_its_class
 def compare(
     rankers: Any,
     data: RankingData | Fold | FoldedData | Sequence[Fold] | Any,
@@ -67,14 +79,14 @@ def compare(
     ignore: Sequence[str] = (),
     baseline: str | None = None,
     cv: Any = "auto",
-    measures: str | Measure | Sequence[str | Measure] = ("nDCG@10", "AP"),
+    measures: MeasureLike | Sequence[MeasureLike] = ("nDCG@10", "AP"),
     preset: str | None = None,
-    select_by: str | Measure | None = None,
+    select_by: MeasureLike | None = None,
     store: str | Path | None = None,
     n_jobs: int | None = 1,
     time_limit: float | None = None,
     isolate: bool = True,
-    random_state: int = 0,
+    random_state: Seed = 0,
     progress: Progress | None = None,
     test: str = "t",
     correction: str = "auto",
@@ -117,12 +129,12 @@ def compare(
         the data are one table (one per query if there are fewer). A splitter of scikit-learn
         receives the queries as ``groups``; splits are pairs of training and test rows. Both must
         keep queries whole.
-    measures : str, Measure or sequence of them
+    measures : str, Measure, callable or sequence of them
         Measures to compute; the first one orders the table. The first measure with a cut-off is
         also computed at 1 ... 10, for the curves of the report.
     preset : str, optional
         Convention for parameters that the measures leave open, e.g. "letor3".
-    select_by : str or Measure, optional
+    select_by : str, Measure or callable, optional
         Tuning metric on the validation part; None: the first of ``measures``.
     store : path-like, optional
         Folder in which every finished cell is stored immediately. The same call with the same store
@@ -131,10 +143,10 @@ def compare(
         source of the user's own code are unchanged: the files of modules, with the modules that
         they import, and single classes and functions of notebooks and scripts.
     n_jobs : int
-        Number of parallel worker processes; -1: one per CPU. Each gets an equal share of the
-        threads. Measured values do not depend on ``n_jobs``; times and memory do. Within
-        ``joblib.parallel_config("dask")``, cells run on the cluster's workers, which must be able
-        to access the ``store``; the share of threads is that of this machine.
+        Number of parallel worker processes, at most the cores; -1: one per core. Each gets an
+        equal share of the threads. Measured values do not depend on ``n_jobs``; times and memory
+        do. Within ``joblib.parallel_config("dask")``, cells run on the cluster's workers, which
+        must be able to access the ``store``; the share of threads is that of this machine.
     time_limit : float > 0, optional
         Time limit in seconds for one cell (tuning, fit, predict and measures), after which it is
         stopped and recorded as failed. Not supported on a Dask cluster.
@@ -142,7 +154,7 @@ def compare(
         Run cells in a worker process even if ``n_jobs=1``, so a ranker that crashes or exits fails
         alone. False: run cells in this process, where debuggers and profilers see them; a crash
         then ends the comparison.
-    random_state : int
+    random_state : int, RandomState, Generator or None, default=0
         Seed for folds, for unset random states and for resampling tests.
     progress : callable, optional
         Called as ``progress(done, total, cell)`` after each cell, in this process.
@@ -214,10 +226,11 @@ def compare(
         correction=correction,
         confidence_level=confidence_level,
         baseline=baseline,
-        random_state=random_state,
+        random_state=draw_seed(random_state),
     )
     _check_limits(time_limit, isolate, n_jobs)
-    candidates = convert_to_candidates(rankers, random_state=random_state)
+    seed = settings.random_state
+    candidates = convert_to_candidates(rankers, random_state=seed)
     settings._check_baseline("rankers", [candidate.name for candidate in candidates])
     data = convert_to_judged(
         data,
@@ -230,7 +243,7 @@ def compare(
         categories=any(takes_categories(candidate.estimator) for candidate in candidates),
         ignore=ignore,
     )
-    folds = convert_to_folds(data, cv, random_state=random_state)
+    folds = convert_to_folds(data, cv, random_state=seed)
     measurement = Measurement(list_specs(measures), preset, is_brief=True)
     first, *_ = measurement.named.values()
     select = first if select_by is None else parse(select_by, preset)
@@ -257,6 +270,7 @@ def compare(
         tuned.append(np.unique((fold.vali or fold.train).only_judged().y))
     is_complete &= not has_unjudged
     notes = list_constant(measurement.named, np.concatenate(read)) if is_complete else []
+    notes += list_wide_gains(measurement.named, np.concatenate(read))
     if why_constant(select, np.concatenate(tuned)):
         if select_by is not None:
             refuse_constant(select, np.concatenate(tuned), "Parameters")
@@ -266,7 +280,12 @@ def compare(
     sources = {name: version for c in candidates for name, version in c.origin.items()}
     versions = library_versions()
     versions |= {name: sources[name] for name in sorted(sources) if not name.startswith(SOURCE)}
-    common = [str(select), sorted(map(str, measurement.measures)), random_state]
+    common: list[Any] = [str(select), sorted(map(str, measurement.measures)), seed]
+    own = [parameter_of(m) for m in {select, *measurement.measures} if is_own(m)]
+    if own:
+        code = code_of([function if callable(function) else type(function) for function in own])
+        common += [sorted(map(fingerprint, own)), code]
+        sources |= {name: found for name, found in code.items() if name.startswith(SOURCE)}
     keys = _keys(candidates, infos, common, named=results is not None)
     origins = {c.name: c.origin for c in candidates}
     cells = {} if results is None else _find_finished(results, keys, origins)
@@ -280,8 +299,8 @@ def compare(
     if progress is not None:
         for number, cell in enumerate(cells.values(), start=1):
             progress(number, total, cell)
-    asked = effective_n_jobs(n_jobs or 1) if uses_cluster() else threads_asked(n_jobs or 1)
-    n_jobs = max(1, min(asked, total - len(cells)))
+    asked, most = effective_n_jobs(n_jobs or 1), total - len(cells)
+    n_jobs = max(1, min(asked, most if uses_cluster() else min(most, count_cores())))
     n_threads = max(1, available_threads() // n_jobs)
 
     in_workers = (n_jobs > 1 and not uses_cluster()) or (n_jobs == 1 and isolate)
@@ -306,7 +325,7 @@ def compare(
                     name,
                     select,
                     measurement,
-                    random_state,
+                    seed,
                     n_threads,
                     keys[candidate.name, name],
                     results if candidate.is_kept else None,
@@ -345,6 +364,7 @@ def compare(
             settings,
             data=folds.name,
             select_by=str(select),
+            own_measures=measurement.own_directions,
             n_jobs=n_jobs,
             n_threads=n_threads,
             versions=versions,
@@ -449,7 +469,7 @@ _COLUMNS = ("label", "qid", "features", "doc_id", "unjudged", "ignore")
 
 
 @dataclass(frozen=True, eq=False)
-class LearningCurve:
+class LearningCurve(Result):
     """Leaderboards by the number of training queries; ``print`` shows the means.
 
     Attributes
@@ -508,6 +528,15 @@ class LearningCurve:
             for name in self.rankers
         }
 
+    def _columns(self) -> dict[str, Any]:
+        found = self._rows(None)
+        table = np.concatenate(list(found.values())).T
+        return {
+            "size": np.tile(self.sizes, len(found)),
+            "ranker": np.repeat(list(found), len(self.sizes)),
+            **dict(zip(("mean", "low", "high"), table, strict=True)),
+        }
+
     def __str__(self) -> str:
         names = ["training queries", *self.rankers]
         columns = [self.sizes.tolist(), *(np.round(v, 4) for v in self.means().values())]
@@ -515,12 +544,7 @@ class LearningCurve:
             [name, *(f"{v:.4f}" if isinstance(v, float) else str(v) for v in column)]
             for name, column in zip(names, columns, strict=True)
         ]
-        widths = [max(map(len, column)) for column in texts]
-        lines = (
-            "  ".join(f"{text:>{width}}" for text, width in zip(line, widths, strict=True))
-            for line in zip(*texts, strict=True)
-        )
-        return join_lines([self.measure, *lines])
+        return join_lines([self.measure, *align_columns(list(zip(*texts, strict=True)))])
 
 
 def learning_curve(
@@ -529,7 +553,7 @@ def learning_curve(
     sizes: Sequence[int],
     *,
     cv: Any = "auto",
-    random_state: int = 0,
+    random_state: Seed = 0,
     progress: Progress | None = None,
     **options: Any,
 ) -> LearningCurve:
@@ -546,7 +570,7 @@ def learning_curve(
         contains the smaller ones.
     cv : "auto", int, splitter or iterable of splits, default="auto"
         As in :func:`compare`.
-    random_state : int, default=0
+    random_state : int, RandomState, Generator or None, default=0
         Seed for drawing the queries of each fold, and for :func:`compare`.
     progress : callable, optional
         Called as ``progress(done, total, cell)`` after each cell of any size.
@@ -579,6 +603,7 @@ def learning_curve(
     ([10, 40], True)
     """
     columns = {name: options.pop(name) for name in _COLUMNS if name in options}
+    random_state = draw_seed(random_state)
     candidates = convert_to_candidates(rankers, random_state=random_state)
     data = convert_to_judged(
         data,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -25,7 +25,8 @@ from rankwise.metrics.significance import holm
 from rankwise.runtime.finite import names_its_class
 from rankwise.runtime.frames import wrap_frame
 from rankwise.runtime.messages import join_lines, setting
-from rankwise.typing import ArrayLike, Float64Array, Int64Array
+from rankwise.runtime.result import Result, columns_of
+from rankwise.typing import ArrayLike, Float64Array, Int64Array, Seed
 
 # Bins of fewer rows than this in either sample are tested together with their neighbours; rows of
 # a query that are alike count as one.
@@ -35,7 +36,7 @@ SCORES = "scores of the model"
 
 
 @dataclass(frozen=True)
-class ColumnDrift:
+class ColumnDrift(Result):
     """What moved in one column.
 
     ``psi`` is the population stability index, minus what samples of this size show by chance.
@@ -62,7 +63,7 @@ class ColumnDrift:
 
 
 @dataclass(frozen=True)
-class DriftReport:
+class DriftReport(Result):
     """Result of :func:`find_drift`; ``print`` shows what moved.
 
     Attributes
@@ -74,6 +75,8 @@ class DriftReport:
     confidence_level : float
     """
 
+    _derived = ("ok",)
+
     columns: list[ColumnDrift]
     notes: list[str]
     confidence_level: float
@@ -83,9 +86,8 @@ class DriftReport:
         """Whether no column has moved."""
         return not any(column.has_moved for column in self.columns)
 
-    def to_dict(self) -> dict[str, Any]:
-        """JSON values."""
-        return {**asdict(self), "ok": self.ok}
+    def _columns(self) -> dict[str, Any]:
+        return columns_of(self.columns, ColumnDrift)
 
     def __str__(self) -> str:
         moved = [column for column in self.columns if column.has_moved]
@@ -112,7 +114,7 @@ def find_drift(
     *,
     estimator: Any = None,
     confidence_level: float = 0.95,
-    random_state: int = 0,
+    random_state: Seed = 0,
 ) -> DriftReport:
     """Compare new rows with the summary of the rows of a model.
 
@@ -130,7 +132,7 @@ def find_drift(
         Fitted ranker: its scores are compared too, if the summary has any.
     confidence_level : float in (0, 1)
         Joint level of the tests of all columns.
-    random_state : int
+    random_state : int, RandomState, Generator or None, default=0
         Seed for the choice of queries, as in :func:`summarize_rows`.
 
     Returns

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from rankwise.runtime.messages import ArgumentError, setting
+from rankwise.runtime.result import ResultList
 from rankwise.selection.leaderboard import Leaderboard
 
 
@@ -41,7 +42,7 @@ def check_margin(margin: float | None) -> None:
 
 def find_regressions(
     board: Leaderboard, *, margin: float | None = None, measure: str | None = None
-) -> list[Regression]:
+) -> ResultList[Regression]:
     """Systems that are worse than the baseline of a leaderboard.
 
     Parameters
@@ -58,7 +59,7 @@ def find_regressions(
 
     Returns
     -------
-    list of Regression
+    list of Regression, with the methods of a result
         Largest loss first; empty if no system is worse.
 
     Raises
@@ -110,4 +111,4 @@ def find_regressions(
         is_worse = bool(against["separable"]) and loss.loss > 0
         if is_worse if margin is None else loss.loss_high > margin:
             found.append(loss)
-    return sorted(found, key=lambda regression: -regression.loss)
+    return ResultList(Regression, sorted(found, key=lambda regression: -regression.loss))

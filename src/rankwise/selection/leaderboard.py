@@ -16,15 +16,12 @@ from typing import Any
 
 import numpy as np
 
-from rankwise._packages import missing_package
-from rankwise.metrics import parse
 from rankwise.metrics.default import why_undefined
 from rankwise.metrics.measures.relevance import find_unjudged_share
 from rankwise.metrics.significance import detectable_difference
 from rankwise.metrics.statistics.paired import most_skewed
 from rankwise.metrics.statistics.sample_size import spread_is_rough
 from rankwise.metrics.statistics.stratified import FEW_QUERIES
-from rankwise.runtime.files import write_file
 from rankwise.runtime.messages import (
     check_choice,
     check_whole,
@@ -34,6 +31,7 @@ from rankwise.runtime.messages import (
     join_lines,
 )
 from rankwise.runtime.renames import VALUES, find_new_name
+from rankwise.runtime.result import Result
 from rankwise.selection.cells.result_store import (
     DONE,
     FAILED,
@@ -41,7 +39,7 @@ from rankwise.selection.cells.result_store import (
     FoldInfo,
     FoldResult,
     Settings,
-    writing,
+    measure_of,
 )
 from rankwise.selection.standing import (
     NO_VALUE,
@@ -77,7 +75,7 @@ _DOUBTS = {
 }
 
 
-class Leaderboard:
+class Leaderboard(Result):
     """Result of :func:`rankwise.compare`; ``print`` shows it as a table.
 
     Parameters
@@ -213,7 +211,7 @@ class Leaderboard:
         """
         if self.settings.greater_is_better is not None:
             return None  # values of a table, of which no measure is known
-        beside = find_unjudged_share(parse(self.specs[self._name(measure)]))
+        beside = find_unjudged_share(measure_of(self.specs[self._name(measure)], self.settings))
         if beside is None:
             return None
         values = self._values(ranker, str(beside))
@@ -231,7 +229,7 @@ class Leaderboard:
             return None
         if self.settings.greater_is_better is not None:
             return "the table has no value of it"
-        return why_undefined(parse(self.specs[self._name(measure)]))
+        return why_undefined(measure_of(self.specs[self._name(measure)], self.settings))
 
     def greater_is_better(self, measure: str | None = None) -> bool:
         """Whether larger values of a measure are better.
@@ -243,12 +241,12 @@ class Leaderboard:
         """
         given = self.settings.greater_is_better
         spec = self.specs[self._name(measure)]
-        return parse(spec).greater_is_better if given is None else given
+        return measure_of(spec, self.settings).greater_is_better if given is None else given
 
     def _bounds(self, measure: str) -> tuple[float, float]:
         if self.settings.greater_is_better is not None:
             return -math.inf, math.inf
-        return parse(self.specs[measure]).bounds
+        return measure_of(self.specs[measure], self.settings).bounds
 
     @property
     def recall(self) -> float | None:
@@ -385,64 +383,57 @@ class Leaderboard:
             },
         )
 
-    def to_json(self, path: str | Path) -> Path:
-        """Write :meth:`to_dict` to a file; an OSError names the file."""
-        path = Path(path)
-        with writing(path):
-            write_file(path, json.dumps(self.to_dict(), allow_nan=False).encode())
-        return path
-
     @classmethod
     def from_json(cls, path: str | Path) -> Leaderboard:
         """Read a file written by :meth:`to_json`."""
         return cls.from_dict(json.loads(Path(path).read_text(encoding="utf-8")))
 
-    def to_frame(self, measure: str | None = None) -> Any:
-        """Rows as a pandas DataFrame, with one column per measure and statistic.
+    def _columns(self) -> dict[str, Any]:
+        rows = self.rows()
+        columns = {
+            what: [row[what] for row in rows] for what in ("rank", "ranker", "ran", "status")
+        }
+        for name, summary in rows[0]["measures"].items():
+            for what in summary:
+                if what not in ("undefined", "unjudged", "folds"):
+                    columns[f"{name} {what}"] = [row["measures"][name][what] for row in rows]
+        costs = ("fit_seconds", "predict_seconds", "memory_bytes")
+        return columns | {what: [row[what] for row in rows] for what in costs}
 
-        Raises
-        ------
-        ImportError
-            If pandas is not installed.
-        """
-        try:
-            import pandas as pd
-        except ImportError as error:
-            raise missing_package("to_frame", "pandas") from error
-        flat = []
-        for row in self.rows(measure):
-            statistics = {
-                f"{name} {what}": value
-                for name, summary in row["measures"].items()
-                for what, value in summary.items()
-                if what not in ("undefined", "unjudged", "folds")
-            }
-            kept = ("rank", "ranker", "ran", "status")
-            costs = ("fit_seconds", "predict_seconds", "memory_bytes")
-            flat.append({w: row[w] for w in kept} | statistics | {w: row[w] for w in costs})
-        return pd.DataFrame(flat)
-
-    def to_table(self, form: str = "latex", *, digits: int = 4) -> str:
-        r"""Table for a paper or a page, with marks of significance and rank intervals.
+    def to_latex(self, *, digits: int = 4) -> str:
+        """LaTeX table with marks of significance and rank intervals; needs the package booktabs.
 
         Parameters
         ----------
-        form : {"latex", "markdown", "csv"}
-            "latex" needs the package booktabs. "csv" has all numbers in full precision.
         digits : int >= 0
             Decimals of means.
         """
-        return leaderboard_table(self, form, digits)
+        return leaderboard_table(self, "latex", digits)
 
-    def to_text(self, width: int | None = None) -> str:
-        """Table shown by ``print``, in at most ``width`` characters if possible (None: no limit).
+    def to_markdown(self, *, digits: int = 4) -> str:
+        """Markdown table with marks of significance and rank intervals.
 
-        Costs, further measures and counts are left out to fit the width; a line lists them.
+        Parameters
+        ----------
+        digits : int >= 0
+            Decimals of means.
         """
-        return leaderboard_text(self, width)
+        return leaderboard_table(self, "markdown", digits)
+
+    def to_csv(self) -> str:
+        """CSV table of all numbers in full precision, without marks."""
+        return leaderboard_table(self, "csv")
+
+    def _cells(self) -> tuple[list[list[str]], str]:
+        rows = self.rows()
+        header, lines, caption = _table_cells(self, [row for row in rows if row["rank"]], "text", 4)
+        lost = (
+            f"{row['ranker']} {row['status']}: {row['message']}." for row in rows if not row["rank"]
+        )
+        return [header, *lines], " ".join([caption, *lost])
 
     def __str__(self) -> str:
-        return self.to_text()
+        return leaderboard_text(self, None)
 
     def __repr__(self) -> str:
         return (
@@ -577,7 +568,7 @@ def leaderboard_text(board: Leaderboard, width: int | None = None) -> str:
     absent = [*([] if ranks else ["ranks"]), *([] if is_fitted(settings) else _COSTS)]
     absent += [] if is_adjusted(rows) else [_ADJUSTED]
     kept = [place for place, name in enumerate(header) if name not in absent]
-    header, lines = _select_cells(header, kept), [_select_cells(line, kept) for line in lines]
+    header, *lines = ([line[place] for place in kept] for line in [header, *lines])
     dispensable = [*reversed([*board.measures[1:], *(_COSTS if is_fitted(settings) else ())])]
     table, hidden = fit_width(width, [header, *lines], dispensable)
     text = [
@@ -640,7 +631,7 @@ def shares_of_unjudged(board: Leaderboard) -> list[str]:
         if max(known, default=0.0) > 0:
             ends = dict.fromkeys([f"{min(known):.1%}", f"{max(known):.1%}"])
             between = " to ".join(ends)
-            cutoff = getattr(parse(board.specs[name]), "cutoff", None)
+            cutoff = getattr(measure_of(board.specs[name], board.settings), "cutoff", None)
             read = "all ranks" if cutoff is None else f"the first {cutoff}"
             shares.append(f"{name} {between} of {read}")
     if not shares:
@@ -711,10 +702,6 @@ def what_can_be_seen(board: Leaderboard) -> list[str]:
     ]
 
 
-def _select_cells(line: list[str], places: list[int]) -> list[str]:
-    return [line[place] for place in places]
-
-
 def _list_against_baseline(
     board: Leaderboard, rows: list[dict[str, Any]], width: int | None
 ) -> list[str]:
@@ -755,8 +742,8 @@ def _list_against_baseline(
 
 
 FORMATS = {"latex": ".tex", "markdown": ".md", "csv": ".csv"}
-_BETTER = {"latex": r"$^{\uparrow}$", "markdown": " ↑"}
-_WORSE = {"latex": r"$^{\downarrow}$", "markdown": " ↓"}
+_BETTER = {"latex": r"$^{\uparrow}$", "markdown": " ↑", "text": " ↑"}
+_WORSE = {"latex": r"$^{\downarrow}$", "markdown": " ↓", "text": " ↓"}
 
 
 def leaderboard_table(board: Leaderboard, form: str, digits: int = 4) -> str:
@@ -771,6 +758,13 @@ def leaderboard_table(board: Leaderboard, form: str, digits: int = 4) -> str:
     rows = [row for row in board.rows() if row["rank"]]
     if form == "csv":
         return _csv(board, rows)
+    return (_latex if form == "latex" else _markdown)(*_table_cells(board, rows, form, digits))
+
+
+def _table_cells(
+    board: Leaderboard, rows: list[dict[str, Any]], form: str, digits: int
+) -> tuple[list[str], list[list[str]], str]:
+    """Header, lines and caption of a table in "latex", "markdown" or "text"."""
     header = ["", board.settings.contestant, *board.measures]
     lines = [_line(row, board.measures, form, digits) for row in rows]
     if is_adjusted(rows):
@@ -785,7 +779,7 @@ def leaderboard_table(board: Leaderboard, form: str, digits: int = 4) -> str:
         header.append(f"to {board.settings.baseline}")
         for row, line in zip(rows, lines, strict=True):
             line.append(_list_to_baseline(board, row, form, digits))
-    return (_latex if form == "latex" else _markdown)(header, lines, _caption(board, form, rows))
+    return header, lines, _caption(board, form, rows)
 
 
 def _line(row: dict[str, Any], measures: list[str], form: str, digits: int) -> list[str]:

@@ -10,13 +10,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.model_selection import BaseCrossValidator, check_cv
-from sklearn.utils import check_random_state
 
 from rankwise.checks.rows import routing_hint
 from rankwise.datasets.data import Fold, FoldedData, RankingData, leave_out
 from rankwise.datasets.table_columns import is_frame
 from rankwise.groups import QueryGroups
-from rankwise.typing import ArrayLike, Int64Array
+from rankwise.runtime.constraints import check_random_state
+from rankwise.typing import ArrayLike, Int64Array, Seed
 
 DEFAULT_SPLITS = 5
 
@@ -30,7 +30,7 @@ class QueryKFold(BaseCrossValidator):
         Number of folds.
     shuffle : bool
         Whether queries are shuffled; if not, folds are blocks of queries in order of appearance.
-    random_state : int, RandomState instance or None
+    random_state : int, RandomState, Generator or None, default=0
         Seed of the shuffling; only with ``shuffle=True``.
 
     Notes
@@ -53,7 +53,7 @@ class QueryKFold(BaseCrossValidator):
     __metadata_request__split: ClassVar[dict[str, bool]] = {"groups": True, "qid": True}
 
     def __init__(
-        self, n_splits: int = DEFAULT_SPLITS, *, shuffle: bool = False, random_state: Any = None
+        self, n_splits: int = DEFAULT_SPLITS, *, shuffle: bool = False, random_state: Seed = 0
     ) -> None:
         self.n_splits = n_splits
         self.shuffle = shuffle
@@ -64,7 +64,7 @@ class QueryKFold(BaseCrossValidator):
         X: Any,
         y: ArrayLike | None = None,
         groups: ArrayLike | None = None,
-        qid: ArrayLike | QueryGroups | QueryGroups | None = None,
+        qid: ArrayLike | QueryGroups | None = None,
     ) -> Generator[tuple[Int64Array, Int64Array], None, None]:
         """Row numbers of the training and the test part of every fold, ascending.
 
@@ -88,10 +88,10 @@ class QueryKFold(BaseCrossValidator):
                 "QueryKFold needs the query of every row, got none. Pass qid=… or groups=…."
                 f"{routing_hint()}"
             )
-        if self.random_state is not None and not self.shuffle:
+        if self.random_state not in (None, 0) and not self.shuffle:
             raise ValueError(
                 f"random_state={self.random_state!r} has no effect with shuffle=False. "
-                "Set shuffle=True or leave random_state at None."
+                "Set shuffle=True or leave random_state at 0."
             )
         n_samples = X.shape[0] if hasattr(X, "shape") else len(X)
         query_groups = QueryGroups.from_qid(qid, n_samples)
@@ -106,14 +106,14 @@ class QueryKFold(BaseCrossValidator):
         X: Any = None,
         y: ArrayLike | None = None,
         groups: ArrayLike | None = None,
-        qid: ArrayLike | QueryGroups | QueryGroups | None = None,
+        qid: ArrayLike | QueryGroups | None = None,
     ) -> int:
         """Number of folds."""
         return self.n_splits
 
 
 def letor_folds(
-    data: RankingData, n_splits: int = 5, *, shuffle: bool = False, random_state: Any = None
+    data: RankingData, n_splits: int = 5, *, shuffle: bool = False, random_state: Seed = 0
 ) -> FoldedData:
     """Training, validation and test parts by LETOR's rotation of k query parts S1 … Sk.
 
@@ -145,7 +145,7 @@ def letor_folds(
     return FoldedData(data.name, tuple(f"fold{i + 1}" for i in range(k)), make)
 
 
-def query_folds(data: RankingData, cv: Any = "auto", *, random_state: Any = 0) -> FoldedData:
+def query_folds(data: RankingData, cv: Any = "auto", *, random_state: Seed = 0) -> FoldedData:
     """Folds of one table: fold i tests, fold i + 1 validates, the other rows train.
 
     Parameters
@@ -156,7 +156,7 @@ def query_folds(data: RankingData, cv: Any = "auto", *, random_state: Any = 0) -
         of shuffled queries. A splitter: its test parts; it is called as
         ``cv.split(X, y, groups=qid)``. An iterable: pairs of training and test rows, as numbers or
         masks.
-    random_state : int
+    random_state : int, RandomState, Generator or None, default=0
         Seed of the shuffling.
 
     Notes
@@ -265,7 +265,7 @@ def convert_to_folds(
     data: RankingData | Fold | FoldedData | Sequence[Fold],
     cv: Any = "auto",
     *,
-    random_state: Any = 0,
+    random_state: Seed = 0,
 ) -> FoldedData:
     """Convert any data that ``compare`` accepts to folds with unique names.
 

@@ -19,6 +19,7 @@ from rankwise.runtime.messages import (
     escape_hidden,
     setting,
 )
+from rankwise.runtime.result import align_columns
 from rankwise.selection.cells.result_store import (
     Settings,
 )
@@ -276,21 +277,10 @@ def fit_width(
     lines = [[escape_hidden(cell) for cell in line] for line in lines]
     while True:
         kept = [place for place, name in enumerate(lines[0]) if name not in hidden]
-        table = _align_columns([[line[place] for place in kept] for line in lines])
+        cells = [[line[place] for place in kept] for line in lines]
+        rule = ["-" * max(map(len, column)) for column in zip(*cells, strict=True)]
+        table = align_columns([cells[0], rule, *cells[1:]], left=(1,))
         rest = dispensable[len(hidden) :]
         if width is None or not rest or max(map(len, table)) <= width:
             return table, hidden[::-1]
         hidden.append(rest[0])
-
-
-def _align_columns(lines: list[list[str]]) -> list[str]:
-    """Aligned columns: names to the left, numbers to the right."""
-    widths = [max(len(cell) for cell in column) for column in zip(*lines, strict=True)]
-    ruled = [lines[0], ["-" * width for width in widths], *lines[1:]]
-    return [
-        "  ".join(
-            cell.ljust(width) if number == 1 else cell.rjust(width)
-            for number, (cell, width) in enumerate(zip(line, widths, strict=True))
-        ).rstrip()
-        for line in ruled
-    ]

@@ -21,17 +21,17 @@ from rankwise.datasets.readers.judged_run import (
     describe_identical_ids,
     drop_identical_ids,
     judge,
-    refuse_both_ways,
+    refuses_both_ways,
 )
 from rankwise.datasets.readers.results import read_judgements, read_run, read_scores
 from rankwise.datasets.readers.trec import Qrels, Run
 from rankwise.datasets.table_columns import IgnoredColumnsWarning, is_frame
-from rankwise.metrics import Measure
-from rankwise.metrics.default import list_constant
+from rankwise.metrics.default import list_constant, list_wide_gains
+from rankwise.metrics.measure import MeasureLike
 from rankwise.metrics.spec import list_specs
 from rankwise.persistence import load
 from rankwise.prediction import Predictions, predictions
-from rankwise.runtime.finite import names_its_class
+from rankwise.runtime.constraints import draw_seed
 from rankwise.runtime.messages import ArgumentError, setting
 from rankwise.selection.cells.candidates import (
     COLUMN,
@@ -49,12 +49,12 @@ from rankwise.selection.cells.result_store import DONE, FoldInfo, FoldResult, Se
 from rankwise.selection.judging.difference_bounds import OrderCheck, add_order_notes
 from rankwise.selection.leaderboard import Leaderboard
 from rankwise.selection.splits import convert_to_judged
-from rankwise.typing import ArrayLike
+from rankwise.typing import ArrayLike, Seed
 
 _ALL = "all"
 
 
-@names_its_class
+@refuses_both_ways
 def evaluate_systems(
     qrels: RankingData | Qrels | Any,
     systems: Mapping[str, Run | ArrayLike | str | Any],
@@ -65,14 +65,14 @@ def evaluate_systems(
     doc_id: str | None = None,
     unjudged: float | Literal["missing"] | None = None,
     baseline: str | None = None,
-    measures: str | Measure | Sequence[str | Measure] = ("nDCG@10", "AP"),
+    measures: MeasureLike | Sequence[MeasureLike] = ("nDCG@10", "AP"),
     preset: str | None = None,
     all_queries: bool = False,
     ignore_identical_ids: bool = False,
     test: str = "t",
     correction: str = "auto",
     confidence_level: float = 0.95,
-    random_state: int = 0,
+    random_state: Seed = 0,
 ) -> Leaderboard:
     """Evaluate existing systems on the same judged queries, without fitting.
 
@@ -96,7 +96,7 @@ def evaluate_systems(
     baseline : str, optional
         Name of one of the systems. In addition to the table of all pairs, every other system is
         tested against it, with a correction over these pairs only.
-    measures : str, Measure or sequence of them
+    measures : str, Measure, callable or sequence of them
         Measures to compute; the first one orders the table.
     preset : str, optional
         Convention for parameters that the measures leave open, e.g. "trec_eval".
@@ -148,7 +148,7 @@ def evaluate_systems(
         correction=correction,
         confidence_level=confidence_level,
         baseline=baseline,
-        random_state=random_state,
+        random_state=draw_seed(random_state),
     )
     if not isinstance(systems, Mapping):
         raise TypeError(
@@ -176,8 +176,6 @@ def evaluate_systems(
         are_runs and unnamed and (is_frame(qrels) or isinstance(qrels, list))
     ):
         data = read_judgements(qrels)
-        for system in systems.values() if data.relevance.dtype.kind == "f" else ():
-            refuse_both_ways(qrels, system, "Pass read_judgements(qrels) of rankwise.text.")
     if not isinstance(data, Qrels):
         columns = [system.name for system in known.values() if isinstance(system, ColumnScores)]
         with warnings.catch_warnings():
@@ -198,7 +196,11 @@ def evaluate_systems(
         },
         fold_infos=[info],
         cells=cells,
-        settings=replace(settings, data=getattr(data, "name", "judgements")),
+        settings=replace(
+            settings,
+            data=getattr(data, "name", "judgements"),
+            own_measures=measurement.own_directions,
+        ),
     )
 
 
@@ -347,7 +349,9 @@ def _evaluate_runs(
     more = check.notes()
     # Of runs that rank the same judged documents only.
     same = complete and counted.relevance.min() < counted.relevance.max()
-    about = list_constant(measurement.named, counted.relevance.astype(float)) if same else []
+    grades = counted.relevance.astype(float)
+    about = list_constant(measurement.named, grades) if same else []
+    about += list_wide_gains(measurement.named, grades)
     cells = [replace(cell, notes=[*cell.notes, *more[cell.ranker], *about]) for cell in cells]
     return _info(qids, len(counted), 0), cells
 
@@ -376,6 +380,7 @@ def _evaluate_rows(
         cells = add_order_notes(cells, {_ALL: data}, measurement.named, given)
     elif data.missed is None:
         about = list_constant(measurement.named, data.y, data.n_queries)
+        about += list_wide_gains(measurement.named, data.y)
         cells = [replace(cell, notes=[*cell.notes, *about]) for cell in cells]
     info = _info(data.groups.ids.tolist(), data.n_samples, data.n_features)
     return replace(info, recall=recall_of(data)), cells

@@ -16,11 +16,13 @@ from rankwise.metrics.statistics.stratified import (
     pool_run_errors,
     run_error,
 )
+from rankwise.runtime.constraints import draw_seed
+from rankwise.runtime.finite import names_its_class
 from rankwise.runtime.messages import ArgumentError, check_choice, setting
 from rankwise.selection.cells.result_store import DONE, FoldInfo, FoldResult, Settings
 from rankwise.selection.leaderboard import Leaderboard
 from rankwise.selection.score_table import ScoreColumns, ScoreTable, read_score_table
-from rankwise.typing import Float64Array
+from rankwise.typing import Float64Array, Seed
 
 _RULES = ("refuse", "drop", "pairs")
 _ALL = "all"
@@ -28,6 +30,7 @@ _ALL = "all"
 _SMALLEST = 1e-100
 
 
+@names_its_class
 def leaderboard(
     scores: Any,
     *,
@@ -46,7 +49,7 @@ def leaderboard(
     test: str = "t",
     correction: str = "auto",
     confidence_level: float = 0.95,
-    random_state: int = 0,
+    random_state: Seed = 0,
 ) -> Leaderboard:
     """Rank systems by any scores on the same units, with rank intervals that hold jointly.
 
@@ -135,7 +138,7 @@ def leaderboard(
         correction=correction,
         confidence_level=confidence_level,
         baseline=baseline,
-        random_state=random_state,
+        random_state=draw_seed(random_state),
         unit="units" if cluster is None else "clusters",
         contestant="system",
         greater_is_better=bool(greater_is_better),

@@ -75,6 +75,12 @@ def _children(where: str, value: Any) -> list[tuple[str, Any]]:
         return _check_estimator(where, value)
     if structure_of(type(value)):
         return list(check_attributes(value, vars(value), where, Scope(), complete=True))
+    if hasattr(type(value), "_check_structure"):  # all of the object, without further rules
+        try:
+            value._check_structure()
+        except ValueError as error:
+            raise StructureError(f"{where}: {error}") from None
+        return []
     return _check_foreign(where, value, vars(value) if hasattr(value, "__dict__") else {})
 
 

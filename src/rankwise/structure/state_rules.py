@@ -123,34 +123,16 @@ _KINDS = {"f": "floating-point numbers", "i": "integers", "u": "unsigned integer
 
 @dataclass(frozen=True)
 class Array(Rule):
-    """A NumPy array.
+    """A NumPy array."""
 
-    Attributes
-    ----------
-    shape : tuple of int or str
-        Sizes, symbols, or symbols plus or minus a number. None: any shape.
-    kind : str
-        Kinds of numbers as in ``dtype.kind``: "f" (float32, float64), "i", "u" or "b".
-    dtype : str
-        Required dtype, such as "i4"; empty: any dtype of the kind.
-    low, high : float or None
-        Range of the entries, ends included.
-    below : int or str
-        Size that all entries must be below; None: no limit.
-    numbers : {"finite", "not NaN", "any"}
-        Allowed floating-point numbers.
-    ascending : bool
-        Whether entries must be non-decreasing along the last axis.
-    """
-
-    shape: tuple[Size, ...] | None
-    kind: str = "f"
-    dtype: str = ""
-    low: float | None = None
+    shape: tuple[Size, ...] | None  # sizes, or symbols plus or minus a number; None: any
+    kind: str = "f"  # kinds of numbers as in ``dtype.kind``; "f" is float32 or float64
+    dtype: str = ""  # such as "i4"; empty: any of the kind
+    low: float | None = None  # range of the entries, ends included
     high: float | None = None
-    below: Size | None = None
-    numbers: str = "finite"
-    ascending: bool = False
+    below: Size | None = None  # size that all entries must be below
+    numbers: str = "finite"  # also "not NaN" or "any"
+    ascending: bool = False  # along the last axis, equal entries allowed
 
     def check(self, value: Any, where: str, scope: Scope) -> Found:
         if type(value) is not np.ndarray:
@@ -302,31 +284,12 @@ def check_attributes(
     complete: bool,
     own: Collection[str] = (),
 ) -> Found:
-    """Check the declared attributes of an object.
+    """Check the declared attributes of an object; returns parts with rules of their own.
 
-    Parameters
-    ----------
-    obj : object
-    state : dict
-        Attributes of the object, not necessarily those of ``vars(obj)``.
-    where : str
-        Name of the object in messages.
-    scope : Scope
-        Scope of the object.
-    complete : bool
-        Whether all attributes not declared as ``Sometimes`` must be present.
-    own : collection of str
-        Names of attributes that need no rule, such as parameters. Others may not replace a method
-        or another attribute of the class.
-
-    Yields
-    ------
-    (str, object)
-        Parts with their own rules, and their locations.
-
-    Raises
-    ------
-    StructureError
+    ``state`` need not be ``vars(obj)``, and ``where`` names the object in messages. With
+    ``complete``, all attributes but those declared as ``Sometimes`` must be present. Attributes
+    in ``own``, such as parameters, need no rule; others may not replace a method or another
+    attribute of the class.
     """
     rules, lacking = structure_of(type(obj)), False
     # Arrays and numbers bind the symbols that the parts refer to.
@@ -360,22 +323,10 @@ def _holds_parts(rule: Rule) -> bool:
 def check_children(
     feature: Any, left: Any, right: Any, name: str = "feature", names: str = "left and right"
 ) -> None:
-    """Raise if the nodes do not form a tree.
+    """Raise StructureError unless the nodes form a tree, each the child of one earlier node.
 
-    Parameters
-    ----------
-    feature : ndarray of shape (n_nodes,)
-        Negative at leaves.
-    left, right : ndarray of shape (n_nodes,)
-        Children of the other nodes, -1 at leaves.
-    name, names : str
-        Names of the arrays, for the message.
-
-    Raises
-    ------
-    StructureError
-        If a node other than the first is not the child of exactly one earlier node, or a leaf
-        has children. After this check, following children ends and never leaves the arrays.
+    All arrays are (n_nodes,): ``feature`` is negative at leaves, whose children are -1. Following
+    children then ends and never leaves the arrays.
     """
     inner = np.flatnonzero(feature >= 0)
     n_nodes = len(feature)
@@ -406,24 +357,13 @@ def require_attributes(obj: Any, *names: str) -> None:
 
 @dataclass(frozen=True)
 class Number(Rule):
-    """A Python or NumPy number.
+    """A Python or NumPy number."""
 
-    Attributes
-    ----------
-    kind : {"f", "i", "b"}
-        "f" takes integers too.
-    low, high : float or None
-        Ends included.
-    finite : bool
-    size : str
-        Symbol bound to the value of a whole number; empty: none.
-    """
-
-    kind: str = "f"
-    low: float | None = None
+    kind: str = "f"  # "i" or "b"; "f" takes integers too
+    low: float | None = None  # ends included
     high: float | None = None
     finite: bool = True
-    size: Size = ""
+    size: Size = ""  # symbol bound to the value of a whole number
 
     def check(self, value: Any, where: str, scope: Scope) -> Found:
         plain = value.item() if isinstance(value, np.generic) else value

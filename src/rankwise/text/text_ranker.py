@@ -8,7 +8,6 @@ from typing import Any, Literal, Self
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from rankwise.datasets.data import RankingData
@@ -19,6 +18,7 @@ from rankwise.groups import QueryGroups
 from rankwise.persistence import dump_bytes, load_bytes
 from rankwise.rankers.rank_svm import RankSVM
 from rankwise.runtime.array_folder import HEADER
+from rankwise.runtime.constraints import check_random_state
 from rankwise.runtime.finite import names_its_class, restore_on_error
 from rankwise.runtime.messages import callers_level, check_choice
 from rankwise.runtime.renames import VALUES
@@ -29,7 +29,7 @@ from rankwise.text.documents import convert_to_queries
 from rankwise.text.models import MODELS, check_count
 from rankwise.text.query_document_features import QueryDocumentFeatures
 from rankwise.text.text_index import TextIndex, read_index, write_index
-from rankwise.typing import Float64Array
+from rankwise.typing import Float64Array, Seed
 
 _FEATURE_PARAMETERS = ("k1", "b", "mu", "lam", "delta", "near")
 # C of the default ranker, whose pairs are hundreds a query: with 1 it overfits.
@@ -61,7 +61,7 @@ class TextRanker(BaseEstimator):
           not relevant; the rest is left out.
     features : QueryDocumentFeatures, optional
         Features computed from the same index. None: ``QueryDocumentFeatures(index)``.
-    random_state : int, RandomState or None, default=0
+    random_state : int, RandomState, Generator or None, default=None
         Seed for ``unjudged="sample"``.
 
     Attributes
@@ -100,7 +100,7 @@ class TextRanker(BaseEstimator):
         model: str = "bm25",
         unjudged: Literal["zero", "ignore", "sample"] = "zero",
         features: QueryDocumentFeatures | None = None,
-        random_state: Any = 0,
+        random_state: Seed = None,
     ) -> None:
         self.index = index
         self.estimator = estimator
@@ -160,7 +160,7 @@ class TextRanker(BaseEstimator):
         k: int | None = None,
         *,
         cv: int = 5,
-        random_state: Any = 0,
+        random_state: Seed = 0,
         tag: str = "rankwise",
     ) -> Run:
         """Rank every judged query with a ranker that was fitted on the other folds only.
@@ -173,7 +173,7 @@ class TextRanker(BaseEstimator):
             Number of documents per query. None: ``n_candidates``.
         cv : int >= 2, default=5
             Number of folds of shuffled queries.
-        random_state : int, RandomState or None, default=0
+        random_state : int, RandomState, Generator or None, default=0
             Seed for shuffling the queries.
         tag : str, default="rankwise"
             Name of the run.

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from rankwise.checks.classes import list_declared_classes
-from rankwise.checks.rows import check_rows
+from rankwise.checks.rows import check_names, check_rows, hides_names
 from rankwise.checks.text_categories import kind_of_text
 from rankwise.runtime.frames import Table, convert_to_array, is_missing
 from rankwise.runtime.messages import callers_level
@@ -222,7 +222,10 @@ class CategoricalInput:
         """X with codes for categories; column names are checked first if there are categories."""
         table = Table.of(X)
         if self.columns_.nominal or self.columns_.ordered:
-            validate_data(self, table.rows, reset=False, skip_check_array=True)
+            if hides_names(table.rows):
+                check_names(self, list(nw.from_native(table.rows).columns), reset=False)
+            else:
+                validate_data(self, table.rows, reset=False, skip_check_array=True)
         return self.columns_.encode(table)
 
 

@@ -61,8 +61,8 @@ def test_classes_in_order(rng):
     numbers = calibration(codes, p, [0, 1, 2])
     for one, other in zip(named.lines, numbers.lines, strict=True):
         np.testing.assert_array_equal(one.observed, other.observed)
-    assert "P(y > mid): error" in repr(named)
-    assert "Calibration of 50 rows" in repr(named)
+    assert "P(y > mid): error" in str(named)
+    assert "Calibration of 50 rows" in str(named)
 
 
 @pytest.mark.parametrize("level", [0.5, 0.99])

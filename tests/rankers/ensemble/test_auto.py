@@ -77,9 +77,9 @@ def test_no_model_scores_rows_that_it_was_fitted_on(rng, monkeypatch):
     seen = []
     fit = HeldOut.fit
 
-    def spied(self, trial, clock, seconds):
+    def spied(self, trial, clock, *limits):
         seen.append([(set(rows.qid), set(held.qid)) for rows, held in self.parts])
-        return fit(self, trial, clock, seconds)
+        return fit(self, trial, clock, *limits)
 
     monkeypatch.setattr(HeldOut, "fit", spied)
     AutoRanker(**SMALL).fit(X, y, qid=qid)

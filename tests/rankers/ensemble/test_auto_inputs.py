@@ -213,7 +213,7 @@ def test_progress_leaderboard_and_reasons(capsys):
 
 # A value other than the default of each parameter; a new parameter fails here until it has one.
 OTHER_VALUES = {
-    "time_budget": None,
+    "time_budget": 60.0,
     "measure": "AP",
     "n_trials": 5,
     "cv": 3,

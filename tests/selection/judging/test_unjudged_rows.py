@@ -56,7 +56,7 @@ def test_rows_and_runs_of_the_same_documents_are_treated_alike(rng, preset):
     )
     result = evaluate(data, data.X[:, 0], MEASURES, preset=preset)
     assert result.unjudged["P@3"] == pytest.approx(of_rows.unjudged("s0", "P@3"))
-    assert "% unjudged)" in repr(result)
+    assert "% unjudged)" in str(result)
 
 
 def naive_bounds(tests, first, second, measure):

@@ -35,7 +35,7 @@ N_EPOCHS, PATIENCE = 60, 15
 BOLTZ_SETTINGS = {
     "pair_reduction": "sum", "kl_weight": 0.003, "n_rankings": 50, "gold_share": 0.2, "slope": 1.0,
     "activation": "tanh", "batch_size": 16, "optimizer": "adam",
-    "learning_rate_init": 0.01, "alpha": 0.0, "n_epochs": N_EPOCHS,
+    "learning_rate_init": 0.01, "lam": 0.0, "n_epochs": N_EPOCHS,
     "early_stopping_rounds": PATIENCE,
 }  # fmt: skip
 # With BoltzRank or not; the top trained on the other fifth of the queries or out of fold. With

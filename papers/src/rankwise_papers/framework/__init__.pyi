@@ -10,5 +10,4 @@ from .experiment import Value as Value
 from .experiment import Verdict as Verdict
 from .reproduction import Outcome as Outcome
 from .reproduction import Reproduction as Reproduction
-from .reproduction import as_text as as_text
 from .runner import reproduce as reproduce

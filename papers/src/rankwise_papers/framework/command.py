@@ -127,17 +127,17 @@ def reproduce(
         if not json:
             _print(found, written)
     if json:
-        print_json({"experiments": [reproduction.to_dict() for reproduction in done]})
+        print_json({"experiments": done})
     elif experiment == ALL:
         _print_summary(done)
     _exit_if_failed(done, failed)
 
 
 def _print(found: Reproduction, written: list[Path]) -> None:
-    from rankwise_papers.framework.reproduction import as_text
+    from rankwise_papers.framework.reproduction import reproduction_text
 
     width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
-    echo(as_text(found, width) + "\n")
+    echo(reproduction_text(found, width) + "\n")
     for path in written:
         echo(str(path))
 

@@ -24,6 +24,8 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from rankwise.runtime.result import Result, columns_of
+
 Results = Mapping[str, Any]
 FindFiles = Callable[[], Sequence[Path]]
 _FUZZ = 1e-12
@@ -62,7 +64,7 @@ class Verdict(StrEnum):
 
 
 @dataclass(frozen=True)
-class Value:
+class Value(Result):
     """Entry of a table: our value beside the paper's.
 
     Attributes
@@ -138,7 +140,7 @@ class Value:
 
 
 @dataclass(frozen=True)
-class ResultTable:
+class ResultTable(Result):
     """Our values beside the paper's, as one of its tables.
 
     Attributes
@@ -156,6 +158,9 @@ class ResultTable:
         Number of decimals.
     """
 
+    def _columns(self) -> dict[str, Any]:
+        return columns_of(self.values, Value)
+
     name: str
     title: str
     values: Sequence[Value]
@@ -165,7 +170,7 @@ class ResultTable:
 
 
 @dataclass(frozen=True)
-class Series:
+class Series(Result):
     """Line of a figure.
 
     Attributes
@@ -184,7 +189,7 @@ class Series:
 
 
 @dataclass(frozen=True)
-class Figure:
+class Figure(Result):
     """Figure of lines over a common x; ours are solid, the paper's are dashed.
 
     Attributes

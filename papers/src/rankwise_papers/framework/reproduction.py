@@ -5,9 +5,10 @@ from __future__ import annotations
 import textwrap
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 
+from rankwise.runtime.result import Result
 from rankwise_papers.framework.experiment import Figure, ResultTable, Value, Verdict
 
 DONE, FAILED, LEFT_OUT = "done", "failed", "left out"
@@ -18,7 +19,7 @@ CSV_COLUMNS = (
 
 
 @dataclass(frozen=True)
-class Outcome:
+class Outcome(Result):
     """Outcome of one cell.
 
     Attributes
@@ -47,7 +48,7 @@ class Outcome:
 
 
 @dataclass(frozen=True)
-class Reproduction:
+class Reproduction(Result):
     """Our values beside the published ones.
 
     Attributes
@@ -92,6 +93,13 @@ class Reproduction:
         """Wall time of all cells, one after another, whenever they were computed."""
         return sum(outcome.seconds or 0.0 for outcome in self.outcomes)
 
+    def _columns(self) -> dict[str, Any]:
+        rows = self.rows()
+        return {name: [row[name] for row in rows] for name in CSV_COLUMNS}
+
+    def __str__(self) -> str:
+        return reproduction_text(self)
+
     def rows(self) -> list[dict[str, Any]]:
         """A flat row per value, with the columns of ``CSV_COLUMNS``."""
         return [
@@ -114,24 +122,15 @@ class Reproduction:
             for value in table.values
         ]
 
-    def to_dict(self) -> dict[str, Any]:
-        """Everything but the cells' own values, as JSON values."""
-        return {
-            "experiment": self.key,
-            "title": self.title,
-            "paper": self.paper,
-            "quick": self.quick,
-            "counts": self.counts(),
-            "seconds": self.seconds,
-            "n_jobs": self.n_jobs,
-            "versions": dict(self.versions),
-            "missing": dict(self.missing),
+    def _values(self) -> dict[str, Any]:
+        """Everything but the cells' own values."""
+        kept = ("title", "paper", "quick", "seconds", "n_jobs", "versions", "missing", "figures")
+        return {"experiment": self.key, "counts": self.counts(), "values": self.rows()} | {
+            **{name: getattr(self, name) for name in kept},
             "cells": [
-                {key: value for key, value in asdict(outcome).items() if key != "value"}
+                {name: v for name, v in outcome.to_dict().items() if name != "value"}
                 for outcome in self.outcomes
             ],
-            "values": self.rows(),
-            "figures": [asdict(figure) for figure in self.figures],
         }
 
 
@@ -150,7 +149,7 @@ _NONE = "–"
 _GAP = "  "
 
 
-def as_text(reproduction: Reproduction, width: int | None = None) -> str:
+def reproduction_text(reproduction: Reproduction, width: int | None = None) -> str:
     """Text of the tables, counts of verdicts and explanations.
 
     Parameters

@@ -79,7 +79,7 @@ def boosting(form: Any) -> Predict:
         task: Task, train: Int64Array, test: Int64Array, settings: Sequence[tuple[int]]
     ) -> Float64Array:
         most = max(rounds for (rounds,) in settings)
-        model = ORBoost(form, n_estimators=most).fit(task.Z[train], task.y[train])
+        model = ORBoost(most, form).fit(task.Z[train], task.y[train])
         # A fit that ends early has its last round in the place of later ones.
         wanted = {min(rounds, model.n_estimators_) for (rounds,) in settings}
         at = {

@@ -26,11 +26,11 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils import check_random_state
 
 from rankwise.datasets.catalog.entries import fetch
 from rankwise.datasets.readers.textfiles import read_text
-from rankwise.typing import ArrayLike, Float64Array, Int64Array
+from rankwise.runtime.constraints import check_random_state
+from rankwise.typing import ArrayLike, Float64Array, Int64Array, Seed
 
 MISSING = ("", "?")
 _NONE = np.empty(0, dtype=np.int64)
@@ -442,7 +442,7 @@ SQUARE_NOISE = 0.125
 
 
 def make_ordinal_square(
-    n_samples: int = 1000, *, noise: float = SQUARE_NOISE, random_state: Any = None
+    n_samples: int = 1000, *, noise: float = SQUARE_NOISE, random_state: Seed = 0
 ) -> tuple[Float64Array, Int64Array]:
     """Draw points of the unit square with ranks 1 to 5, from a saddle cut at four heights.
 
@@ -452,7 +452,7 @@ def make_ordinal_square(
         Number of points.
     noise : float >= 0
         Standard deviation of the normal noise on the height.
-    random_state : int, RandomState or None
+    random_state : int, RandomState, Generator or None, default=0
         Seed or generator.
 
     Returns

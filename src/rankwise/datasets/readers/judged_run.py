@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import wraps
+from inspect import signature
 from numbers import Real
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
@@ -24,6 +25,7 @@ from rankwise.datasets.readers.trec import Qrels, Run, string_codes, trec_order
 from rankwise.datasets.table_columns import is_frame
 from rankwise.runtime.finite import names_its_class
 from rankwise.runtime.messages import setting
+from rankwise.runtime.result import Result
 from rankwise.typing import Float64Array
 
 P = ParamSpec("P")
@@ -32,7 +34,7 @@ LARGEST_GRADE = 1000  # of a measure; larger whole numbers are scores
 
 
 @dataclass(frozen=True, eq=False)
-class JudgedRun:
+class JudgedRun(Result):
     """Rows of a run and its judgments, in trec_eval's order within every query.
 
     Attributes
@@ -119,12 +121,17 @@ _BY_NAME = (
 )
 
 
-def refuse_both_ways(qrels: Any, run: Any, fix: str = _BY_NAME) -> None:
+def refuse_both_ways(
+    qrels: Any, run: Any, fix: str = _BY_NAME, *, only_fractions: bool = False
+) -> None:
     """Raise ValueError if judgements and a run could be a run and judgements.
 
     Until 0.3, the run came first. Types and names of columns tell the two apart, and so do
-    fractions in the run alone: scores have them more often than grades.
+    fractions in the run alone: scores have them more often than grades. ``only_fractions``: whole
+    numbers are grades, since the run is one of several systems.
     """
+    if only_fractions and isinstance(qrels, Mapping) and _are_whole(_list_values(qrels)):
+        return
     if not (_is_plain(run) and _is_plain(qrels) and _may_be_swapped(qrels, run)):
         return
     try:
@@ -134,7 +141,7 @@ def refuse_both_ways(qrels: Any, run: Any, fix: str = _BY_NAME) -> None:
     except (TypeError, ValueError, OSError):
         return  # can be read one way only
     share_queries = np.isin(scores.qid, grades.qid).any()
-    only_run = _has_fractions(scores) and not _has_fractions(grades)
+    only_run = (_has_fractions(scores) or only_fractions) and not _has_fractions(grades)
     if share_queries and not only_run and (scores.relevance <= LARGEST_GRADE).all():
         what = "both have fractions" if _has_fractions(scores) else "the run has whole numbers only"
         raise ValueError(f"the judgements and the run can be read both ways, since {what}. {fix}")
@@ -145,17 +152,21 @@ def _has_fractions(qrels: Qrels) -> bool:
 
 
 def refuses_both_ways(function: Callable[P, R]) -> Callable[P, R]:
-    """Wrap a function of judgements and a run, which are passed by name if both ways can be read.
+    """Wrap a function of judgements and a run or systems, to refuse what can be read both ways.
+
+    Passed by name, they are what they are called.
 
     Errors for wrong arguments name the function, and the new names of old arguments.
     """
 
-    named = names_its_class(function)
+    named, takes_systems = names_its_class(function), "systems" in signature(function).parameters
 
     @wraps(function)
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
         if len(args) > 1:
-            refuse_both_ways(args[0], args[1])
+            several: Any = args[1] if isinstance(args[1], Mapping) else {}
+            for run in several.values() if takes_systems else [args[1]]:
+                refuse_both_ways(args[0], run, only_fractions=takes_systems)
         return named(*args, **kwargs)
 
     return call

@@ -28,11 +28,12 @@ from rankwise.groups import QueryGroups
 from rankwise.runtime.arrow import pa
 from rankwise.runtime.files import open_to_write
 from rankwise.runtime.frames import text_array
+from rankwise.runtime.result import Result
 from rankwise.typing import Float64Array, Int64Array
 
 
 @dataclass(frozen=True, eq=False)
-class Qrels:
+class Qrels(Result):
     """Judgments, with one entry per judged document of a query.
 
     Attributes
@@ -76,7 +77,7 @@ class Qrels:
 
 
 @dataclass(frozen=True, eq=False)
-class Run:
+class Run(Result):
     """Scores of one system, with one entry per retrieved document of a query.
 
     Attributes

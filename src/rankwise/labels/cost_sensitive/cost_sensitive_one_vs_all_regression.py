@@ -72,8 +72,7 @@ class CostSensitiveOneVsAllRegression(CostSensitiveClassifier):
     max_iter : int, default=100
         Largest number of Newton steps for the one-sided loss, for each class.
     n_jobs : int, optional
-        Number of classes fitted in parallel threads. None: one for each CPU; -2: one fewer, and so
-        on.
+        Number of classes fitted in parallel threads. None or -1: all cores; -2: all but one.
 
     Attributes
     ----------

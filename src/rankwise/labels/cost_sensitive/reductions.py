@@ -77,8 +77,7 @@ class CSOVO(BinaryQuestions, CostSensitiveClassifier):
         Penalty added to the SUM of squared errors if ``estimator`` is None: factor of the squared
         norm. Multiplying costs by a number multiplies the weights by it, but not the penalty.
     n_jobs : int, optional
-        Number of pairs fitted in parallel threads. None: one for each CPU; -2: one fewer, and so
-        on.
+        Number of pairs fitted in parallel threads. None or -1: all cores; -2: all but one.
 
     Attributes
     ----------
@@ -191,8 +190,8 @@ class WeightedAllPairs(BinaryQuestions, CostSensitiveClassifier):
         Penalty added to the SUM of squared errors if ``estimator`` is None: factor of the squared
         norm. Intercepts are not penalised.
     n_jobs : int, optional
-        Number of pairs processed in parallel threads by ridge regression. None: one for each CPU;
-        -2: one fewer, and so on.
+        Number of pairs processed in parallel threads by ridge regression. None or -1: all cores;
+        -2: all but one.
 
     Attributes
     ----------
@@ -336,8 +335,7 @@ class OrdinalReduction(BinaryQuestions, CostSensitiveClassifier):
         Penalty added to the SUM of squared errors if ``estimator`` is None: factor of the squared
         norm.
     n_jobs : int, optional
-        Number of thresholds fitted in parallel threads. None: one for each CPU; -2: one fewer, and
-        so on.
+        Number of thresholds fitted in parallel threads. None or -1: all cores; -2: all but one.
     classes : array-like of shape (n_classes,), optional
         All classes, lowest first. Required if y holds text and the costs do not name the classes;
         numbers, booleans and ordered categoricals already have an order.

@@ -7,14 +7,22 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils import check_random_state
 
 from rankwise.checks.label_data import one_hot
 from rankwise.checks.parameter_constraints import StrOptions, minimum
 from rankwise.labels.multi_label.label_space import LabelSource, LabelSpace, check_size
+from rankwise.runtime.constraints import check_random_state
 from rankwise.solvers.many_labels import cosamp, matching_pursuit
-from rankwise.structure.state_rules import Number, Optional, Rule, floats, integers, require
-from rankwise.typing import ArrayLike, Float64Array, Int64Array, SparseMatrix
+from rankwise.structure.state_rules import (
+    Number,
+    Optional,
+    Rule,
+    Sometimes,
+    floats,
+    integers,
+    require,
+)
+from rankwise.typing import ArrayLike, Float64Array, Int64Array, Seed, SparseMatrix
 
 
 class BinaryRelevance(LabelSpace):
@@ -121,7 +129,7 @@ class PartialBinaryRelevance(LabelSpace):
         Penalty added to the SUM of squared errors, as in :class:`BinaryRelevance`.
     estimator : regressor, classifier or None, default=None
         As in :class:`BinaryRelevance`. A classifier needs ``reference="absent"``.
-    random_state : int, RandomState or None, default=None
+    random_state : int, RandomState, Generator or None, default=None
         Seed for drawing the labels.
 
     Attributes
@@ -183,7 +191,7 @@ class PartialBinaryRelevance(LabelSpace):
         *,
         alpha: float = 0.01,
         estimator: Any = None,
-        random_state: int | np.random.RandomState | None = None,
+        random_state: Seed = None,
     ) -> None:
         self.n_labels = n_labels
         self.reference = reference
@@ -215,7 +223,7 @@ class CompressedSensing(LabelSpace):
     sparsity : int >= 1 or None, default=None
         Number s of nonzero labels in the decoded vector. None: the largest number of labels of a
         training row.
-    random_state : int, RandomState or None, default=None
+    random_state : int, RandomState, Generator or None, default=None
         Seed for the projections.
     rows : {"hadamard", "gaussian"}, default="hadamard"
         Distribution of the projections. "hadamard": M random rows and K random columns of the
@@ -224,7 +232,7 @@ class CompressedSensing(LabelSpace):
     decoder : {"cosamp", "omp"}, default="cosamp"
         Decoder: CoSaMP or orthogonal matching pursuit.
     max_iter : int >= 1, default=10
-        Largest number of steps of CoSaMP.
+        Largest number of steps of CoSaMP when codes are decoded.
     alpha : float >= 0, default=0.01
         Penalty added to the SUM of squared errors, as in :class:`BinaryRelevance`.
     estimator : regressor or None, default=None
@@ -240,6 +248,8 @@ class CompressedSensing(LabelSpace):
         Projection matrix.
     sparsity_ : int
         Value of s that is used.
+    n_iter_ : int
+        Limit of the steps that decode a row: ``max_iter`` of CoSaMP, s of matching pursuit.
     coef_, intercept_, regressors_
         As in :class:`BinaryRelevance`, for the codes.
     target_form_ : {"dense", "sparse", "classes"}
@@ -279,6 +289,7 @@ class CompressedSensing(LabelSpace):
 
     _structure: ClassVar[dict[str, Rule]] = {
         "sparsity_": Number("i", low=1),
+        "n_iter_": Sometimes(Number("i", low=1)),
     }
 
     components_: Float64Array
@@ -297,7 +308,7 @@ class CompressedSensing(LabelSpace):
         n_components: int | None = None,
         sparsity: int | None = None,
         *,
-        random_state: int | np.random.RandomState | None = None,
+        random_state: Seed = None,
         rows: Literal["hadamard", "gaussian"] = "hadamard",
         decoder: Literal["cosamp", "omp"] = "cosamp",
         max_iter: int = 10,
@@ -335,6 +346,7 @@ class CompressedSensing(LabelSpace):
         self.offset_: Float64Array = np.zeros(n_labels)
         wanted = self.sparsity or max(1, source.largest_set)
         self.sparsity_: int = check_size("sparsity", wanted, n_labels)
+        self.n_iter_: int = self.max_iter if self.decoder == "cosamp" else self.sparsity_
 
     def _decode(self, codes: Float64Array) -> Float64Array:
         if self.decoder == "cosamp":

@@ -207,8 +207,7 @@ class CalibratedLabelRanking(BinaryQuestions, MultiLabel):
         Penalty added to the SUM of squared errors if ``estimator`` is None: factor of the squared
         norm.
     n_jobs : int, optional
-        Number of pairs fitted in parallel threads. None: one for each CPU; -2: one fewer, and so
-        on.
+        Number of pairs fitted in parallel threads. None or -1: all cores; -2: all but one.
 
     Attributes
     ----------

@@ -25,12 +25,12 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
-from sklearn.utils import check_random_state
 
 from rankwise.checks.label_data import LabelData, check_label_fit, check_truth
 from rankwise.checks.parameter_constraints import StrOptions, minimum
 from rankwise.checks.rows import check_rows
 from rankwise.labels.multi_label.label_space import LabelSource, LabelSpace, check_size, check_sizes
+from rankwise.runtime.constraints import check_random_state
 from rankwise.solvers.many_labels import (
     LabelStatistics,
     approximate_axes,
@@ -41,7 +41,7 @@ from rankwise.solvers.many_labels import (
     shift_from_centre,
 )
 from rankwise.structure.state_rules import Rule, floats
-from rankwise.typing import ArrayLike, Float64Array, FrameLike, Matrix
+from rankwise.typing import ArrayLike, Float64Array, FrameLike, Matrix, Seed
 
 # Largest number of labels K whose K x K products are decomposed: 128 MB.
 EXACT_UP_TO = 4096
@@ -68,7 +68,7 @@ class PLST(LabelSpace):
         Reference point o. "mean": share of the training rows with each label. "zero": 0.
     estimator : regressor or None, default=None
         As in :class:`BinaryRelevance`.
-    random_state : int, RandomState or None, default=None
+    random_state : int, RandomState, Generator or None, default=None
         Seed for the random subspace iteration that finds the axes of more than 4,096 labels. Not
         used for fewer labels.
 
@@ -141,7 +141,7 @@ class PLST(LabelSpace):
         *,
         reference: Literal["mean", "zero"] = "mean",
         estimator: Any = None,
-        random_state: int | np.random.RandomState | None = None,
+        random_state: Seed = None,
     ) -> None:
         self.n_components = n_components
         self.alpha = alpha

@@ -35,8 +35,10 @@ from rankwise.groups import QueryGroups
 from rankwise.metrics.measure import check_choice
 from rankwise.metrics.measures.rank_errors import WEIGHTS
 from rankwise.metrics.statistics.stratified import FEW, spread_freedom
+from rankwise.runtime.finite import names_its_class
 from rankwise.runtime.frames import convert_to_values
-from rankwise.runtime.messages import check_share, check_whole, join_lines
+from rankwise.runtime.messages import check_share, check_whole
+from rankwise.runtime.result import Result, columns_of
 from rankwise.runtime.scikit_learn import BaseEstimator
 from rankwise.typing import Float64Array
 
@@ -46,7 +48,7 @@ _FEWEST = 8.0
 
 
 @dataclass(frozen=True, eq=False)
-class Confusion:
+class Confusion(Result):
     """Counts of rows by label and predicted class, with classes in rank order.
 
     Attributes
@@ -56,6 +58,8 @@ class Confusion:
     counts : ndarray of shape (n_classes, n_classes), float64
         ``counts[i, j]``: number (or weight) of rows of class i predicted as class j.
     """
+
+    _derived = ("mae", "macro_mae", "accuracy")
 
     classes: NDArray[Any]
     counts: Float64Array
@@ -113,25 +117,17 @@ class Confusion:
     def _distances(self) -> Float64Array:
         return _distances(len(self.classes), "linear")
 
-    def __repr__(self) -> str:
-        names = [str(label) for label in self.classes.tolist()]
-        rows = [
-            [name, *(f"{n:g}" for n in row), f"{total:g}", f"{recall:.4f}", f"{off:.4f}"]
-            for name, row, total, recall, off in zip(
-                names, self.counts, self.support, self.recall, self.class_mae, strict=True
-            )
-        ]
-        table = [["label", *names, "rows", "recall", "MAE"], *rows]
-        widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+    def _columns(self) -> dict[str, Any]:
+        predicted = (f"predicted {label}" for label in self.classes.tolist())
+        counts = dict(zip(predicted, self.counts.T, strict=True))
+        return {"label": self.classes, **counts, "recall": self.recall, "mae": self.class_mae}
+
+    def __str__(self) -> str:
         head = (
             f"Confusion of {self.support.sum():g} rows: "
             f"MAE {self.mae:.4f}, accuracy {self.accuracy:.4f}"
         )
-        lines = (
-            "  ".join(f"{text:>{width}}" for text, width in zip(line, widths, strict=True))
-            for line in table
-        )
-        return join_lines([head, *(f"  {line}" for line in lines)])
+        return f"{head}\n{super().__str__()}"
 
 
 def confusion(
@@ -222,7 +218,7 @@ def _ratio(part: Float64Array, whole: Float64Array) -> Float64Array:
 
 
 @dataclass(frozen=True, eq=False)
-class KappaInterval:
+class KappaInterval(Result):
     """Agreement of two judges beyond chance.
 
     Attributes
@@ -247,12 +243,13 @@ class KappaInterval:
     notes: tuple[str, ...] = ()
 
 
+@names_its_class
 def kappa_interval(
     y: ArrayLike,
     predicted: ArrayLike,
     *,
     weights: str = "quadratic",
-    qid: ArrayLike | QueryGroups | QueryGroups | None = None,
+    qid: ArrayLike | QueryGroups | None = None,
     classes: ArrayLike | None = None,
     confidence_level: float = 0.95,
 ) -> KappaInterval:
@@ -443,7 +440,7 @@ def make_cost_scorer() -> CostScorer:
 
 
 @dataclass(frozen=True, eq=False)
-class CalibrationLine:
+class CalibrationLine(Result):
     """Rows binned by the probability of lying above one class; all arrays are (n_bins,)."""
 
     predicted: Float64Array  # mean probability of each bin, ascending
@@ -460,7 +457,7 @@ class CalibrationLine:
 
 
 @dataclass(frozen=True, eq=False)
-class Calibration:
+class Calibration(Result):
     """Calibration of ``P(y > c)`` for every class c but the highest.
 
     Attributes
@@ -473,6 +470,8 @@ class Calibration:
         Level of the intervals.
     """
 
+    _derived = ("error",)
+
     classes: NDArray[Any]
     lines: list[CalibrationLine]
     confidence_level: float
@@ -482,7 +481,12 @@ class Calibration:
         """Mean error of the lines."""
         return float(np.mean([line.error for line in self.lines]))
 
-    def __repr__(self) -> str:
+    def _columns(self) -> dict[str, Any]:
+        above = np.repeat(self.classes[:-1], [len(line.counts) for line in self.lines])
+        bins = columns_of(self.lines, CalibrationLine).items()
+        return {"above": above} | {name: np.concatenate(parts) for name, parts in bins}
+
+    def __str__(self) -> str:
         parts = [
             f"  P(y > {label}): error {line.error:.4f} in {len(line.counts)} bins"
             for label, line in zip(self.classes[:-1].tolist(), self.lines, strict=True)
@@ -491,6 +495,7 @@ class Calibration:
         return "\n".join([f"Calibration of {rows} rows: mean error {self.error:.4f}", *parts])
 
 
+@names_its_class
 def calibration(
     y: ArrayLike,
     probabilities: ArrayLike,

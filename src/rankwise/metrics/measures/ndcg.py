@@ -16,9 +16,10 @@ References: Järvelin and Kekäläinen 2002; Burges et al. 2005 (exponential gai
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import InitVar, dataclass, field, replace
 from functools import lru_cache
-from typing import ClassVar, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 
@@ -28,6 +29,7 @@ from rankwise.metrics.measure import (
     GAINS,
     Empty,
     Gain,
+    Measure,
     TopMeasure,
     check_choice,
     check_gain,
@@ -50,8 +52,15 @@ class GainMeasure(TopMeasure):
     gain: Gain
     discount: str
 
-    def __post_init__(self) -> None:
+    def __post_init__(self, label_gain: Sequence[float] | None = None) -> None:
         super().__post_init__()
+        if label_gain is not None:
+            if self.gain != "exp2":
+                raise ValueError(
+                    f"{self.name}: gain and label_gain are the same, got {self.gain!r} and "
+                    f"{label_gain!r}. Pass one of them."
+                )
+            object.__setattr__(self, "gain", read_label_gain(label_gain))
         check_gain(self.name, self.gain)
         check_choice(self.name, "discount", self.discount, DISCOUNTS)
 
@@ -61,7 +70,7 @@ class DCG(GainMeasure):
     """Discounted cumulative gain.
 
     ``gain`` of grade y is 2**y - 1 ("exp2"), y ("linear"), or one of the gains >= 0 of the grades
-    0, 1, …
+    0, 1, …, which ``label_gain`` lists as LightGBM does.
     """
 
     name: ClassVar[str] = "DCG"
@@ -73,6 +82,7 @@ class DCG(GainMeasure):
     ties: str = "mean"
     cutoff: int | None = None
     judged_only: bool = make_judged_only_field()
+    label_gain: InitVar[Sequence[float] | None] = field(default=None, kw_only=True)
 
     def from_groups(self, scored: ScoredGroups) -> Float64Array:
         check_grades(str(self), self.gain, scored)
@@ -100,9 +110,10 @@ class NDCG(GainMeasure):
     short: str = "pad"
     cutoff: int | None = None
     judged_only: bool = make_judged_only_field()
+    label_gain: InitVar[Sequence[float] | None] = field(default=None, kw_only=True)
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
+    def __post_init__(self, label_gain: Sequence[float] | None) -> None:
+        super().__post_init__(label_gain)
         check_choice(self.name, "short", self.short, ("pad", "zero"))
 
     @property
@@ -137,6 +148,7 @@ class MeanNDCG(GainMeasure):
     empty: Empty = "skip"  # value of a query without gain
     ties: str = "mean"
     judged_only: bool = make_judged_only_field()
+    label_gain: InitVar[Sequence[float] | None] = field(default=None, kw_only=True)
 
     @property
     def reads_sizes(self) -> bool:
@@ -212,6 +224,27 @@ class ExpectedReciprocalRank(TopMeasure):
         if self.gain == "linear":
             return grades / self.max_grade
         return (np.exp2(grades) - 1.0) / np.exp2(self.max_grade)
+
+
+def read_label_gain(label_gain: Any) -> tuple[float, ...]:
+    """Gains of the grades 0, 1, … as Python numbers, whole ones as int."""
+    try:
+        gains = np.asarray(label_gain, dtype=np.float64)
+    except (TypeError, ValueError):
+        gains = np.empty(0)
+    if gains.ndim != 1 or not gains.size:
+        raise ValueError(
+            "label_gain must list the gains of the grades 0, 1, …, such as [0, 1, 3, 7], got "
+            f"{label_gain!r}."
+        )
+    return tuple(int(gain) if gain == gain // 1 else gain for gain in gains.tolist())
+
+
+def with_label_gain(measure: Measure, label_gain: Any) -> Measure:
+    """nDCG and DCG with a table of gains; other measures unchanged."""
+    if not isinstance(measure, GainMeasure):
+        return measure
+    return replace(measure, **{"gain": read_label_gain(label_gain)})
 
 
 def check_grades(measure: str, gain: Gain, scored: ScoredGroups) -> None:

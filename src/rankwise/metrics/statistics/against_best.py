@@ -41,8 +41,11 @@ from rankwise.metrics.statistics.stratified import (
     t_p_values,
     t_quantile,
 )
+from rankwise.runtime.constraints import draw_seed
+from rankwise.runtime.finite import names_its_class
 from rankwise.runtime.messages import check_choice
-from rankwise.typing import ArrayLike, Float64Array, Int64Array
+from rankwise.runtime.result import Result, ResultList
+from rankwise.typing import ArrayLike, Float64Array, Int64Array, Seed
 
 _OF_P_VALUES = {
     "holm": holm,
@@ -54,7 +57,7 @@ INTERVALS = ("t", "bca", "percentile")
 
 
 @dataclass(frozen=True)
-class Comparison:
+class Comparison(Result):
     """One system of a table, tested against the best system.
 
     In a table of :func:`compare_to_baseline`, "best" means the baseline.
@@ -113,6 +116,7 @@ class Comparison:
     letters: str = ""
 
 
+@names_its_class
 def compare_to_best(
     per_query: Mapping[str, ArrayLike],
     *,
@@ -123,9 +127,9 @@ def compare_to_best(
     confidence_level: float = 0.95,
     interval: str = "t",
     n_resamples: int = 9999,
-    random_state: int = 0,
+    random_state: Seed = 0,
     run_errors: Mapping[str, tuple[float, float]] | None = None,
-) -> list[Comparison]:
+) -> ResultList[Comparison]:
     """Test each system against the best one; return a table of systems, best first.
 
     Parameters
@@ -151,7 +155,7 @@ def compare_to_best(
         Interval of a mean: :func:`mean_intervals`, or :func:`bootstrap_interval` with this method.
     n_resamples : int >= 1
         Number of draws of signs and of bootstrap samples.
-    random_state : int
+    random_state : int, RandomState, Generator or None, default=0
         Seed for the draws.
     run_errors : mapping of str to (float, float), optional
         Standard error of a system's mean due to its runs, and its degrees of freedom, see
@@ -160,7 +164,7 @@ def compare_to_best(
 
     Returns
     -------
-    list of Comparison
+    list of Comparison, with the methods of a result
         Ordered by the adjusted mean, unless a test on the queries of both contradicts it; systems
         without any value come last.
 
@@ -187,6 +191,7 @@ def compare_to_best(
     )  # fmt: skip
 
 
+@names_its_class
 def compare_to_baseline(
     per_query: Mapping[str, ArrayLike],
     baseline: str,
@@ -198,9 +203,9 @@ def compare_to_baseline(
     confidence_level: float = 0.95,
     interval: str = "t",
     n_resamples: int = 9999,
-    random_state: int = 0,
+    random_state: Seed = 0,
     run_errors: Mapping[str, tuple[float, float]] | None = None,
-) -> list[Comparison]:
+) -> ResultList[Comparison]:
     """Test each system against a baseline named beforehand; return a table, best first.
 
     Only the pairs with the baseline are tested and corrected for: with k systems, k - 1 pairs
@@ -219,7 +224,7 @@ random_state, run_errors
 
     Returns
     -------
-    list of Comparison
+    list of Comparison, with the methods of a result
         Ordered by the adjusted mean; "best" in its attributes means the baseline.
 
     Raises
@@ -254,14 +259,14 @@ def _table(
     confidence_level: float,
     interval: str,
     n_resamples: int,
-    random_state: int,
+    random_state: Seed,
     run_errors: Mapping[str, tuple[float, float]] | None,
-) -> list[Comparison]:
+) -> ResultList[Comparison]:
     """Test every system against the baseline or, if None, against the best."""
     correction = check_correction(method, correction)
     check_choice("interval", interval, INTERVALS)
     if not per_query:
-        return []
+        return ResultList(Comparison)
     # Systems by name and queries by values: the given orders change no sum and no draw.
     by_name = {name: per_query[name] for name in sorted(per_query, key=str)}
     given = stack_columns("per_query", by_name)
@@ -273,7 +278,7 @@ def _table(
     names = sorted(means, key=lambda name: (math.isnan(means[name]), sign * means[name]))
     values = dict(zip(by_name, given.T, strict=True))
     columns = np.column_stack([values[name] for name in names])
-    sampled = {"n_resamples": n_resamples, "random_state": random_state}
+    sampled = {"n_resamples": n_resamples, "random_state": draw_seed(random_state)}
     runs = _runs_of(names, run_errors, method, interval)
     estimate = stratified_means(columns, strata)
     if interval == "t":
@@ -328,7 +333,7 @@ def _table(
     tested = pairs.skewness if reference is None else pairs.skewness[:, [to]]
     skewness = np.fmax(np.abs(tested).max(axis=1), np.abs(estimate.skewness))
     better = -sign * (columns - columns[:, [to]])
-    return [
+    compared = (
         Comparison(
             name=names[i],
             mean=float(estimate.mean[i]),
@@ -348,7 +353,8 @@ def _table(
             **ranks[i],
         )
         for i in order.tolist()
-    ]
+    )
+    return ResultList(Comparison, compared)
 
 
 def _runs_of(

@@ -33,9 +33,12 @@ from rankwise.metrics.statistics.stratified import (
     stratified_means,
     stratum_codes,
 )
+from rankwise.runtime.constraints import make_generator
+from rankwise.runtime.finite import names_its_class
 from rankwise.runtime.messages import join_lines
+from rankwise.runtime.result import Result
 from rankwise.runtime.threads import available_threads, thread_map
-from rankwise.typing import ArrayLike, Float64Array, Int64Array
+from rankwise.typing import ArrayLike, Float64Array, Int64Array, Seed
 
 # The t of a pair and the same t among the draws may differ by rounding.
 _TIE = 1e-9
@@ -91,7 +94,7 @@ def max_t(
     reference: int | None = None,
     confidence_level: float = 0.95,
     n_resamples: int = 9999,
-    random_state: int | np.random.Generator | None = 0,
+    random_state: Seed = 0,
 ) -> MaxT:
     """Single-step sign-flip test of all pairs of systems, or of ``reference`` with all others.
 
@@ -144,10 +147,10 @@ def _flipped_maxima(
     runs: RunErrors | None,
     untested: NDArray[np.bool_],
     n_resamples: int,
-    random_state: int | np.random.Generator | None,
+    random_state: Seed,
 ) -> Float64Array:
     """Largest squared t of a tested pair for every draw of signs."""
-    rng = np.random.default_rng(random_state)
+    rng = make_generator(random_state)
     seeds = rng.integers(0, 1 << 64, n_resamples, dtype=np.uint64)
     codes = stratum_codes(strata, len(values))
     order = np.argsort(codes, kind="stable")
@@ -191,11 +194,13 @@ def _flipped_maxima(
     return maxima
 
 
-class RankIntervals(NamedTuple):
-    """Lowest and highest rank of every system, both from 1 (the best) to the number of systems."""
-
+class _RankEnds(NamedTuple):
     low: Int64Array
     high: Int64Array
+
+
+class RankIntervals(Result, _RankEnds):
+    """Lowest and highest rank of every system, both from 1 (the best) to the number of systems."""
 
 
 def rank_intervals(is_better: NDArray[np.bool_]) -> RankIntervals:
@@ -321,7 +326,7 @@ def compact_letters(are_separable: NDArray[np.bool_]) -> list[str]:
 
 
 @dataclass(frozen=True, eq=False)
-class AverageRanks:
+class AverageRanks(Result):
     """Systems ranked in every block.
 
     Attributes
@@ -384,6 +389,7 @@ class AverageRanks:
         )
 
 
+@names_its_class
 def average_ranks(
     values: Mapping[str, ArrayLike],
     *,

@@ -37,8 +37,11 @@ from rankwise.metrics.statistics.stratified import (
     t_intervals,
     t_quantile,
 )
+from rankwise.runtime.constraints import draw_seed
+from rankwise.runtime.finite import names_its_class
 from rankwise.runtime.messages import callers_level, check_choice, check_whole
-from rankwise.typing import ArrayLike, Float64Array
+from rankwise.runtime.result import Result
+from rankwise.typing import ArrayLike, Float64Array, Seed
 
 # Means of the same values in another order count as ties.
 TIE = 1e-12
@@ -54,13 +57,16 @@ _ROUNDS = 60
 _MORE_ERRORS = 1.6
 
 
-class Interval(NamedTuple):
-    """Ends of a confidence interval."""
-
+class _Ends(NamedTuple):
     low: float
     high: float
 
 
+class Interval(Result, _Ends):
+    """Ends of a confidence interval."""
+
+
+@names_its_class
 def mean_intervals(
     values: NDArray[np.floating],
     *,
@@ -256,6 +262,7 @@ def _normal_score(coefficients: Float64Array) -> Float64Array:
     return np.where(least >= 0, -math.inf, np.where(most <= 0, math.inf, score))
 
 
+@names_its_class
 def bootstrap_interval(
     values: ArrayLike,
     *,
@@ -263,7 +270,7 @@ def bootstrap_interval(
     confidence_level: float = 0.95,
     method: str = "bca",
     n_resamples: int = 9999,
-    random_state: int | np.random.Generator | None = 0,
+    random_state: Seed = 0,
 ) -> Interval:
     """Bootstrap confidence interval of the mean over queries.
 
@@ -280,7 +287,7 @@ def bootstrap_interval(
         "bca" corrects for bias and skewness (Efron 1987, JASA 82:171-185).
     n_resamples : int >= 1
         Number of bootstrap samples.
-    random_state : int, Generator or None
+    random_state : int, RandomState, Generator or None, default=0
         Seed or generator for the samples.
 
     Returns
@@ -323,6 +330,7 @@ def bootstrap_interval(
     return Interval(low, high)
 
 
+@names_its_class
 def bootstrap_intervals(
     values: NDArray[np.floating],
     *,
@@ -330,7 +338,7 @@ def bootstrap_intervals(
     confidence_level: float = 0.95,
     method: str = "bca",
     n_resamples: int = 9999,
-    random_state: int | np.random.Generator | None = 0,
+    random_state: Seed = 0,
 ) -> Float64Array:
     """:func:`bootstrap_interval` of each of many systems, (n_systems, 2), from the same draws.
 
@@ -342,9 +350,7 @@ def bootstrap_intervals(
     check_choice("method", method, ("bca", "percentile"))
     check_whole("n_resamples", n_resamples, 1)
     _warn_of_short(values, strata, confidence_level)
-    seed = random_state
-    if not isinstance(seed, int | np.integer):
-        seed = int(np.random.default_rng(seed).integers(1 << 62))
+    seed = draw_seed(random_state)
 
     # Systems with values for the same queries share their draws.
     counted = ~np.isnan(values)

@@ -31,8 +31,10 @@ from rankwise.metrics.statistics.stratified import (
     correct_t,
     stratified_means,
 )
+from rankwise.runtime.constraints import make_generator
 from rankwise.runtime.messages import check_choice, check_whole
-from rankwise.typing import ArrayLike, Float64Array
+from rankwise.runtime.result import Result
+from rankwise.typing import ArrayLike, Float64Array, Seed
 
 METHODS = ("t", "wilcoxon", "randomization")
 ALTERNATIVES = ("two-sided", "greater", "less")
@@ -53,7 +55,7 @@ _SKEWED_RANKS = (
 
 
 @dataclass(frozen=True)
-class PairedTest:
+class PairedTest(Result):
     """Outcome of a paired test of ``a`` against ``b``.
 
     Attributes
@@ -87,7 +89,7 @@ def paired_test(
     *,
     alternative: str = "two-sided",
     n_resamples: int = 9999,
-    random_state: int | np.random.Generator | None = 0,
+    random_state: Seed = 0,
 ) -> PairedTest:
     """Test whether two systems differ on the same queries.
 
@@ -104,7 +106,7 @@ def paired_test(
         "greater": ``a`` tends to larger values than ``b``.
     n_resamples : int >= 1
         Number of draws for "randomization".
-    random_state : int, Generator or None
+    random_state : int, RandomState, Generator or None, default=0
         Seed or generator for the draws.
 
     Returns
@@ -210,7 +212,7 @@ def sign_flip_p_values(
     *,
     alternative: str = "two-sided",
     n_resamples: int = 9999,
-    random_state: int | np.random.Generator | None = 0,
+    random_state: Seed = 0,
     mid_p: bool = False,
 ) -> Float64Array:
     """p-values of the hypothesis that the differences in a column are symmetric about 0.
@@ -274,10 +276,10 @@ def _draw_p_values(
     values: Float64Array,
     two_sided: bool,
     n_resamples: int,
-    random_state: int | np.random.Generator | None,
+    random_state: Seed,
     mid_p: bool,
 ) -> Float64Array:
-    rng = np.random.default_rng(random_state)
+    rng = make_generator(random_state)
     n = len(values)
     # Flips of |d| are as likely as flips of d; sorted, they do not depend on the order of queries.
     sizes = np.sort(np.abs(values), axis=0)

@@ -37,12 +37,14 @@ from rankwise.metrics.statistics.intervals import (
     value_bounds,
 )
 from rankwise.metrics.statistics.stratified import FEW, spread_freedom
+from rankwise.runtime.finite import names_its_class
 from rankwise.runtime.messages import check_share
+from rankwise.runtime.result import Result
 from rankwise.typing import ArrayLike, Float64Array
 
 
 @dataclass(frozen=True)
-class PoweredMean:
+class PoweredMean(Result):
     """Mean over queries, estimated from human and machine values.
 
     Attributes
@@ -89,6 +91,7 @@ class PoweredMean:
         return 1.0 - (self.high - self.low) / width if width > 0 else 0.0
 
 
+@names_its_class
 def prediction_powered_mean(
     human: ArrayLike,
     machine: ArrayLike,

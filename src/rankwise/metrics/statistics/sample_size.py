@@ -13,6 +13,7 @@ from scipy.special import chdtr, ndtr, ndtri
 from scipy.stats import chi2, nct, t
 
 from rankwise.metrics.statistics.all_pairs import max_t, pair_differences
+from rankwise.metrics.statistics.intervals import Interval
 from rankwise.metrics.statistics.stratified import (
     FEW_QUERIES,
     MOST_SKEWED,
@@ -24,9 +25,10 @@ from rankwise.metrics.statistics.stratified import (
     stratified_means,
     stratum_codes,
 )
+from rankwise.runtime.finite import names_its_class
 from rankwise.runtime.frames import numbers_of, wrap_frame
 from rankwise.runtime.messages import callers_level, check_share, check_whole
-from rankwise.typing import ArrayLike, Float64Array
+from rankwise.typing import ArrayLike, Float64Array, Seed
 
 _MOST_QUERIES = 10_000_000
 # Draws for the critical value of several systems: its error is then about 1 %.
@@ -41,13 +43,14 @@ _ROUNDING = 1e-13
 _SMALLEST = 1e-100
 
 
+@names_its_class
 def queries_needed(
     pilot: Mapping[str, ArrayLike],
     difference: float,
     *,
     power: float = 0.8,
     confidence_level: float = 0.95,
-    random_state: int = 0,
+    random_state: Seed = 0,
     strata: ArrayLike | None = None,
 ) -> int:
     """Number of queries with which a difference between two systems is found.
@@ -63,7 +66,7 @@ def queries_needed(
         Chance of a significant result if the true difference is this large.
     confidence_level : float in (0, 1)
         Joint level of the test over all pairs.
-    random_state : int
+    random_state : int, RandomState, Generator or None, default=0
         Seed of the draws for the critical value.
     strata : array-like of shape (n_queries,), optional
         Fold of each query of the pilot. Differences are then those of means of fold means, and
@@ -120,13 +123,14 @@ def queries_needed(
     return high
 
 
+@names_its_class
 def detectable_difference(
     pilot: Mapping[str, ArrayLike],
     n_queries: int | None = None,
     *,
     power: float = 0.8,
     confidence_level: float = 0.95,
-    random_state: int = 0,
+    random_state: Seed = 0,
     strata: ArrayLike | None = None,
 ) -> float:
     """Smallest difference that is found with a number of queries.
@@ -180,9 +184,10 @@ def spread_is_rough(n: int) -> str:
     return "; rough, since so few show how much differences spread" if n < FEW_QUERIES else ""
 
 
+@names_its_class
 def always_valid_interval(
     differences: ArrayLike, *, confidence_level: float = 0.95, n_expected: int = 100
-) -> tuple[float, float]:
+) -> Interval:
     """Interval of a mean that may be looked at after every query, without a price.
 
     Judge queries in batches, compute the interval after each, and stop as soon as it excludes 0 (or
@@ -239,7 +244,7 @@ def always_valid_interval(
     values = values[~np.isnan(values)]
     n = len(values)
     if n < 2:
-        return -math.inf, math.inf
+        return Interval(-math.inf, math.inf)
     found = stratified_means(values[:, None])
     skewness = float(found.skewness[0])
     if abs(skewness) > MOST_SKEWED:
@@ -253,7 +258,7 @@ def always_valid_interval(
     critical = time_uniform_half_width(n, confidence_level, n_expected) * math.sqrt(n)
     lower, upper = correct_ends(critical, found.skewness)
     low, high = (found.mean - end * found.error for end in (upper, lower))
-    return float(low[0]), float(high[0])
+    return Interval(float(low[0]), float(high[0]))
 
 
 def time_uniform_half_width(n: float, confidence_level: float, n_expected: float) -> float:
@@ -294,7 +299,7 @@ def _measure_pilot(
     pilot: Mapping[str, ArrayLike],
     strata: ArrayLike | None,
     confidence_level: float,
-    random_state: int,
+    random_state: Seed,
 ) -> _Pilot:
     check_level(confidence_level)
     values = _columns(pilot)

@@ -20,7 +20,9 @@ from numpy.typing import NDArray
 from scipy.sparse.csgraph import connected_components
 from scipy.special import stdtr, stdtrit
 
+from rankwise.runtime.finite import names_its_class
 from rankwise.runtime.messages import check_share
+from rankwise.runtime.result import Result
 from rankwise.typing import ArrayLike, Float64Array, Int64Array
 
 # Degrees of freedom per term below which few terms decide, see spread_freedom.
@@ -197,6 +199,7 @@ def fit_queries_and_systems(
     return effects, (filled.sum(axis=1) - there @ effects) / per_row
 
 
+@names_its_class
 def t_intervals(
     values: NDArray[np.floating], *, strata: ArrayLike | None = None, confidence_level: float = 0.95
 ) -> Float64Array:
@@ -361,7 +364,12 @@ def check_level(confidence_level: float) -> None:
     check_share("confidence_level", confidence_level, "Write 0.95 for 95 %.")
 
 
-class RunErrors(NamedTuple):
+class _Errors(NamedTuple):
+    error: Float64Array
+    freedom: Float64Array
+
+
+class RunErrors(Result, _Errors):
     """Errors of the means of systems due to their runs.
 
     Attributes
@@ -371,9 +379,6 @@ class RunErrors(NamedTuple):
     freedom : ndarray of shape (n_systems,)
         Its degrees of freedom: runs minus 1.
     """
-
-    error: Float64Array
-    freedom: Float64Array
 
 
 def run_error(values: Float64Array, strata: ArrayLike | None = None) -> tuple[float, float]:

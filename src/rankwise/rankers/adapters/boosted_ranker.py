@@ -19,7 +19,6 @@ from typing import Any, ClassVar, Protocol, Self
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from rankwise.base import Ranker
@@ -33,8 +32,9 @@ from rankwise.checks.parameter_constraints import (
 from rankwise.checks.rows import check_fit, check_positions, check_validation
 from rankwise.groups import FitData, QueryGroups
 from rankwise.metrics import parse
-from rankwise.metrics.measure import Measure
+from rankwise.metrics.measure import MEASURE_KINDS, Measure, MeasureLike
 from rankwise.row_order import canonical_order
+from rankwise.runtime.constraints import check_random_state
 from rankwise.runtime.finite import FiniteResults
 from rankwise.runtime.frames import Table
 from rankwise.runtime.messages import did_you_mean
@@ -347,7 +347,7 @@ class BoostedRanker(CategoricalInput, Ranker):
         "monotone_constraints": [dict, "array-like", None],
         "categorical_features": [StrOptions({FROM_DTYPE}), "array-like", None],
         "gain": [StrOptions({"auto", "exp2", "linear"})],
-        "measure": [str],
+        "measure": MEASURE_KINDS,
         "early_stopping_rounds": [minimum(1), None],
         "params": [dict, None],
         "n_jobs": N_JOBS,
@@ -358,7 +358,7 @@ class BoostedRanker(CategoricalInput, Ranker):
     monotone_constraints: Any
     categorical_features: Any
     gain: str
-    measure: str
+    measure: MeasureLike
     early_stopping_rounds: int | None
     params: dict[str, Any] | None
     n_jobs: int | None
@@ -370,11 +370,11 @@ class BoostedRanker(CategoricalInput, Ranker):
         X: FrameLike,
         y: ArrayLike,
         *,
-        qid: ArrayLike | QueryGroups | QueryGroups | None = None,
+        qid: ArrayLike | QueryGroups | None = None,
         sample_weight: ArrayLike | None = None,
         X_val: FrameLike | None = None,
         y_val: ArrayLike | None = None,
-        qid_val: ArrayLike | QueryGroups | QueryGroups | None = None,
+        qid_val: ArrayLike | QueryGroups | None = None,
         init_model: Any = None,
     ) -> Self:
         """Train on rows with relevance labels.
@@ -413,7 +413,7 @@ class BoostedRanker(CategoricalInput, Ranker):
         self,
         X: FrameLike,
         y: ArrayLike,
-        qid: ArrayLike | QueryGroups | QueryGroups | None,
+        qid: ArrayLike | QueryGroups | None,
         sample_weight: ArrayLike | None,
         validation: tuple[Any, Any, Any],
         init_model: Any,
@@ -691,12 +691,12 @@ class PositionFit(FiniteResults):
         X: FrameLike,
         y: ArrayLike,
         *,
-        qid: ArrayLike | QueryGroups | QueryGroups | None = None,
+        qid: ArrayLike | QueryGroups | None = None,
         sample_weight: ArrayLike | None = None,
         position: ArrayLike | None = None,
         X_val: FrameLike | None = None,
         y_val: ArrayLike | None = None,
-        qid_val: ArrayLike | QueryGroups | QueryGroups | None = None,
+        qid_val: ArrayLike | QueryGroups | None = None,
         init_model: Any = None,
     ) -> Self:
         """Train on rows with relevance labels.

@@ -20,6 +20,7 @@ import numpy as np
 from rankwise._packages import missing_package
 from rankwise.checks.parameter_constraints import FRACTION, NOT_NEGATIVE, Interval, StrOptions
 from rankwise.groups import FitData
+from rankwise.metrics.measure import MeasureLike
 from rankwise.rankers.adapters.boosted_ranker import (
     BoostedRanker,
     BoosterInput,
@@ -35,7 +36,7 @@ from rankwise.rankers.adapters.catboost_model import (
 )
 from rankwise.runtime.files import temporary_folder
 from rankwise.trees.column_table import FROM_DTYPE
-from rankwise.typing import Int64Array, Matrix, is_sparse
+from rankwise.typing import Int64Array, Matrix, Seed, is_sparse
 
 try:
     import catboost
@@ -289,7 +290,7 @@ class CatBoostRanker(BoostedRanker):
         Label that the loss receives. "linear" and, unlike in the other adapters, "auto": the label
         itself, as usual in CatBoost; real-valued, negative and large labels are mapped linearly
         onto 0..4. "exp2": ``2**y - 1``, for whole grades from 0 to 30.
-    measure : str, default="nDCG@10"
+    measure : str, Measure or callable, default="nDCG@10"
         Measure evaluated on X_val after every tree.
     early_stopping_rounds : int >= 1, optional
         Used only if ``fit`` receives X_val: stop after this many trees without improvement and keep
@@ -300,7 +301,7 @@ class CatBoostRanker(BoostedRanker):
     n_jobs : int, optional
         Number of threads. None: one for every two million values of X, at most the number of CPUs
         of this process, limited by ``RANKWISE_NUM_THREADS``. The result is the same for any number.
-    random_state : int, RandomState or None, default=None
+    random_state : int, RandomState, Generator or None, default=None
         Seed of the library.
 
     Attributes
@@ -379,11 +380,11 @@ class CatBoostRanker(BoostedRanker):
         categorical_features: Any = FROM_DTYPE,
         objective: str = "YetiRank",
         gain: str = "auto",
-        measure: str = "nDCG@10",
+        measure: MeasureLike = "nDCG@10",
         early_stopping_rounds: int | None = None,
         params: dict[str, Any] | None = None,
         n_jobs: int | None = None,
-        random_state: Any = None,
+        random_state: Seed = None,
     ) -> None:
         self.n_estimators = n_estimators
         self.learning_rate = learning_rate

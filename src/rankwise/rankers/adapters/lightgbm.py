@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from rankwise._packages import missing_package
 from rankwise.checks.parameter_constraints import FRACTION, NOT_NEGATIVE, StrOptions, minimum
 from rankwise.groups import FitData
+from rankwise.metrics.measure import MeasureLike
 from rankwise.rankers.adapters.boosted_ranker import (
     LARGEST_LABEL_COUNT,
     BoostedRanker,
@@ -36,7 +37,7 @@ from rankwise.rankers.adapters.lightgbm_model import (
 from rankwise.runtime.messages import callers_level
 from rankwise.trees.column_table import FROM_DTYPE
 from rankwise.trees.stored_boosters import StoredTrees
-from rankwise.typing import Float64Array, Int64Array
+from rankwise.typing import Float64Array, Int64Array, Seed
 
 try:
     import lightgbm
@@ -252,7 +253,7 @@ class LightGBMRanker(PositionFit, BoostedRanker):
         "linear": ``y``; for labels that are not such grades, the distance from the smallest label.
         "auto": "exp2" for such grades, "linear" for all other labels (real-valued, negative or
         larger).
-    measure : str, default="nDCG@10"
+    measure : str, Measure or callable, default="nDCG@10"
         Measure evaluated on X_val after every tree.
     early_stopping_rounds : int >= 1, optional
         Used only if ``fit`` receives X_val: stop after this many trees without improvement and keep
@@ -263,7 +264,7 @@ class LightGBMRanker(PositionFit, BoostedRanker):
     n_jobs : int, optional
         Number of threads. None: one for every two million values of X, at most the number of CPUs
         of this process, limited by ``RANKWISE_NUM_THREADS``. The result is the same for any number.
-    random_state : int, RandomState or None, default=None
+    random_state : int, RandomState, Generator or None, default=None
         Seed of the library.
 
     Attributes
@@ -350,11 +351,11 @@ class LightGBMRanker(PositionFit, BoostedRanker):
         objective: str = "lambdarank",
         truncation_level: int = 30,
         gain: str = "auto",
-        measure: str = "nDCG@10",
+        measure: MeasureLike = "nDCG@10",
         early_stopping_rounds: int | None = None,
         params: dict[str, Any] | None = None,
         n_jobs: int | None = None,
-        random_state: Any = None,
+        random_state: Seed = None,
     ) -> None:
         self.n_estimators = n_estimators
         self.learning_rate = learning_rate

@@ -314,8 +314,8 @@ class ImportedBooster(TreeScores):
     Parameters
     ----------
     n_jobs : int, optional
-        Number of threads. None or -1: all CPUs of this process, at most ``RANKWISE_NUM_THREADS``.
-        Results are bit-identical for any number.
+        Number of threads. None or -1: all cores, at most ``RANKWISE_NUM_THREADS``. Results
+        are bit-identical for any number.
 
     Attributes
     ----------

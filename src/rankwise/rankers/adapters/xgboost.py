@@ -19,6 +19,7 @@ import numpy as np
 from rankwise._packages import missing_package
 from rankwise.checks.parameter_constraints import FRACTION, NOT_NEGATIVE, StrOptions, minimum
 from rankwise.groups import FitData
+from rankwise.metrics.measure import MeasureLike
 from rankwise.rankers.adapters.boosted_ranker import (
     BoostedRanker,
     BoosterInput,
@@ -34,7 +35,7 @@ from rankwise.rankers.adapters.xgboost_model import (
 )
 from rankwise.runtime.finite import foreign_range
 from rankwise.trees.column_table import FROM_DTYPE
-from rankwise.typing import Matrix, is_sparse
+from rankwise.typing import Matrix, Seed, is_sparse
 
 try:
     import xgboost
@@ -329,7 +330,7 @@ class XGBoostRanker(PositionFit, BoostedRanker):
         "linear": ``y``; for labels that are not such grades, the distance from the smallest label.
         "auto": "exp2" for such grades, "linear" for all other labels (real-valued, negative or
         larger).
-    measure : str, default="nDCG@10"
+    measure : str, Measure or callable, default="nDCG@10"
         Measure evaluated on X_val after every tree.
     early_stopping_rounds : int >= 1, optional
         Used only if ``fit`` receives X_val: stop after this many trees without improvement and keep
@@ -340,7 +341,7 @@ class XGBoostRanker(PositionFit, BoostedRanker):
     n_jobs : int, optional
         Number of threads. None: one for every two million values of X, at most the number of CPUs
         of this process, limited by ``RANKWISE_NUM_THREADS``. The result is the same for any number.
-    random_state : int, RandomState or None, default=None
+    random_state : int, RandomState, Generator or None, default=None
         Seed of the library.
 
     Attributes
@@ -425,11 +426,11 @@ class XGBoostRanker(PositionFit, BoostedRanker):
         pair_method: str = "topk",
         n_pairs: int | None = None,
         gain: str = "auto",
-        measure: str = "nDCG@10",
+        measure: MeasureLike = "nDCG@10",
         early_stopping_rounds: int | None = None,
         params: dict[str, Any] | None = None,
         n_jobs: int | None = None,
-        random_state: Any = None,
+        random_state: Seed = None,
     ) -> None:
         self.n_estimators = n_estimators
         self.learning_rate = learning_rate

@@ -7,6 +7,7 @@ agree on the bins; afterwards only sums are exchanged.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from numbers import Integral, Real
@@ -14,7 +15,6 @@ from typing import Any, ClassVar, Literal, Self, get_args
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from rankwise.base import Ranker
@@ -40,11 +40,19 @@ from rankwise.losses.gradient_loss import GradientLoss, JudgedRows, PositionBias
 from rankwise.losses.lambda_gradients import check_objective
 from rankwise.losses.score_loss import QUERY_WEIGHTS, QueryWeight
 from rankwise.metrics import parse
-from rankwise.metrics.default import refuse_constant
-from rankwise.metrics.measure import Measure
-from rankwise.metrics.measures.ndcg import DCG, NDCG
+from rankwise.metrics.default import (
+    WideGainsWarning,
+    default_score_name,
+    list_wide_gains,
+    refuse_constant,
+)
+from rankwise.metrics.measure import MEASURE_KINDS, Measure, MeasureLike, parameter_of
+from rankwise.metrics.measures.ndcg import DCG, NDCG, GainMeasure, with_label_gain
+from rankwise.rankers.training_log import Callback, TrainingLog, evaluations
 from rankwise.row_order import distinct_rows_of_queries
+from rankwise.runtime.constraints import check_random_state
 from rankwise.runtime.frames import Table
+from rankwise.runtime.messages import callers_level
 from rankwise.runtime.threads import threads_asked
 from rankwise.solvers.boosting.rounds import check_warm_start
 from rankwise.solvers.boosting.tree_boosting import (
@@ -78,8 +86,8 @@ from rankwise.trees.boosted.growth_rules import (
     monotone_signs,
 )
 from rankwise.trees.column_table import FROM_DTYPE, CategoricalInput, ColumnTable
-from rankwise.trees.tree_ensemble import OrderedRows, TreeEnsemble
-from rankwise.typing import ArrayLike, Float64Array, FrameLike, Int64Array, canonicalize
+from rankwise.trees.tree_ensemble import OrderedRows, ScoreTree, TreeEnsemble
+from rankwise.typing import ArrayLike, Float64Array, FrameLike, Int64Array, Seed, canonicalize
 
 
 class TreeScores(CategoricalInput, Ranker):
@@ -200,9 +208,13 @@ class LambdaMART(TreeScores):
     max_leaf_nodes : int >= 2 or "auto", default="auto"
         Largest number of leaves of a tree. "auto": 7 for fewer than 100,000 distinct rows, else 31;
         31 too if ``max_depth`` or ``growth="symmetric"`` bounds the trees.
-    measure : str, default="nDCG@10"
+    measure : str, Measure or callable, default="nDCG@10"
         Measure that "lambdarank" and "yetirank" optimise: nDCG, DCG, AP, RR, ERR, P, R or RBP with
-        any convention and cut-off, see :func:`rankwise.metrics.parse`.
+        any convention and cut-off, see :func:`rankwise.metrics.parse`. Early stopping follows it,
+        too.
+    label_gain : array-like of shape (n_grades,), optional
+        Gains of the grades 0, 1, … in nDCG and DCG, as in LightGBM. None: those of the measure, by
+        default 2^y - 1. Other measures have no gains.
     objective : {"lambdarank", "yetirank", "xendcg", "logistic", "squared"} or callable, \
             default="lambdarank"
         Loss of scores f. D_ij is the loss of ``measure`` when rows i and j, with label i above j,
@@ -295,9 +307,9 @@ class LambdaMART(TreeScores):
     early_stopping_rounds : int >= 1, optional
         Used only if ``fit`` receives X_val: stop after this many trees without improvement and keep
         the trees up to the best, with dropout as they were then.
-    validation_measure : str, optional
-        Any measure of :mod:`rankwise.metrics`, evaluated on X_val after every tree. None:
-        ``measure``.
+    validation_measure : str, Measure or callable, optional
+        Any measure, also one of your own, that replaces ``measure`` for early stopping only: it is
+        evaluated on X_val after every tree.
     importance_type : {"gain", "split"}, default="gain"
         Quantity that ``feature_importances_`` sums over the splits on a feature: gains, or 1.
     warm_start : bool, default=False
@@ -305,12 +317,12 @@ class LambdaMART(TreeScores):
         same rows the trees equal those of a single call (with dropout: up to rounding). Early
         stopping keeps the existing trees.
         The same ``n_estimators`` as before adds nothing, and ``fit`` warns.
-    random_state : int, RandomState or None, default=None
+    random_state : int, RandomState, Generator or None, default=None
         Seed for drawing queries, features and thresholds, and for the noise of "yetirank" and
         "xendcg".
     n_jobs : int, optional
-        Number of threads. None or -1: all CPUs of this process, at most ``RANKWISE_NUM_THREADS``.
-        Results are bit-identical for any number.
+        Number of threads. None or -1: all cores, at most ``RANKWISE_NUM_THREADS``. Results
+        are bit-identical for any number.
 
     Attributes
     ----------
@@ -428,7 +440,8 @@ class LambdaMART(TreeScores):
         "n_estimators": [minimum(1)],
         "learning_rate": [POSITIVE],
         "max_leaf_nodes": [minimum(2), StrOptions({"auto"})],
-        "measure": [str],
+        "measure": MEASURE_KINDS,
+        "label_gain": ["array-like", None],
         "objective": [StrOptions(set(get_args(Objective))), callable],
         "max_depth": [minimum(1), None],
         "truncation_level": [minimum(1), None],
@@ -457,7 +470,7 @@ class LambdaMART(TreeScores):
         "interaction_cst": [list, tuple, StrOptions({"no_interactions", "pairwise"}), None],
         "categorical_features": [StrOptions({FROM_DTYPE}), "array-like", None],
         "early_stopping_rounds": [minimum(1), None],
-        "validation_measure": [str, None],
+        "validation_measure": [*MEASURE_KINDS, None],
         "importance_type": [StrOptions({"gain", "split"})],
         "warm_start": ["boolean"],
         "random_state": ["random_state"],
@@ -470,7 +483,8 @@ class LambdaMART(TreeScores):
         *,
         learning_rate: float = 0.1,
         max_leaf_nodes: int | Literal["auto"] = "auto",
-        measure: str = "nDCG@10",
+        measure: MeasureLike = "nDCG@10",
+        label_gain: ArrayLike | None = None,
         objective: Objective | GradientFunction = "lambdarank",
         max_depth: int | None = None,
         truncation_level: int | None = 30,
@@ -499,16 +513,17 @@ class LambdaMART(TreeScores):
         interaction_cst: Any = None,
         categorical_features: Any = FROM_DTYPE,
         early_stopping_rounds: int | None = None,
-        validation_measure: str | None = None,
+        validation_measure: MeasureLike | None = None,
         importance_type: Literal["gain", "split"] = "gain",
         warm_start: bool = False,
-        random_state: Any = None,
+        random_state: Seed = None,
         n_jobs: int | None = None,
     ) -> None:
         self.n_estimators = n_estimators
         self.learning_rate = learning_rate
         self.max_leaf_nodes: int | Literal["auto"] = max_leaf_nodes
         self.measure = measure
+        self.label_gain = label_gain
         self.objective: Objective | GradientFunction = objective
         self.max_depth = max_depth
         self.truncation_level = truncation_level
@@ -548,12 +563,14 @@ class LambdaMART(TreeScores):
         X: FrameLike,
         y: ArrayLike,
         *,
-        qid: ArrayLike | QueryGroups | QueryGroups | None = None,
+        qid: ArrayLike | QueryGroups | None = None,
         sample_weight: ArrayLike | None = None,
         position: ArrayLike | None = None,
         X_val: FrameLike | None = None,
         y_val: ArrayLike | None = None,
-        qid_val: ArrayLike | QueryGroups | QueryGroups | None = None,
+        qid_val: ArrayLike | QueryGroups | None = None,
+        callbacks: Sequence[Callback] | None = None,
+        verbose: bool | int = False,
     ) -> Self:
         """Train on rows with relevance labels.
 
@@ -574,6 +591,13 @@ class LambdaMART(TreeScores):
         X_val, y_val, qid_val : optional
             Validation rows, on which ``validation_measure`` is evaluated after every tree. Training
             stops after ``early_stopping_rounds`` trees without improvement.
+        callbacks : list of callable, optional
+            Functions of a :class:`rankwise.rankers.CallbackEnv`, called after every tree in the
+            form of LightGBM's callbacks. One that raises
+            :class:`rankwise.rankers.EarlyStopException` ends the training; any other exception
+            leaves the estimator as it was.
+        verbose : bool or int >= 0, default=False
+            Print ``validation_measure`` on X_val after every tree (True), or after every so many.
 
         Returns
         -------
@@ -586,14 +610,14 @@ class LambdaMART(TreeScores):
             with other features or with more trees than ``n_estimators``.
         """
         self._validate_params()
-        measure = parse(self.measure)
+        measure, validation_measure = self._measures()
         if follows_measure(self.objective, self.decay):
             check_objective(measure, "LambdaMART")
-        validation_measure = parse(self.validation_measure or self.measure)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         boosting, n_threads = self._boosting(seed), threads_asked(self.n_jobs)
 
         earlier = EarlierTrees.of(self) if self.warm_start else EarlierTrees()
+        log = TrainingLog(self, callbacks, verbose, earlier.trees.n_trees, self.n_estimators)
         forget(self)
         table = Table.of(X)
         columns = ColumnTable.of(table, self.categorical_features, sample_weight)
@@ -606,6 +630,8 @@ class LambdaMART(TreeScores):
         self._set_score_name(data.y)
         if follows_measure(self.objective, self.decay) and data.y.min() < data.y.max():
             refuse_constant(measure, data.y, "The trees")
+            for note in list_wide_gains({str(self.measure): measure}, data.y):
+                warnings.warn(f"{note}.", WideGainsWarning, stacklevel=callers_level())
 
         # Distinct rows of each query, in an order that their content determines.
         matrix = canonicalize(data.X)
@@ -638,8 +664,22 @@ class LambdaMART(TreeScores):
             start = Start.of(trees, rows, n_threads, boosting.dropout, n_rounds)
             del rows
             grower = TreeGrower(binned, rules, n_threads, weight)
+
+            def watch(grown: list[ScoreTree]) -> int | None:
+                values = [] if validation is None else validation.staged.values
+                spec = self.validation_measure or self.measure
+                results = evaluations(spec, validation_measure, values) if values else []
+
+                def publish() -> Self:
+                    n_now = len(grown)  # rounds without a tree are unknown here
+                    return self._publish(TreeEnsemble.of(grown), n_now, has_missing, validation)
+
+                return log(len(grown) - 1, results, publish)
+
             # The bias of positions wraps the loss.
-            trees, n_rounds = boosting.fit(bias or loss, grower, start, validation)
+            trees, n_rounds = boosting.fit(
+                bias or loss, grower, start, validation, watch if log else None
+            )
 
         if bias is not None:
             self.positions_, self.position_bias_ = bias.positions, bias.biases
@@ -648,6 +688,24 @@ class LambdaMART(TreeScores):
     @property
     def _most_categories(self) -> int | None:
         return MAX_BINS
+
+    def _measures(self) -> tuple[Measure, Measure]:
+        """Measures of the gradients and of early stopping, with the gains of ``label_gain``."""
+        measure = parse(self.measure)
+        watched = measure if self.validation_measure is None else parse(self.validation_measure)
+        if self.label_gain is None:
+            return measure, watched
+        if not isinstance(measure, GainMeasure) and not isinstance(watched, GainMeasure):
+            raise ValueError(
+                f"label_gain sets the gains of nDCG and DCG, but measure is {self.measure!r}. Drop "
+                "label_gain, or change measure."
+            )
+        return with_label_gain(measure, self.label_gain), with_label_gain(watched, self.label_gain)
+
+    def _set_score_name(self, y: Float64Array) -> None:
+        super()._set_score_name(y)
+        if self.label_gain is not None:
+            self.score_name_: str = default_score_name(y, parameter_of(self._measures()[0]))
 
     def _loss(self, rows: JudgedRows, measure: Measure, seed: int, n_threads: int) -> GradientLoss:
         """The objective on training rows."""
@@ -710,13 +768,14 @@ class LambdaMART(TreeScores):
         self.n_estimators_ = self.best_iteration_ = trees.n_trees
         if validation is not None:
             self.validation_scores_: NDArray[Any] = np.array(validation.staged.values)
-            self.best_iteration_: int = validation.staged.best
+            self.best_iteration_: int = min(validation.staged.best, trees.n_trees)
         return self
 
 
 # Parameters that may differ from their default values.
 TAKEN = frozenset({
-    "n_estimators", "learning_rate", "max_leaf_nodes", "measure", "max_depth", "truncation_level",
+    "n_estimators", "learning_rate", "max_leaf_nodes", "measure", "label_gain",
+    "max_depth", "truncation_level",
     "min_samples_leaf",
     "min_hessian_leaf", "reg_lambda", "reg_alpha", "min_split_gain", "growth", "max_bins",
     "normalize", "query_weight", "colsample_bytree", "colsample_bylevel", "colsample_bynode",
@@ -736,7 +795,7 @@ def check_shareable(ranker: LambdaMART) -> None:
                 f"{name} must be {defaults[name]!r} for LambdaMART on a cluster, got {value!r}. "
                 "Use the default, or fit on one machine."
             )
-    measure = parse(ranker.measure)
+    measure, _ = ranker._measures()
     if isinstance(measure, NDCG | DCG) and measure.gain == "linear":
         raise ValueError(
             f"measure must have exponential gains or a table of gains for LambdaMART on a cluster, "
@@ -768,8 +827,8 @@ def fit_share(
     held_out = check_validation(ranker, data, *validation, allow_nan=True)
     ranker._set_score_name(data.y)
     trees, n_threads = TreeEnsemble.of([]), threads_asked(ranker.n_jobs)
-    measure = parse(ranker.validation_measure or ranker.measure)
-    monitor = None if held_out is None else Validation.of(held_out, measure, trees)
+    measure, watched = ranker._measures()
+    monitor = None if held_out is None else Validation.of(held_out, watched, trees)
 
     X = canonicalize(data.X)
     order, indptr, weight = distinct_rows_of_queries(
@@ -777,7 +836,7 @@ def fit_share(
     )
     share = OrderedRows(X, order)
     judged = JudgedRows(data.y[order], indptr, weight, ranker.query_weight)
-    loss = ranker._loss(judged, parse(ranker.measure), seed, n_threads)
+    loss = ranker._loss(judged, measure, seed, n_threads)
     counts = shares.sum(np.array([share.n_rows, loss.n_queries_with_pairs]))
     n_rows, n_queries = counts.tolist()
     weighted = bool(shares.sum(np.array([weight is not None], dtype=np.int64))[0])

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.ensemble import HistGradientBoostingClassifier
-from sklearn.utils import check_random_state, get_tags
+from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from rankwise.base import Ranker
@@ -25,8 +25,10 @@ from rankwise.checks.rows import check_fit, check_rows, check_validation
 from rankwise.features.binning import find_bins
 from rankwise.groups import FitData, QueryGroups
 from rankwise.metrics import parse
+from rankwise.metrics.measure import MEASURE_KINDS, MeasureLike
 from rankwise.prediction import fit_clone
 from rankwise.row_order import canonical_order
+from rankwise.runtime.constraints import check_random_state
 from rankwise.solvers.boosting.rounds import StagedMeasure
 from rankwise.structure.state_rules import (
     Fitted,
@@ -40,7 +42,7 @@ from rankwise.structure.state_rules import (
     forget,
     require,
 )
-from rankwise.typing import ArrayLike, Float64Array, FrameLike, Int64Array, Matrix, is_sparse
+from rankwise.typing import ArrayLike, Float64Array, FrameLike, Int64Array, Matrix, Seed, is_sparse
 
 LARGEST_EXPONENT = 1000  # largest label with gain="exp2"
 MOST_GRADES = 32  # default numbers of classes, for whole and for other labels
@@ -71,9 +73,9 @@ class McRank(Ranker):
         labels are divided into ``max_classes`` classes with about equal numbers of rows, and the
         label of a class is the mean label of its rows. None: 32 for labels that are whole numbers
         (grades), 8 for others.
-    measure : str, default="nDCG@10"
+    measure : str, Measure or callable, default="nDCG@10"
         Measure evaluated on X_val after every round, see :func:`rankwise.metrics.parse`.
-    random_state : int, RandomState or None, default=None
+    random_state : int, RandomState, Generator or None, default=None
         Seed of the default classifier.
 
     Attributes
@@ -147,7 +149,7 @@ class McRank(Ranker):
         "learning_rate": [POSITIVE],
         "max_leaf_nodes": [minimum(2)],
         "max_classes": [Interval(Integral, 2, 255, closed="both"), None],
-        "measure": [str],
+        "measure": MEASURE_KINDS,
         "random_state": ["random_state"],
     }
 
@@ -161,8 +163,8 @@ class McRank(Ranker):
         learning_rate: float = 0.05,
         max_leaf_nodes: int = 15,
         max_classes: int | None = None,
-        measure: str = "nDCG@10",
-        random_state: int | np.random.RandomState | None = None,
+        measure: MeasureLike = "nDCG@10",
+        random_state: Seed = None,
     ) -> None:
         self.estimator = estimator
         self.form = form
@@ -184,11 +186,11 @@ class McRank(Ranker):
         X: FrameLike,
         y: ArrayLike,
         *,
-        qid: ArrayLike | QueryGroups | QueryGroups | None = None,
+        qid: ArrayLike | QueryGroups | None = None,
         sample_weight: ArrayLike | None = None,
         X_val: FrameLike | None = None,
         y_val: ArrayLike | None = None,
-        qid_val: ArrayLike | QueryGroups | QueryGroups | None = None,
+        qid_val: ArrayLike | QueryGroups | None = None,
     ) -> Self:
         """Train on rows with relevance labels.
 

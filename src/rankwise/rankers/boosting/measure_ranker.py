@@ -6,7 +6,6 @@ from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from rankwise.base import Ranker
@@ -15,7 +14,8 @@ from rankwise.checks.rows import check_fit, check_rows, check_validation, repeat
 from rankwise.groups import FitData, QueryGroups
 from rankwise.metrics import parse
 from rankwise.metrics.default import is_graded, refuse_constant
-from rankwise.metrics.measure import Measure
+from rankwise.metrics.measure import MEASURE_KINDS, Measure, MeasureLike
+from rankwise.runtime.constraints import check_random_state
 from rankwise.solvers.boosting.measure_search import (
     ColumnEnsemble,
     CoordinateSearch,
@@ -25,7 +25,7 @@ from rankwise.solvers.boosting.measure_search import (
 )
 from rankwise.solvers.boosting.rounds import boost
 from rankwise.structure.state_rules import Number, Plain, Rule, Sometimes, floats, forget, integers
-from rankwise.typing import ArrayLike, Float64Array, FrameLike, Int64Array
+from rankwise.typing import ArrayLike, Float64Array, FrameLike, Int64Array, Seed
 
 
 class MeasureRanker(Ranker):
@@ -41,18 +41,18 @@ class MeasureRanker(Ranker):
     }
 
     coef_: Float64Array
-    measure: str
+    measure: MeasureLike
 
     def fit(
         self,
         X: FrameLike,
         y: ArrayLike,
         *,
-        qid: ArrayLike | QueryGroups | QueryGroups | None = None,
+        qid: ArrayLike | QueryGroups | None = None,
         sample_weight: ArrayLike | None = None,
         X_val: FrameLike | None = None,
         y_val: ArrayLike | None = None,
-        qid_val: ArrayLike | QueryGroups | QueryGroups | None = None,
+        qid_val: ArrayLike | QueryGroups | None = None,
     ) -> Self:
         """Train on rows with relevance labels.
 
@@ -107,7 +107,7 @@ class AdaRank(MeasureRanker):
 
     Parameters
     ----------
-    measure : str, default="nDCG@10"
+    measure : str, Measure or callable, default="nDCG@10"
         Measure to optimise, see :func:`rankwise.metrics.parse`. Its values must lie between 0 and 1
         for every query, such as those of "nDCG@10", "AP" and "ERR". For measures of a ranked list,
         labels that are not whole grades from 0 to 30 are mapped linearly onto 0 to 4.
@@ -190,7 +190,7 @@ class AdaRank(MeasureRanker):
     }
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "measure": [str],
+        "measure": MEASURE_KINDS,
         "n_estimators": [minimum(1)],
         "n_features_to_select": [minimum(1), None],
         "tol": [NOT_NEGATIVE],
@@ -199,7 +199,7 @@ class AdaRank(MeasureRanker):
 
     def __init__(
         self,
-        measure: str = "nDCG@10",
+        measure: MeasureLike = "nDCG@10",
         n_estimators: int = 200,
         *,
         n_features_to_select: int | None = None,
@@ -247,7 +247,7 @@ class CoordinateAscent(MeasureRanker):
 
     Parameters
     ----------
-    measure : str, default="nDCG@10"
+    measure : str, Measure or callable, default="nDCG@10"
         Measure to optimise: any measure of rankings, see :func:`rankwise.metrics.parse`. For
         measures of a ranked list, labels that are not whole grades from 0 to 30 are mapped linearly
         onto 0 to 4.
@@ -257,7 +257,7 @@ class CoordinateAscent(MeasureRanker):
         Largest number of sweeps over the features for each start.
     tol : float >= 0, default=1e-3
         A start ends when a sweep improves the measure by at most ``tol``.
-    random_state : int, RandomState or None, default=None
+    random_state : int, RandomState, Generator or None, default=None
         Seed of the order of the features in each sweep, and of the random weights.
 
     Attributes
@@ -313,7 +313,7 @@ class CoordinateAscent(MeasureRanker):
     }
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "measure": [str],
+        "measure": MEASURE_KINDS,
         "n_restarts": [minimum(0)],
         "max_iter": [minimum(1)],
         "tol": [NOT_NEGATIVE],
@@ -322,12 +322,12 @@ class CoordinateAscent(MeasureRanker):
 
     def __init__(
         self,
-        measure: str = "nDCG@10",
+        measure: MeasureLike = "nDCG@10",
         n_restarts: int = 2,
         *,
         max_iter: int = 25,
         tol: float = 1e-3,
-        random_state: int | np.random.RandomState | None = None,
+        random_state: Seed = None,
     ) -> None:
         self.measure = measure
         self.n_restarts = n_restarts

@@ -20,6 +20,7 @@ from rankwise.checks.rows import check_fit, check_rows, check_validation
 from rankwise.groups import FitData, QueryGroups
 from rankwise.losses.score_loss import PAIR_WEIGHTS, QUERY_WEIGHTS, PairWeight, QueryWeight
 from rankwise.metrics import parse
+from rankwise.metrics.measure import MEASURE_KINDS, MeasureLike
 from rankwise.solvers.boosting.pair_boosting import (
     FidelityBoosting,
     LayeredPairs,
@@ -55,7 +56,7 @@ class StumpRanker(Ranker):
     max_bins: int | None
     pair_weight: PairWeight
     query_weight: Any
-    measure: str
+    measure: MeasureLike
     early_stopping_rounds: int | None
     warm_start: bool
 
@@ -63,7 +64,7 @@ class StumpRanker(Ranker):
         "n_estimators": [minimum(1)],
         "max_bins": [Interval(Integral, 2, 255, closed="both"), None],
         "pair_weight": [StrOptions(set(PAIR_WEIGHTS)), callable, None],
-        "measure": [str],
+        "measure": MEASURE_KINDS,
         "early_stopping_rounds": [minimum(1), None],
         "warm_start": ["boolean"],
     }
@@ -78,11 +79,11 @@ class StumpRanker(Ranker):
         X: FrameLike,
         y: ArrayLike,
         *,
-        qid: ArrayLike | QueryGroups | QueryGroups | None = None,
+        qid: ArrayLike | QueryGroups | None = None,
         sample_weight: ArrayLike | None = None,
         X_val: FrameLike | None = None,
         y_val: ArrayLike | None = None,
-        qid_val: ArrayLike | QueryGroups | QueryGroups | None = None,
+        qid_val: ArrayLike | QueryGroups | None = None,
     ) -> Self:
         """Train on rows with relevance labels.
 
@@ -183,7 +184,7 @@ class RankBoost(StumpRanker):
         labels and returns weights >= 0.
     query_weight : {"pair", "document", "query"}, default="pair"
         The weight of a query of m rows is 1, 1 / m or 1 / m^2, respectively.
-    measure : str, default="nDCG@10"
+    measure : str, Measure or callable, default="nDCG@10"
         Measure evaluated on X_val after every round, see :func:`rankwise.metrics.parse`.
     early_stopping_rounds : int >= 1, optional
         Used only if ``fit`` receives X_val: stop after this many rounds without improvement and
@@ -262,7 +263,7 @@ class RankBoost(StumpRanker):
         max_bins: int | None = 255,
         pair_weight: PairWeight = None,
         query_weight: QueryWeight = "pair",
-        measure: str = "nDCG@10",
+        measure: MeasureLike = "nDCG@10",
         early_stopping_rounds: int | None = None,
         warm_start: bool = False,
     ) -> None:
@@ -291,7 +292,7 @@ class FRank(StumpRanker):
     query_weight : {"normalized", "pair", "document", "query"}, default="normalized"
         Weight of a query. "normalized": the weights of its pairs sum to 1. "pair", "document",
         "query": the weight of a query of m rows is 1, 1 / m or 1 / m^2, respectively.
-    measure : str, default="nDCG@10"
+    measure : str, Measure or callable, default="nDCG@10"
         Measure evaluated on X_val after every round, see :func:`rankwise.metrics.parse`.
     early_stopping_rounds : int >= 1, optional
         Used only if ``fit`` receives X_val: stop after this many rounds without improvement and
@@ -368,7 +369,7 @@ class FRank(StumpRanker):
         max_bins: int | None = 255,
         pair_weight: PairWeight = None,
         query_weight: Literal["normalized", "pair", "document", "query"] = "normalized",
-        measure: str = "nDCG@10",
+        measure: MeasureLike = "nDCG@10",
         early_stopping_rounds: int | None = None,
         warm_start: bool = False,
         max_pairs: int = 10**8,

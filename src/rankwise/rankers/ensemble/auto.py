@@ -1,4 +1,4 @@
-"""AutoRanker: several families of rankers within a time budget; what it tells of its trials.
+"""AutoRanker: several families of rankers by a fixed plan; what it tells of its trials.
 
 Composition: columns of X, scaled columns and random nodes x losses of LambdaMART, RankSVM and least
 squares x their solvers; a mean of scores divided by their spread on held-out queries.
@@ -9,23 +9,23 @@ from __future__ import annotations
 import re
 import sys
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
-from itertools import islice
-from numbers import Integral
+from collections.abc import Mapping, Sequence
+from itertools import chain, islice
+from numbers import Integral, Real
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from rankwise.base import Ranker
-from rankwise.checks.parameter_constraints import POSITIVE, Interval, StrOptions, minimum
+from rankwise.checks.parameter_constraints import Interval, StrOptions, minimum
 from rankwise.checks.rows import check_fit, check_validation
 from rankwise.features.binning import frequent_categories
 from rankwise.groups import FitData, QueryGroups
 from rankwise.losses.score_loss import QUERY_WEIGHTS, QueryWeight
 from rankwise.metrics import Measure, parse
 from rankwise.metrics.default import GRADED, MISRANKING, is_graded
+from rankwise.metrics.measure import MEASURE_KINDS, MeasureLike
 from rankwise.metrics.statistics.stratified import t_intervals
 from rankwise.rankers.boosting.lambdamart import LambdaMART
 from rankwise.rankers.ensemble.auto_search import (
@@ -35,6 +35,7 @@ from rankwise.rankers.ensemble.auto_search import (
     N_TRIALS,
     HeldOut,
     Member,
+    Plan,
     TimeBudget,
     Trial,
     TrialRows,
@@ -50,9 +51,12 @@ from rankwise.rankers.ensemble.auto_search import (
 )
 from rankwise.rankers.ensemble.members import parts
 from rankwise.row_order import canonical_order, merge_rows
+from rankwise.runtime.constraints import check_random_state
 from rankwise.runtime.frames import Table
 from rankwise.runtime.messages import callers_level
 from rankwise.runtime.progress import TimeLimitError, TrialStart, announce_trial
+from rankwise.runtime.result import ResultList
+from rankwise.runtime.threads import single_threaded_blas
 from rankwise.structure import state_rules as rules
 from rankwise.structure.state_rules import (
     Many,
@@ -72,6 +76,7 @@ from rankwise.typing import (
     FrameLike,
     Int64Array,
     Matrix,
+    Seed,
     densify,
     is_sparse,
 )
@@ -83,7 +88,7 @@ _MOST_DENSE = 10**8
 
 
 class AutoRanker(CategoricalInput, Ranker):
-    """Blend of linear rankers, random nodes and boosted trees, trained within a time budget.
+    """Blend of linear rankers, random nodes and boosted trees, tried by a plan.
 
     The score is ``f(x) = sum_k w_k (f_k(x) - m_k)``. Trees have half of the weight, linear rankers
     and nodes a quarter each, if they are kept. The score of a family is the mean of its models.
@@ -92,11 +97,12 @@ class AutoRanker(CategoricalInput, Ranker):
 
     Parameters
     ----------
-    time_budget : float > 0 or None, default=60.0
-        Time limit in seconds. A trial that would probably exceed the limit is not started, and the
-        number of trees is limited to fit. RankSVM may take a quarter of the time that is left, and
-        then has the best of the penalties it has tried. None: no limit; all trials are made.
-    measure : str, optional
+    time_budget : float > 0 or None, default=None
+        None: the trials follow a plan, which is fixed before the first fit by the numbers of rows,
+        queries and columns, for about a minute on two cores; the result depends on the data and the
+        seed alone. A number replaces the plan by a time limit in seconds, see the notes, so the
+        result depends on the machine and its load. ``inf``: all trials are made.
+    measure : str, Measure or callable, optional
         Tuning metric for penalties, the number of trees and the choice of families, see
         :func:`rankwise.metrics.parse`. Trees also optimise it, if possible. None: nDCG@10 for
         grades; otherwise pairwise misranking, for which trees optimise nDCG.
@@ -112,10 +118,10 @@ class AutoRanker(CategoricalInput, Ranker):
         :class:`LambdaMART`. None: both "pair" and "document" are tried, and trees have "pair".
     clock : {"wall", "cpu"}, default="wall"
         Clock of ``time_budget``: elapsed seconds, or CPU seconds of all threads of the process.
-    random_state : int, RandomState or None, default=None
+    random_state : int, RandomState, Generator or None, default=None
         Seed of all trials.
     n_jobs : int, optional
-        Number of threads of the trees. None or -1: all CPUs of this process.
+        Number of threads of the trees. None or -1: all cores of this process.
     verbose : bool, default=False
         Whether to write a line to stderr before each trial: its number and name, the best value so
         far, and the seconds of ``time_budget`` that are left.
@@ -134,13 +140,20 @@ class AutoRanker(CategoricalInput, Ranker):
         Linear rankers and nodes receive ``(x - center_) * scale_``, or 0 if x is missing.
     is_sparse_ : bool
         Whether the training rows stayed sparse.
+    plan_ : list of dict
+        Planned settings: "trial" and "limit", the largest number of trees, or of products with the
+        rows in each part for an SVM's path of penalties (None: no limit); then the numbers of bags,
+        as "bags of nodes" and "bags of trees". Empty with a ``time_budget``.
+    is_cut_ : bool
+        Whether ``time_budget`` cut the search: a trial was not started, has fewer trees, or ended
+        before all penalties were tried. Another fit may then differ.
     history_ : list of dict
         Record of every trial: "trial", "family", "params", "value" (mean of the measure on held-out
         queries, larger is better), "low" and "high" (95 % Student's t interval of the value over
-        queries), "seconds", "kept" and "cut" (whether its time ended before all penalties were
+        queries), "seconds", "kept" and "cut" (whether its limit ended it before all penalties were
         tried).
     skipped_ : list of dict
-        "trial", "family" and "reason" of the trials that were not started or failed.
+        "trial", "family" and "reason" of the trials that were not planned, not started or failed.
     columns_ : ColumnTable
         Categories of the columns of the training rows.
     indicators_ : list of dict of int to ndarray
@@ -173,8 +186,12 @@ class AutoRanker(CategoricalInput, Ranker):
     Scales of scores are fixed in ``fit``, so the score of a row does not depend on other rows:
     documents can be scored one at a time, and models can be exported to ONNX.
 
-    Results are deterministic if ``time_budget`` is None or not reached; the order of the queries
-    changes them only by rounding. If the budget is reached, the trials depend on the machine.
+    The plan leaves out trials that would take too long on large data, first the later bags, then
+    later settings; trees may be fewer than 500. Without a ``time_budget``, the same data and seed
+    give the same bits on any number of threads; the order of the queries changes the result only by
+    rounding. With a budget, a trial that would probably exceed it is not started, and the number of
+    trees is limited to fit. RankSVM may take a quarter of the time that is left, and then has the
+    best of the penalties it has tried. ``is_cut_`` says whether anything was cut.
 
     A row of weight w counts as w equal rows of its query: equal rows are merged and their weights
     added. Among the held-out rows, equal rows count once, whatever their weight.
@@ -200,7 +217,7 @@ class AutoRanker(CategoricalInput, Ranker):
     >>> from rankwise import AutoRanker
     >>> X = np.random.default_rng(0).normal(size=(300, 3))
     >>> y, qid = (X[:, 0] + X[:, 1] ** 2 > 1).astype(int), np.arange(300) // 10
-    >>> ranker = AutoRanker(time_budget=None, n_trials=6, random_state=0).fit(X, y, qid=qid)
+    >>> ranker = AutoRanker(n_trials=6, random_state=0).fit(X, y, qid=qid)
     >>> ranker.report().splitlines()[0]
     'trial                   held out   seconds'
     >>> ranker.score(X, y, qid=qid) > 0.95
@@ -228,6 +245,8 @@ class AutoRanker(CategoricalInput, Ranker):
         "columns_": Sometimes(rules.Instance((ColumnTable,))),
         "indicators_": Sometimes(Many(rules.Dictionary(Number("i", low=0), Plain()), "n_models")),
         "skipped_": Sometimes(Plain()),
+        "plan_": Sometimes(Plain()),
+        "is_cut_": Sometimes(Number("b")),
         "history_": Plain(),
         "values_": Plain(),
         "seconds_": Plain(),
@@ -235,8 +254,8 @@ class AutoRanker(CategoricalInput, Ranker):
 
     __metadata_request__fit: ClassVar[dict[str, Any]] = {"qid": True, "sample_weight": True}
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "time_budget": [POSITIVE, None],
-        "measure": [str, None],
+        "time_budget": [Interval(Real, 0, None, closed="right"), None],
+        "measure": [*MEASURE_KINDS, None],
         "n_trials": [minimum(1), None],
         "cv": ["cv_object"],
         "query_weight": [StrOptions(set(QUERY_WEIGHTS)), None],
@@ -251,14 +270,14 @@ class AutoRanker(CategoricalInput, Ranker):
 
     def __init__(
         self,
-        time_budget: float | None = 60.0,
+        time_budget: float | None = None,
         *,
-        measure: str | None = None,
+        measure: MeasureLike | None = None,
         n_trials: int | None = None,
         cv: Any = 5,
         query_weight: QueryWeight | None = None,
         clock: Literal["wall", "cpu"] = "wall",
-        random_state: int | np.random.RandomState | None = None,
+        random_state: Seed = None,
         n_jobs: int | None = None,
         verbose: bool = False,
     ) -> None:
@@ -277,13 +296,13 @@ class AutoRanker(CategoricalInput, Ranker):
         X: FrameLike,
         y: ArrayLike,
         *,
-        qid: ArrayLike | QueryGroups | QueryGroups | None = None,
+        qid: ArrayLike | QueryGroups | None = None,
         sample_weight: ArrayLike | None = None,
         X_val: FrameLike | None = None,
         y_val: ArrayLike | None = None,
-        qid_val: ArrayLike | QueryGroups | QueryGroups | None = None,
+        qid_val: ArrayLike | QueryGroups | None = None,
     ) -> Self:
-        """Try rankers until the time is used up, and keep those that the blend benefits from.
+        """Try the planned rankers, and keep those that the blend benefits from.
 
         Parameters
         ----------
@@ -323,8 +342,12 @@ class AutoRanker(CategoricalInput, Ranker):
         parts_of_rows, indicators = self._parts(data, validation, splits)
         held = HeldOut(parts_of_rows, parse(self._measure(data)))
         held.check()
-        members = self._tried(data, held, budget)
-        self._blend(held, members, indicators)
+        with single_threaded_blas():  # whose sums depend on its number of threads
+            members = self._tried(data, held, budget)
+            self._blend(held, members, indicators)
+        self.is_cut_: bool = self.time_budget is not None and (
+            budget.is_cut or any(member.is_cut for member in members)
+        )
         self.seconds_: float = budget.spent()
         return self
 
@@ -343,10 +366,10 @@ class AutoRanker(CategoricalInput, Ranker):
                 scores += weight * (found - level)
         return scores
 
-    def leaderboard(self) -> list[dict[str, Any]]:
-        """Records of ``history_``, the best value first."""
+    def leaderboard(self) -> ResultList[dict[str, Any]]:
+        """Records of ``history_``, the best value first, with the methods of a result."""
         check_is_fitted(self)
-        return sorted(self.history_, key=lambda row: -row["value"])
+        return ResultList(dict, sorted(self.history_, key=lambda row: -row["value"]))
 
     def report(self) -> str:
         """Table of the models tried, their held-out scores, the models kept, and why.
@@ -357,7 +380,7 @@ class AutoRanker(CategoricalInput, Ranker):
         skipped = getattr(self, "skipped_", [])
         measure = self.measure or getattr(self, "score_name_", None)
         known = self.history_, skipped, self.families_, self.values_, measure, self.seconds_
-        return report_text(*known)
+        return report_text(*known, is_cut=getattr(self, "is_cut_", False))
 
     def _check_structure(self) -> None:
         require(self.models_, "models_", "have an item", "none")
@@ -368,7 +391,7 @@ class AutoRanker(CategoricalInput, Ranker):
             where = f"models_[{number}].n_features_in_"
             require(model.n_features_in_ == width, where, f"be {width}", model.n_features_in_)
 
-    def _measure(self, data: FitData) -> str:
+    def _measure(self, data: FitData) -> MeasureLike:
         return self.measure or (GRADED if is_graded(data.y) else MISRANKING)
 
     def _dense(self, X: Matrix) -> Matrix:
@@ -426,27 +449,54 @@ class AutoRanker(CategoricalInput, Ranker):
         codes, scaled = data.groups.codes(), scale_columns(data.X, self.center_, self.scale_)
         return TrialRows(data.X, scaled, data.y, codes, data.sample_weight)
 
-    def _trials(self, data: FitData, members: list[Member]) -> Iterator[Trial]:
-        """The settings, followed by bags of the best settings."""
+    def _settings(self, data: FitData) -> tuple[list[Trial], int]:
+        """The settings, and their seed."""
         seed = int(check_random_state(self.random_state).randint(2**31 - 1000))
         measure, graded = self._measure(data), is_graded(data.y)
         # Discounted gains need labels from 0 on, so early stopping watches the tuning metric below.
         watched = measure if data.y.min() < 0 else None
-        for trial in settings(
+        nominal = {"categorical_features": sorted(self.columns_.nominal)}
+        found = settings(
             measure, graded, seed, self.n_jobs, watched=watched, query_weight=self.query_weight
-        ):
-            is_tree = trial.family == "trees" and self.columns_.nominal
-            nominal = {"categorical_features": sorted(self.columns_.nominal)} if is_tree else {}
-            yield trial.again(trial.name, **nominal)
-        yield from bags(members, seed)
+        )
+        is_nominal = bool(self.columns_.nominal)
+        return [
+            trial.again(trial.name, **nominal) if is_nominal and trial.family == "trees" else trial
+            for trial in found
+        ], seed
+
+    def _plan(self, trials: list[Trial], held: HeldOut) -> Plan:
+        """The plan by the sizes of the parts; all trials with a ``time_budget``."""
+        self.plan_: list[dict[str, Any]] = []
+        self.skipped_: list[dict[str, Any]] = []
+        if self.time_budget is not None:
+            return Plan({trial.name: None for trial in trials})
+        plan = Plan.of(trials, [rows.size for rows, _ in held.parts])
+        self.plan_ = [{"trial": name, "limit": limit} for name, limit in plan.limits.items()]
+        bags = {"bags of nodes": plan.n_node_bags, "bags of trees": plan.n_tree_bags}
+        self.plan_ += [{"trial": name, "limit": number} for name, number in bags.items()]
+        self.skipped_ = [
+            {"trial": trial.name, "family": trial.family, "reason": NOT_PLANNED}
+            for trial in trials
+            if trial.name not in plan.limits
+        ]
+        return plan
 
     def _tried(self, data: FitData, held: HeldOut, budget: TimeBudget) -> list[Member]:
-        """Fitted trials, as many as ``time_budget`` and ``n_trials`` allow."""
+        """Fitted trials, as many as the plan or ``time_budget``, and ``n_trials``, allow."""
         members: list[Member] = []
-        self.skipped_: list[dict[str, Any]] = []
         error: ValueError | str = TOO_SHORT
-        total = N_TRIALS if self.n_trials is None else min(self.n_trials, N_TRIALS)
-        for number, trial in enumerate(islice(self._trials(data, members), self.n_trials), 1):
+        every, seed = self._settings(data)
+        plan = self._plan(every, held)
+        planned = [trial for trial in every if trial.name in plan.limits]
+        if self.time_budget is None:
+            planned = [plan.limited(trial) for trial in planned]
+        n_bags = plan.n_node_bags, plan.n_tree_bags
+        # Bags need the members that precede them.
+        following = (bag for known in [members] for bag in bags(known, seed, *n_bags))
+        total = min(self.n_trials or N_TRIALS, len(planned) + sum(n_bags))
+        trials = islice(chain(planned, following), self.n_trials)
+        for number, trial in enumerate(trials, 1):
             best = max((member.value for member in members), default=None)
             left = budget.left()
             announce_trial(TrialStart(trial.name, number, total, best, left))
@@ -460,7 +510,8 @@ class AutoRanker(CategoricalInput, Ranker):
             if (fitting := budget.shorten(trial, held, members)) is not None:
                 try:
                     limit = budget.most_seconds(trial, members)
-                    members.append(held.fit(fitting, budget.clock, limit))
+                    most = plan.limits.get(trial.name) if trial.family == "linear" else None
+                    members.append(held.fit(fitting, budget.clock, limit, most))
                     continue
                 except TimeLimitError:
                     pass
@@ -510,7 +561,7 @@ class AutoRanker(CategoricalInput, Ranker):
                 "cut": member.is_cut,
             })  # fmt: skip
         reasons = {row["family"]: row["reason"] for row in self.skipped_
-                   if row["reason"] != TOO_SHORT}  # fmt: skip
+                   if row["reason"] not in (TOO_SHORT, NOT_PLANNED)}  # fmt: skip
         tried = {member.trial.family for member in members}
         for family, reason in reasons.items():
             if family not in tried:
@@ -524,6 +575,7 @@ class AutoRanker(CategoricalInput, Ranker):
 
 Row = dict[str, Any]
 TOO_SHORT = "time_budget is too short"
+NOT_PLANNED = "not planned for data of this size"
 
 
 def report_text(
@@ -531,8 +583,10 @@ def report_text(
     skipped: Sequence[Row],
     families: Sequence[str],
     values: Mapping[str, float],
-    measure: str | None,
+    measure: MeasureLike | None,
     seconds: float,
+    *,
+    is_cut: bool = False,
 ) -> str:
     """Table of the trials, the reasons of those without a value, and two sentences of choice.
 
@@ -555,6 +609,11 @@ def report_text(
         )
     lines.append(f"{'blend':<{width}} {values['blend']:>10.4f}   of {', '.join(families)}")
     lines += [f"{row['trial']:<{width}} not tried: {row['reason']}" for row in skipped]
+    if is_cut:
+        lines.append(
+            "note: time_budget cut the search, so another fit may differ. Leave it out for a plan "
+            "that depends on the data alone."
+        )
     outside = seconds - sum(row["seconds"] for row in history)
     if outside >= 0.5 * seconds and any(row["reason"] == TOO_SHORT for row in skipped):
         lines.append(
@@ -576,7 +635,7 @@ def _explained(
     value = f"{name}{blend:.4f}"
     if len(history) == 1:
         late = sum(row["reason"] == TOO_SHORT for row in skipped)
-        failed = len(skipped) - late
+        failed = sum(row["reason"] not in (TOO_SHORT, NOT_PLANNED) for row in skipped)
         late_ones, failed_ones = (f"{n} other{'s' if n > 1 else ''}" for n in (late, failed))
         others = [f"time_budget was too short for {late_ones}"] if late else []
         others += [f"{failed_ones} failed"] if failed else []

@@ -1,14 +1,16 @@
-"""Search of :class:`AutoRanker`: trials, their rows, held-out scores, selection and time."""
+"""Search of :class:`AutoRanker`: trials, plan, rows, held-out scores, selection and time."""
 
 from __future__ import annotations
 
+import itertools
 import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from math import inf
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from sklearn.base import clone
@@ -20,7 +22,7 @@ from rankwise.losses.lambda_gradients import OPTIMISED, check_objective
 from rankwise.losses.score_loss import QueryWeight
 from rankwise.metrics import parse
 from rankwise.metrics.default import refuse_constant
-from rankwise.metrics.measure import Measure
+from rankwise.metrics.measure import Measure, MeasureLike
 from rankwise.metrics.statistics.paired import paired_test
 from rankwise.rankers.boosting.lambdamart import LambdaMART
 from rankwise.rankers.elm import PairwiseELM
@@ -81,6 +83,24 @@ class Trial:
             return _SECONDS_A_WEIGHT * weights + of_values + _SECONDS_A_SOLUTION * cubes
         return 0.0
 
+    def work(self, sizes: Sequence[Size]) -> float:
+        """CPU seconds of the trial on all parts by their sizes: of a tree, or of a product of an
+        SVM's solver with the rows, or of the whole fit of the other families.
+
+        Measured on simulated rows, 500 to 100,000 of 10 to 136 columns, on one core of a server.
+        """
+        n_parts, n_rows = len(sizes), sum(size.n_rows for size in sizes)
+        n_values = sum(size.n_values for size in sizes)
+        if self.family == "trees":
+            bins = self.estimator.max_leaf_nodes * MAX_BINS * sum(size.n_columns for size in sizes)
+            # Gradients without a cut-off compare all rows of a query.
+            is_cut = getattr(parse(self.estimator.measure), "cutoff", None) is not None
+            pairs = 0.0 if is_cut else 4e-10 * sum(size.n_pairs for size in sizes)
+            return 1e-3 * n_parts + 1.5e-7 * n_rows + 3.3e-9 * n_values + 1e-9 * bins + pairs
+        if isinstance(self.estimator, RankSVM):
+            return 8e-8 * n_rows + 2.5e-9 * n_values
+        return 0.02 * n_parts + self.least_seconds((s.n_rows, s.n_columns) for s in sizes)
+
     def again(self, name: str, **params: Any) -> Trial:
         """Copy of the trial with other parameters."""
         changed = self.estimator.get_params(deep=False) | params
@@ -88,12 +108,12 @@ class Trial:
 
 
 def settings(
-    measure: str,
+    measure: MeasureLike,
     is_graded: bool,
     seed: int,
     n_jobs: int | None,
     *,
-    watched: str | None = None,
+    watched: MeasureLike | None = None,
     query_weight: QueryWeight | None = None,
 ) -> Iterator[Trial]:
     """Settings of all families, cheap ones first.
@@ -127,7 +147,88 @@ def settings(
         yield Trial(f"lambdamart {number}", "trees", trees)
 
 
-def bags(members: Sequence[Member], seed: int) -> Iterator[Trial]:
+class Size(NamedTuple):
+    """Rows of a part for fitting; ``n_values`` are those stored, pairs those of equal queries."""
+
+    n_rows: int
+    n_columns: int
+    n_values: int
+    n_pairs: int
+
+
+# CPU seconds that a plan allows. Most fits take a half, as trees stop early: a minute on two cores.
+_WORK = 140.0
+# CPU seconds that the fewest trees may take on large data, as other models are too simple for them.
+_LARGE_WORK = 400.0
+# Shares of the work left: of a trial of another family than trees, and of the first trees, which
+# are worth more than others if there is no time for both.
+_SMOOTH_WORK, _FIRST_TREES = 0.15, 0.7
+# Trees that 500 with early stopping grow on average, and products of a path of an SVM.
+_EXPECTED_TREES, _EXPECTED_PRODUCTS, _FEWEST_PRODUCTS = 300, 150, 20
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Trials of a fit, which depend on the sizes of the data only, never on a clock."""
+
+    limits: dict[str, int | None]  # trees, or products of an SVM in each part, by planned setting
+    n_node_bags: int = N_NODE_BAGS
+    n_tree_bags: int = N_TREE_BAGS
+
+    @classmethod
+    def of(cls, trials: Iterable[Trial], sizes: Sequence[Size]) -> Plan:
+        """Settings in their order, then bags, as far as the work suffices."""
+        left, limits = _WORK, dict[str, int | None]()
+        trials = list(trials)
+        svms = [trial for trial in trials if isinstance(trial.estimator, RankSVM)]
+        first_trees, bag_work = 0, {"nodes": inf, "trees": inf}
+        for trial in trials:
+            unit = trial.work(sizes)
+            if trial.family == "trees":
+                whole = trial.estimator.n_estimators
+                most = min(whole, int((1.0 if first_trees else _FIRST_TREES) * left / unit))
+                if not first_trees and _FEWEST_TREES * unit <= _LARGE_WORK:
+                    most = max(most, _FEWEST_TREES)
+                if most < max(_FEWEST_TREES, first_trees // 2):
+                    continue
+                first_trees, limit = first_trees or most, most
+                work = unit * (min(whole, _EXPECTED_TREES) if most == whole else most)
+            elif isinstance(trial.estimator, RankSVM):
+                limit = int(_SMOOTH_WORK * left / unit)
+                work = unit * min(limit, _EXPECTED_PRODUCTS)
+                if limit < _FEWEST_PRODUCTS:
+                    continue
+            else:
+                limit, work = None, unit
+                if work > _SMOOTH_WORK * left:
+                    continue
+            limits[trial.name] = limit
+            left -= work
+            if trial.family in bag_work:  # the best setting is not known yet
+                known = bag_work[trial.family]
+                bag_work[trial.family] = work if known == inf else max(known, work)
+        if not limits:  # the cheapest on rows of any size
+            limits = {svm.name: _FEWEST_PRODUCTS for svm in svms[:1]}
+        counts = {"nodes": 0, "trees": 0}
+        for number in range(max(N_NODE_BAGS, N_TREE_BAGS)):
+            for family, most in (("nodes", N_NODE_BAGS), ("trees", N_TREE_BAGS)):
+                if number < most and bag_work[family] <= left:
+                    left -= bag_work[family]
+                    counts[family] += 1
+        return cls(limits, counts["nodes"], counts["trees"])
+
+    def limited(self, trial: Trial) -> Trial:
+        """The setting with its number of trees."""
+        limit = self.limits[trial.name]
+        return trial.again(trial.name, n_estimators=limit) if trial.family == "trees" else trial
+
+
+def bags(
+    members: Sequence[Member],
+    seed: int,
+    n_node_bags: int = N_NODE_BAGS,
+    n_tree_bags: int = N_TREE_BAGS,
+) -> Iterator[Trial]:
     """Additional draws of the best setting of each random family, in turn.
 
     ``members`` are the fitted settings. ``seed`` is that of the settings; bags have the seeds that
@@ -140,14 +241,14 @@ def bags(members: Sequence[Member], seed: int) -> Iterator[Trial]:
             best.append(max(of_family, key=lambda member: member.value).trial)
     for number in range(1, max(N_NODE_BAGS, N_TREE_BAGS) + 1):
         for trial in best:
-            if trial.family == "nodes" and number <= N_NODE_BAGS:
+            if trial.family == "nodes" and number <= n_node_bags:
                 yield trial.again(f"{trial.name} bag {number}", random_state=seed + number)
-            if trial.family == "trees" and number <= N_TREE_BAGS:
+            if trial.family == "trees" and number <= n_tree_bags:
                 again = trial.again(f"{trial.name} bag {number}", random_state=seed + number)
                 yield again.again(again.name, **_BAGGED)
 
 
-def objective_of(measure: str, is_graded: bool) -> str:
+def objective_of(measure: MeasureLike, is_graded: bool) -> MeasureLike:
     """The measure if trees can optimise it, otherwise nDCG (of all rows for real labels)."""
     if isinstance(parse(measure), OPTIMISED):
         check_objective(parse(measure), "AutoRanker")
@@ -185,6 +286,13 @@ class TrialRows:
     def groups(self) -> QueryGroups:
         """Query groups of the rows."""
         return QueryGroups.from_qid(self.qid, len(self.y))
+
+    @property
+    def size(self) -> Size:
+        """Numbers that a plan is made by."""
+        n_values = self.X.nnz if is_sparse(self.X) else self.X.size
+        n_pairs = int((self.groups.sizes.astype(np.int64) ** 2).sum())
+        return Size(*self.scaled.shape, max(n_values, self.scaled.shape[0]), n_pairs)
 
 
 def leave_out_times(table: Table) -> Table:
@@ -300,7 +408,7 @@ class Member:
     scores: Float64Array
     value: float  # mean measure of the scores; larger is better
     seconds: float  # time of the trial
-    is_cut: bool  # whether the time limit of the trial ended its search of penalties
+    is_cut: bool  # whether the limit of the trial ended its search of penalties
 
     @property
     def seconds_a_tree(self) -> float:
@@ -340,17 +448,29 @@ class HeldOut:
         self._measure.per_query(self._y, np.zeros(len(self._y)), self._groups)
         refuse_constant(self._measure, self._y, "The models")
 
-    def fit(self, trial: Trial, clock: Callable[[], float], seconds: float | None = None) -> Member:
-        """Fit a trial on every part, each within its share of the seconds.
+    def fit(
+        self,
+        trial: Trial,
+        clock: Callable[[], float],
+        seconds: float | None = None,
+        products: int | None = None,
+    ) -> Member:
+        """Fit a trial on every part, each within its share of the seconds, or its products.
 
-        Raises TimeLimitError if a part has no solution in time.
+        Products are those of an SVM's solver with the rows, before each of which it asks for the
+        time that is left. Raises TimeLimitError if a part has no solution by then.
         """
         start, is_cut = clock(), False
         models, scores, scales, levels = [], [], [], []
         for number, (rows, held) in enumerate(self.parts, 1):
             model: Any = clone(trial.estimator)
             end = inf if seconds is None else start + seconds * number / len(self.parts)
-            with limit_time(lambda end=end: end - clock()) as limit:
+
+            def left(end: float = end) -> float:
+                return end - clock()
+
+            most = left if products is None else partial(next, itertools.count(products, -1))
+            with limit_time(most) as limit:
                 model.fit(
                     rows.of(trial.family), rows.y, qid=rows.qid, sample_weight=rows.weight,
                     X_val=held.of(trial.family), y_val=held.y, qid_val=held.qid,
@@ -460,11 +580,13 @@ _FIRST_SECONDS = 1.0  # that the first trial may take, however short the budget 
 class TimeBudget:
     """Seconds of a search, which begin with the budget; None: no limit."""
 
+    is_cut: bool
     seconds: float | None
 
     def __init__(self, seconds: float | None, clock: Callable[[], float]) -> None:
         self.seconds, self.clock, self._start = seconds, clock, clock()
         self._trees_are_late = False
+        self.is_cut = False  # whether a trial was not started, or has fewer trees
 
     def spent(self) -> float:
         """Seconds since the start."""
@@ -476,6 +598,14 @@ class TimeBudget:
 
     def shorten(self, trial: Trial, held: HeldOut, members: Sequence[Member]) -> Trial | None:
         """The trial, with as many trees as the time allows; None if the time is too short."""
+        found = self._shorten(trial, held, members)
+        params = ({} if one is None else one.estimator.get_params(deep=False)
+                  for one in (found, trial))  # fmt: skip
+        before, after = (known.get("n_estimators") for known in params)
+        self.is_cut |= found is None or before != after
+        return found
+
+    def _shorten(self, trial: Trial, held: HeldOut, members: Sequence[Member]) -> Trial | None:
         left = self.left()
         if left is None:
             return trial

@@ -11,7 +11,6 @@ from numbers import Integral, Real
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
-from sklearn.utils import check_random_state
 
 from rankwise.base import Ranker
 from rankwise.checks.parameter_constraints import (
@@ -27,6 +26,7 @@ from rankwise.features.query_scaling import QueryScaler, scale_rows
 from rankwise.features.score_expansions import ProductsMap
 from rankwise.groups import FitData, QueryGroups
 from rankwise.metrics import parse
+from rankwise.metrics.measure import MeasureLike
 from rankwise.prediction import scores_of
 from rankwise.rankers.ensemble.members import (
     DEFAULT_RANKERS,
@@ -41,9 +41,10 @@ from rankwise.rankers.ensemble.members import (
     score_held_out,
 )
 from rankwise.rankers.pair_ranker import RankLR
+from rankwise.runtime.constraints import check_random_state
 from rankwise.runtime.renames import SPELLINGS
 from rankwise.structure.state_rules import Fitted, Number, Optional, Rule, floats, require
-from rankwise.typing import ArrayLike, Float64Array, FrameLike
+from rankwise.typing import ArrayLike, Float64Array, FrameLike, Seed
 
 
 class Blend(MembersMixin, Ranker):
@@ -65,8 +66,8 @@ class Blend(MembersMixin, Ranker):
         estimators: Sequence[Any] = DEFAULT_RANKERS,
         weights: ArrayLike | None = None,
         *,
-        measure: str | None = None,
-        random_state: int | np.random.RandomState | None = None,
+        measure: MeasureLike | None = None,
+        random_state: Seed = None,
     ) -> None:
         self.estimators = estimators
         self.weights = weights
@@ -78,7 +79,7 @@ class Blend(MembersMixin, Ranker):
         X: FrameLike,
         y: ArrayLike,
         *,
-        qid: ArrayLike | QueryGroups | QueryGroups | None = None,
+        qid: ArrayLike | QueryGroups | None = None,
         sample_weight: ArrayLike | None = None,
         X_val: FrameLike | None = None,
         y_val: ArrayLike | None = None,
@@ -135,9 +136,7 @@ class Blend(MembersMixin, Ranker):
             raise ValueError("weights must not be all zero.")
         return weights / weights.sum()
 
-    def _blend(
-        self, table: Float64Array, qid: ArrayLike | QueryGroups | QueryGroups | None
-    ) -> Float64Array:
+    def _blend(self, table: Float64Array, qid: ArrayLike | QueryGroups | None) -> Float64Array:
         """Blend existing scores (n_samples, n_rankers), without fitting."""
         groups = QueryGroups.from_qid(qid, len(table))
         scaled = QueryScaler(self._scaling).fit_transform(table, qid=groups)
@@ -168,7 +167,7 @@ class ScoreBlend(Blend):
     measure : str or None, default=None
         Tuning metric of rankers given by registry key. None: nDCG@10 for grades, otherwise pairwise
         misranking.
-    random_state : int, RandomState or None, default=None
+    random_state : int, RandomState, Generator or None, default=None
         Seed for every ranker whose own ``random_state`` is None.
 
     Attributes
@@ -221,7 +220,7 @@ class BordaBlend(Blend):
     measure : str or None, default=None
         Tuning metric of rankers given by registry key. None: nDCG@10 for grades, otherwise pairwise
         misranking.
-    random_state : int, RandomState or None, default=None
+    random_state : int, RandomState, Generator or None, default=None
         Seed for every ranker whose own ``random_state`` is None.
 
     Attributes
@@ -275,7 +274,7 @@ class ReciprocalRankBlend(Blend):
     measure : str or None, default=None
         Tuning metric of rankers given by registry key. None: nDCG@10 for grades, otherwise pairwise
         misranking.
-    random_state : int, RandomState or None, default=None
+    random_state : int, RandomState, Generator or None, default=None
         Seed for every ranker whose own ``random_state`` is None.
 
     Attributes
@@ -326,8 +325,8 @@ class ReciprocalRankBlend(Blend):
         weights: ArrayLike | None = None,
         *,
         rank_constant: float = 60.0,
-        measure: str | None = None,
-        random_state: int | np.random.RandomState | None = None,
+        measure: MeasureLike | None = None,
+        random_state: Seed = None,
     ) -> None:
         super().__init__(estimators, weights, measure=measure, random_state=random_state)
         self.rank_constant = rank_constant
@@ -374,7 +373,7 @@ class StackingRanker(MembersMixin, Ranker):
     measure : str or None, default=None
         Tuning metric of keys, of the default ``final_estimator`` and of ``n_best``. None: nDCG@10
         for grades, otherwise pairwise misranking.
-    random_state : int, RandomState or None, default=None
+    random_state : int, RandomState, Generator or None, default=None
         Seed for every ranker whose own ``random_state`` is None.
 
     Attributes
@@ -465,8 +464,8 @@ class StackingRanker(MembersMixin, Ranker):
         degree: int = 2,
         n_best: int | None = None,
         refit: bool = True,
-        measure: str | None = None,
-        random_state: int | np.random.RandomState | None = None,
+        measure: MeasureLike | None = None,
+        random_state: Seed = None,
     ) -> None:
         self.estimators = estimators
         self.final_estimator = final_estimator
@@ -484,7 +483,7 @@ class StackingRanker(MembersMixin, Ranker):
         X: FrameLike,
         y: ArrayLike,
         *,
-        qid: ArrayLike | QueryGroups | QueryGroups | None = None,
+        qid: ArrayLike | QueryGroups | None = None,
         sample_weight: ArrayLike | None = None,
         X_val: FrameLike | None = None,
         y_val: ArrayLike | None = None,

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.base import clone
 from sklearn.model_selection import ParameterGrid
-from sklearn.utils import check_random_state, get_tags
+from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from rankwise._registry import (
@@ -27,9 +27,10 @@ from rankwise.features.query_scaling import QueryScaler
 from rankwise.groups import FitData, QueryGroups
 from rankwise.metrics import parse
 from rankwise.metrics.default import GRADED, MISRANKING, is_graded
-from rankwise.metrics.measure import Measure
+from rankwise.metrics.measure import MEASURE_KINDS, Measure, MeasureLike
 from rankwise.prediction import check_ranker, fit_clone, scores_of
 from rankwise.row_order import canonical_order
+from rankwise.runtime.constraints import check_random_state
 from rankwise.runtime.finite import FiniteResults
 from rankwise.runtime.scikit_learn import BaseEstimator
 from rankwise.structure.state_rules import Dictionary, Fitted, Many, Optional, Rule, Word, require
@@ -110,7 +111,7 @@ class Recipe:
 
     estimator: Any
     space: dict[str, list[Any]]
-    measure: str
+    measure: MeasureLike
 
     def fit(
         self,
@@ -182,7 +183,7 @@ def _fit(
 
 def make_member(
     ranker: Any,
-    measure: str,
+    measure: MeasureLike,
     random_state: int | None,
     *,
     has_validation: bool = True,
@@ -204,8 +205,10 @@ def make_member(
         estimator = clone(ranker)
     own = estimator.get_params(deep=False)
     if is_recipe:
-        changes = {"measure": measure, "random_state": random_state}
-        estimator.set_params(**{name: value for name, value in changes.items() if name in own})
+        from rankwise.losses.lambda_gradients import follow_measure  # loads numba
+
+        seeds = {name: random_state for name in own if name == "random_state"}
+        estimator.set_params(**follow_measure(own, measure), **seeds)
         searched = [k for k, v in own.items() if isinstance(v, str) and v == "val"]
         if not has_validation:
             estimator.set_params(**dict.fromkeys(searched, "cv"))
@@ -280,11 +283,11 @@ class MembersMixin(FiniteResults, BaseEstimator):
     __metadata_request__predict: ClassVar[dict[str, Any]] = {"qid": True}
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "estimators": [list, tuple],
-        "measure": [str, None],
+        "measure": [*MEASURE_KINDS, None],
         "random_state": ["random_state"],
     }
     estimators: Any
-    measure: str | None
+    measure: MeasureLike | None
     random_state: Any
     models_: list[dict[str, Any]]
     scaler_: QueryScaler | None
@@ -322,9 +325,7 @@ class MembersMixin(FiniteResults, BaseEstimator):
         tags.input_tags.allow_nan = all(member.allow_nan for member in members)
         return tags
 
-    def predict(
-        self, X: FrameLike, *, qid: ArrayLike | QueryGroups | QueryGroups | None = None
-    ) -> Float64Array:
+    def predict(self, X: FrameLike, *, qid: ArrayLike | QueryGroups | None = None) -> Float64Array:
         """Score of every row; a higher score ranks higher within its query.
 
         Parameters
@@ -356,9 +357,7 @@ class MembersMixin(FiniteResults, BaseEstimator):
             width: Any = vars(scaler)["n_features_in_"]
             require(width == len(names), "scaler_.n_features_in_", f"be {len(names)}", width)
 
-    def _predict_within(
-        self, X: FrameLike, qid: ArrayLike | QueryGroups | QueryGroups | None
-    ) -> Float64Array:
+    def _predict_within(self, X: FrameLike, qid: ArrayLike | QueryGroups | None) -> Float64Array:
         return self.predict(X, qid=qid)
 
     def _combine(self, scaled: Float64Array, groups: QueryGroups | None) -> Float64Array:
@@ -384,7 +383,7 @@ class MembersMixin(FiniteResults, BaseEstimator):
         self,
         X: FrameLike,
         y: ArrayLike,
-        qid: ArrayLike | QueryGroups | QueryGroups | None,
+        qid: ArrayLike | QueryGroups | None,
         sample_weight: ArrayLike | None,
         validation: tuple[FrameLike | None, ArrayLike | None, ArrayLike | QueryGroups | None],
     ) -> tuple[FitData, dict[str, Any] | None]:
@@ -411,7 +410,7 @@ class MembersMixin(FiniteResults, BaseEstimator):
             for name, ranker in name_members(self.estimators)
         }
 
-    def _measure(self, data: FitData) -> str:
+    def _measure(self, data: FitData) -> MeasureLike:
         return self.measure or (GRADED if is_graded(data.y) else MISRANKING)
 
 

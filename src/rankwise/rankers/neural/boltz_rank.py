@@ -20,13 +20,14 @@ from rankwise.checks.parameter_constraints import (
 from rankwise.checks.rows import check_rows
 from rankwise.groups import QueryGroups
 from rankwise.metrics import parse
+from rankwise.metrics.measure import MEASURE_KINDS, MeasureLike
 from rankwise.rankers.boosting.measure_ranker import AdaRank
 from rankwise.rankers.neural.neural_ranker import ACTIVATIONS, NeuralRanker, first_layers, outputs
 from rankwise.structure.state_rules import Number, Rule, integers
-from rankwise.typing import ArrayLike, Float64Array, FrameLike, Int64Array, Matrix
+from rankwise.typing import ArrayLike, Float64Array, FrameLike, Int64Array, Matrix, Seed
 
 if TYPE_CHECKING:
-    from rankwise.rankers.neural.training import Batch, Objective
+    from rankwise.rankers.neural.training import Objective
 
 _VALUES_PER_BLOCK = 2**22
 _N_POINTWISE = 4  # arrays of the pointwise network, before those of the pairwise network
@@ -49,7 +50,7 @@ class BoltzRank(NeuralRanker):
     pair_reduction : {"sum", "mean"}, default="sum"
         Whether outputs of the pairwise network are summed over the other rows, as in [1]_, or
         averaged. A sum is divided by ``pair_scale_``, which only rescales the output weights.
-    objective : str, default="nDCG@10"
+    objective : str, Measure or callable, default="nDCG@10"
         Measure whose expectation is maximised, for instance "ERR", see
         :func:`rankwise.metrics.parse`.
     kl_weight : float >= 0, default=0.003
@@ -83,7 +84,7 @@ class BoltzRank(NeuralRanker):
         squared weights; intercepts are not penalised.
     scaling : bool, default=True
         Whether to scale each feature to mean 0 and variance 1 over the training rows.
-    measure : str, default="nDCG@10"
+    measure : str, Measure or callable, default="nDCG@10"
         Measure evaluated on X_val after every epoch.
     early_stopping_rounds : int >= 1, optional
         Used only if ``fit`` receives X_val: stop after this many epochs without improvement and
@@ -91,7 +92,7 @@ class BoltzRank(NeuralRanker):
     device : str, default="cpu"
         Torch device for training, such as "cpu", "cuda" or "cuda:1". Scores are computed with
         NumPy.
-    random_state : int, RandomState or None, default=None
+    random_state : int, RandomState, Generator or None, default=None
         Seed of the initial weights, the order of the queries and the drawn rankings.
 
     Attributes
@@ -193,7 +194,7 @@ class BoltzRank(NeuralRanker):
         "n_nodes": [minimum(1)],
         "n_pair_nodes": [minimum(0)],
         "pair_reduction": [StrOptions({"mean", "sum"})],
-        "objective": [str],
+        "objective": MEASURE_KINDS,
         "kl_weight": [NOT_NEGATIVE],
         "n_rankings": [minimum(3)],
         "gold_share": [Interval(Real, 0, 1, closed="neither")],
@@ -211,7 +212,7 @@ class BoltzRank(NeuralRanker):
         *,
         n_pair_nodes: int = 0,
         pair_reduction: str = "sum",
-        objective: str = "nDCG@10",
+        objective: MeasureLike = "nDCG@10",
         kl_weight: float = 0.003,
         n_rankings: int = 50,
         gold_share: float = 0.2,
@@ -225,10 +226,10 @@ class BoltzRank(NeuralRanker):
         learning_rate_init: float = 0.01,
         lam: float = 0.0,
         scaling: bool = True,
-        measure: str = "nDCG@10",
+        measure: MeasureLike = "nDCG@10",
         early_stopping_rounds: int | None = None,
         device: str = "cpu",
-        random_state: Any = None,
+        random_state: Seed = None,
     ) -> None:
         self.n_nodes = n_nodes
         self.n_pair_nodes = n_pair_nodes
@@ -252,9 +253,7 @@ class BoltzRank(NeuralRanker):
         self.device = device
         self.random_state = random_state
 
-    def predict(
-        self, X: FrameLike, *, qid: ArrayLike | QueryGroups | QueryGroups | None = None
-    ) -> Float64Array:
+    def predict(self, X: FrameLike, *, qid: ArrayLike | QueryGroups | None = None) -> Float64Array:
         """Score of every row, shape (n_samples,), float64; higher ranks higher.
 
         Parameters
@@ -270,9 +269,7 @@ class BoltzRank(NeuralRanker):
     def _n_inputs(self) -> int:
         return len(self.selected_features_)
 
-    def _predict_within(
-        self, X: FrameLike, qid: ArrayLike | QueryGroups | QueryGroups | None
-    ) -> Float64Array:
+    def _predict_within(self, X: FrameLike, qid: ArrayLike | QueryGroups | None) -> Float64Array:
         return self.predict(X, qid=qid)
 
     def _check_parameters(self) -> None:
@@ -333,20 +330,20 @@ class BoltzRank(NeuralRanker):
         if self.kl_weight:  # at least two rankings remain for the expectation
             n_judged = min(max(1, round(self.gold_share * self.n_rankings)), self.n_rankings - 2)
 
-        def value(weights: list[Any], batch: Batch) -> Any:
-            scores = outputs(batch.X, weights[:_N_POINTWISE], activation)
+        def value(weights: list[Any], X: Any, labels: Any, indptr: Int64Array, _: None) -> Any:
+            scores = outputs(X, weights[:_N_POINTWISE], activation)
             if self.n_pair_nodes:
-                parts = self._pair_parts(batch.X, batch.indptr, weights, activation)
+                parts = self._pair_parts(X, indptr, weights, activation)
                 scores = scores + torch.cat(list(parts))
-            labels, now = batch.labels.cpu().numpy(), scores.detach().cpu().numpy()
-            drawn = sample_rankings(now, batch.indptr, self.n_rankings - n_judged, rng, self.slope)
+            grades, now = labels.cpu().numpy(), scores.detach().cpu().numpy()
+            drawn = sample_rankings(now, indptr, self.n_rankings - n_judged, rng, self.slope)
             judged = (
-                expect_judged_ranks(labels, drawn, n_judged, rng, self.slope) if n_judged else None
+                expect_judged_ranks(grades, drawn, n_judged, rng, self.slope) if n_judged else None
             )
             return boltz_rank(
                 scores,
                 drawn,
-                drawn.measured(measure, labels),
+                drawn.measured(measure, grades),
                 judged,
                 slope=self.slope,
                 kl_weight=self.kl_weight,

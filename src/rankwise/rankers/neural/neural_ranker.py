@@ -14,8 +14,6 @@ from numbers import Integral
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from rankwise.base import Ranker
@@ -25,7 +23,10 @@ from rankwise.checks.rows import check_fit, check_rows, check_validation, repeat
 from rankwise.groups import QueryGroups
 from rankwise.losses.lambda_gradients import check_total
 from rankwise.metrics import parse
+from rankwise.metrics.measure import MEASURE_KINDS, MeasureLike
+from rankwise.rankers.training_log import Callback, EvalResult, TrainingLog, evaluations
 from rankwise.row_order import canonical_order, merge_in_order
+from rankwise.runtime.constraints import check_random_state
 from rankwise.solvers.boosting.measure_search import LabelScale
 from rankwise.solvers.boosting.rounds import StagedMeasure
 from rankwise.structure.state_rules import (
@@ -39,10 +40,10 @@ from rankwise.structure.state_rules import (
     forget,
     require,
 )
-from rankwise.typing import ArrayLike, Float64Array, FrameLike, Int64Array, Matrix, densify
+from rankwise.typing import ArrayLike, Float64Array, FrameLike, Int64Array, Matrix, Seed, densify
 
 if TYPE_CHECKING:
-    from rankwise.rankers.neural.training import Batch, Objective
+    from rankwise.rankers.neural.training import Objective
 
 
 # From scores, labels, indptr and weights (None: all 1) to one value per query.
@@ -83,7 +84,7 @@ class NeuralRanker(Ranker):
         "learning_rate_init": [POSITIVE],
         "lam": [NOT_NEGATIVE],
         "scaling": ["boolean"],
-        "measure": [str],
+        "measure": MEASURE_KINDS,
         "early_stopping_rounds": [minimum(1), None],
         "device": [str],
         "random_state": ["random_state"],
@@ -92,6 +93,9 @@ class NeuralRanker(Ranker):
     _weighs_ranks: ClassVar[bool] = False  # whether a weight is a number of ranks
     n_features_in_: int
     weights_: list[Float64Array]
+    n_epochs_: int
+    loss_curve_: Float64Array
+    validation_scores_: Float64Array
 
     def __init__(
         self,
@@ -104,10 +108,10 @@ class NeuralRanker(Ranker):
         learning_rate_init: float = 0.01,
         lam: float = 1e-4,
         scaling: bool = True,
-        measure: str = "nDCG@10",
+        measure: MeasureLike = "nDCG@10",
         early_stopping_rounds: int | None = None,
         device: str = "cpu",
-        random_state: Any = None,
+        random_state: Seed = None,
     ) -> None:
         self.hidden_layer_sizes = hidden_layer_sizes
         self.activation = activation
@@ -127,11 +131,13 @@ class NeuralRanker(Ranker):
         X: FrameLike,
         y: ArrayLike,
         *,
-        qid: ArrayLike | QueryGroups | QueryGroups | None = None,
+        qid: ArrayLike | QueryGroups | None = None,
         sample_weight: ArrayLike | None = None,
         X_val: FrameLike | None = None,
         y_val: ArrayLike | None = None,
-        qid_val: ArrayLike | QueryGroups | QueryGroups | None = None,
+        qid_val: ArrayLike | QueryGroups | None = None,
+        callbacks: Sequence[Callback] | None = None,
+        verbose: bool | int = False,
     ) -> Self:
         """Train on rows with relevance labels.
 
@@ -146,6 +152,14 @@ class NeuralRanker(Ranker):
             Weight of each row, >= 0. A row of weight w counts as w equal rows, see the notes.
         X_val, y_val, qid_val : optional
             Validation rows, on which ``measure`` is evaluated after every epoch.
+        callbacks : list of callable, optional
+            Functions of a :class:`rankwise.rankers.CallbackEnv`, called after every epoch in the
+            form of LightGBM's callbacks. One that raises
+            :class:`rankwise.rankers.EarlyStopException` ends the training; any other exception
+            leaves the estimator as it was.
+        verbose : bool or int >= 0, default=False
+            Print the loss, and ``measure`` on X_val, after every epoch (True), or after every so
+            many.
 
         Returns
         -------
@@ -159,6 +173,7 @@ class NeuralRanker(Ranker):
             If an input is invalid (the message names it), or if the loss is no longer finite.
         """
         self._validate_params()
+        log = TrainingLog(self, callbacks, verbose, 0, self.n_epochs)
         forget(self)
         limit = None if self.scaling else SATURATED_NETWORK
         data = check_fit(self, X, y, qid, sample_weight, column_limit=limit)
@@ -187,7 +202,21 @@ class NeuralRanker(Ranker):
             held_X, held_groups = validation.X, validation.groups
             y_held = LabelScale.of(data.y, measure)(validation.y)
             staged = StagedMeasure(measure, y_held, held_groups)
-        self.weights_, losses, self.n_epochs_ = train(
+
+        def publish(weights: list[Float64Array], losses: list[float], n_epochs: int) -> Self:
+            self.weights_, self.loss_curve_, self.n_epochs_ = weights, np.array(losses), n_epochs
+            if staged is not None:
+                self.validation_scores_ = np.array(staged.values)
+            return self
+
+        def watch(weights: list[Float64Array], losses: list[float]) -> int | None:
+            results = [EvalResult("training", "loss", losses[-1], False)]
+            if staged is not None:
+                results += evaluations(self.measure, measure, staged.values)
+            epoch = len(losses)
+            return log(epoch - 1, results, lambda: publish(weights, losses, epoch))
+
+        found = train(
             self,
             self._objective(scale.low is None, rng),
             self._first_weights(rng),
@@ -198,11 +227,9 @@ class NeuralRanker(Ranker):
             rng,
             staged,
             partial(self._scores, held_X, held_groups),
+            watch if log else None,
         )
-        self.loss_curve_: NDArray[Any] = np.array(losses)
-        if staged is not None:
-            self.validation_scores_: NDArray[Any] = np.array(staged.values)
-        return self
+        return publish(*found)
 
     def predict(self, X: FrameLike) -> Float64Array:
         """Score of every row, shape (n_samples,), float64; higher ranks higher."""
@@ -234,9 +261,8 @@ class NeuralRanker(Ranker):
 
         loss, activation = self._loss(graded), getattr(torch, self.activation)
 
-        def value(weights: list[Any], batch: Batch) -> Any:
-            scores = outputs(batch.X, weights, activation)
-            return loss(scores, batch.labels, batch.indptr, batch.weight)
+        def value(weights: list[Any], X: Any, *judged: Any) -> Any:
+            return loss(outputs(X, weights, activation), *judged)
 
         return value
 
@@ -344,7 +370,7 @@ class RankNet(NeuralRanker):
         squared weights; intercepts are not penalised.
     scaling : bool, default=True
         Whether to scale each feature to mean 0 and variance 1 over the training rows.
-    measure : str, default="nDCG@10"
+    measure : str, Measure or callable, default="nDCG@10"
         Measure evaluated on X_val after every epoch, see :func:`rankwise.metrics.parse`.
     early_stopping_rounds : int >= 1, optional
         Used only if ``fit`` receives X_val: stop after this many epochs without improvement and
@@ -352,7 +378,7 @@ class RankNet(NeuralRanker):
     device : str, default="cpu"
         Torch device for training, such as "cpu", "cuda" or "cuda:1". Scores are computed with
         NumPy.
-    random_state : int, RandomState or None, default=None
+    random_state : int, RandomState, Generator or None, default=None
         Seed of the initial weights and of the order of the queries.
 
     Attributes
@@ -434,7 +460,7 @@ class LambdaRank(NeuralRanker):
         squared weights; intercepts are not penalised.
     scaling : bool, default=True
         Whether to scale each feature to mean 0 and variance 1 over the training rows.
-    measure : str, default="nDCG@10"
+    measure : str, Measure or callable, default="nDCG@10"
         Measure evaluated on X_val after every epoch, see :func:`rankwise.metrics.parse`.
     early_stopping_rounds : int >= 1, optional
         Used only if ``fit`` receives X_val: stop after this many epochs without improvement and
@@ -442,7 +468,7 @@ class LambdaRank(NeuralRanker):
     device : str, default="cpu"
         Torch device for training, such as "cpu", "cuda" or "cuda:1". Scores are computed with
         NumPy.
-    random_state : int, RandomState or None, default=None
+    random_state : int, RandomState, Generator or None, default=None
         Seed of the initial weights and of the order of the queries.
     gain : {"auto", "exp2", "linear"}, default="auto"
         Gain of a label: ``2**y - 1``, or y. "auto": "exp2" for whole grades from 0 to 30, "linear"
@@ -522,25 +548,17 @@ class LambdaRank(NeuralRanker):
         gain: str = "auto",
         discount: str = "log2",
         k: int | None = None,
-        measure: str = "nDCG@10",
+        measure: MeasureLike = "nDCG@10",
         early_stopping_rounds: int | None = None,
         device: str = "cpu",
-        random_state: Any = None,
+        random_state: Seed = None,
     ) -> None:
         super().__init__(
-            hidden_layer_sizes,
-            activation=activation,
-            n_epochs=n_epochs,
-            batch_size=batch_size,
-            optimizer=optimizer,
-            learning_rate_init=learning_rate_init,
-            lam=lam,
-            scaling=scaling,
-            measure=measure,
-            early_stopping_rounds=early_stopping_rounds,
-            device=device,
+            hidden_layer_sizes, activation=activation, n_epochs=n_epochs, batch_size=batch_size,
+            optimizer=optimizer, learning_rate_init=learning_rate_init, lam=lam, scaling=scaling,
+            measure=measure, early_stopping_rounds=early_stopping_rounds, device=device,
             random_state=random_state,
-        )
+        )  # fmt: skip
         self.gain = gain
         self.discount = discount
         self.k = k
@@ -582,7 +600,7 @@ class ListNet(NeuralRanker):
         squared weights; intercepts are not penalised.
     scaling : bool, default=True
         Whether to scale each feature to mean 0 and variance 1 over the training rows.
-    measure : str, default="nDCG@10"
+    measure : str, Measure or callable, default="nDCG@10"
         Measure evaluated on X_val after every epoch, see :func:`rankwise.metrics.parse`.
     early_stopping_rounds : int >= 1, optional
         Used only if ``fit`` receives X_val: stop after this many epochs without improvement and
@@ -590,7 +608,7 @@ class ListNet(NeuralRanker):
     device : str, default="cpu"
         Torch device for training, such as "cpu", "cuda" or "cuda:1". Scores are computed with
         NumPy.
-    random_state : int, RandomState or None, default=None
+    random_state : int, RandomState, Generator or None, default=None
         Seed of the initial weights and of the order of the queries.
 
     Attributes
@@ -671,7 +689,7 @@ class ListMLE(NeuralRanker):
         squared weights; intercepts are not penalised.
     scaling : bool, default=True
         Whether to scale each feature to mean 0 and variance 1 over the training rows.
-    measure : str, default="nDCG@10"
+    measure : str, Measure or callable, default="nDCG@10"
         Measure evaluated on X_val after every epoch, see :func:`rankwise.metrics.parse`.
     early_stopping_rounds : int >= 1, optional
         Used only if ``fit`` receives X_val: stop after this many epochs without improvement and
@@ -679,7 +697,7 @@ class ListMLE(NeuralRanker):
     device : str, default="cpu"
         Torch device for training, such as "cpu", "cuda" or "cuda:1". Scores are computed with
         NumPy.
-    random_state : int, RandomState or None, default=None
+    random_state : int, RandomState, Generator or None, default=None
         Seed of the initial weights and of the order of the queries.
 
     Attributes

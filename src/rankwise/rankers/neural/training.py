@@ -7,8 +7,8 @@ fixed.
 Scores, labels and weights of a loss are float tensors of shape (n_samples,); a row of weight w
 counts as w equal rows, and without weights all are 1. Query q has the rows
 ``indptr[q]:indptr[q + 1]`` (int64, NumPy). The result is a tensor of shape (n_queries,),
-differentiable in the scores, and 0 for a query that has no order to learn. Gain, discount and rank
-are parameters: functions of labels, of ranks, and of (scores, indptr). All operations cost O(n) or
+differentiable in the scores, and 0 for a query that has no order to learn. Gain and discount are
+parameters: functions of labels and of ranks. All operations cost O(n) or
 O(n log n), except for the listing of pairs. The rankers name the papers.
 """
 
@@ -16,7 +16,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -34,17 +33,9 @@ except ImportError as error:
 Tensor = Any  # torch.Tensor
 
 
-@dataclass(frozen=True)
-class Batch:
-    """Rows of some queries as tensors on the device."""
-
-    X: Tensor
-    labels: Tensor
-    indptr: Int64Array
-    weight: Tensor | None  # None: all 1
-
-
-Objective = Callable[[list[Tensor], Batch], Tensor]  # one loss per query of the batch
+# From the weights of the network, and X, labels, indptr and row weights of some queries (on the
+# device; None: all 1), to one loss per query.
+Objective = Callable[[list[Tensor], Tensor, Tensor, Int64Array, "Tensor | None"], Tensor]
 
 
 def train(
@@ -58,6 +49,7 @@ def train(
     rng: np.random.RandomState,
     staged: StagedMeasure | None,
     held_scores: Callable[[list[Float64Array]], Float64Array],
+    watch: Callable[[list[Float64Array], list[float]], int | None] | None = None,
 ) -> tuple[list[Float64Array], list[float], int]:
     """Minimise the mean of ``objective`` over the queries, starting from ``weights``.
 
@@ -65,6 +57,8 @@ def train(
     the ``held_scores`` of validation rows, and restores the weights of that epoch. A loss that is
     no longer finite raises ValueError. Returns weights, the mean loss of the queries in every epoch
     (that of a batch is taken before its step), and the epochs after which the weights were reached.
+    ``watch`` receives the weights and losses after every epoch. It returns the number of epochs to
+    keep, which ends the training, or None.
     """
     device, rate = ranker.device, float(ranker.learning_rate_init)
     try:
@@ -77,6 +71,7 @@ def train(
     patience = ranker.early_stopping_rounds if staged is not None else None
     kept, n_kept, n_queries = weights, 0, len(indptr) - 1
     losses: list[float] = []
+    history: list[list[Float64Array]] = []  # weights that `watch` may return to
     previous: Any = 0.0
     with _one_thread():
         tensors = [torch.tensor(w, device=device, requires_grad=True) for w in weights]
@@ -96,8 +91,7 @@ def train(
                 inputs = torch.tensor(ranker._prepare(X[places]), device=device)
                 grades = torch.tensor(labels[places], device=device)
                 counts = None if weight is None else torch.tensor(weight[places], device=device)
-                batch = Batch(inputs, grades, limits, counts)
-                values = objective(tensors, batch)
+                values = objective(tensors, inputs, grades, limits, counts)
                 optimizer.zero_grad()
                 values.mean().backward()
                 optimizer.step()
@@ -116,7 +110,14 @@ def train(
                 previous = scores
             if patience is None or staged is None or staged.best == epoch:
                 kept, n_kept = now, epoch
-            elif staged.stages_since_best >= patience:
+            if watch is not None:
+                history.append(now)
+                n_wanted = watch(now, losses)
+                if n_wanted is not None and n_wanted < epoch:
+                    kept, n_kept = history[n_wanted - 1], n_wanted
+                if n_wanted is not None:
+                    break
+            if patience is not None and staged is not None and staged.stages_since_best >= patience:
                 break
     return kept, losses, n_kept
 
@@ -134,7 +135,6 @@ def _one_thread() -> Iterator[None]:
 
 Gain = Callable[[Tensor], Tensor]
 Discount = Callable[[Tensor], Tensor]
-Rank = Callable[[Tensor, Int64Array], Tensor]
 
 _BELOW_ALL = -1e30  # finite, because the gradient of infinite padding is NaN
 
@@ -194,7 +194,6 @@ def lambda_rank(
     *,
     gain: Gain = exp2_gain,
     discount: Discount = log2_discount,
-    rank: Rank = ranks,
     cutoff: int | None = None,
 ) -> Tensor:
     """RankNet loss, with each term multiplied by the nDCG change of swapping its two rows.
@@ -206,15 +205,15 @@ def lambda_rank(
     n_queries = len(indptr) - 1
     query = query_of_rows(indptr, scores)
 
-    def at_ranks(ranks: Tensor) -> Tensor:
-        values = discount(ranks.to(scores.dtype))  # integers would give float32
-        return values if cutoff is None else torch.where(ranks <= cutoff, values, 0.0)
+    def at_ranks(places: Tensor) -> Tensor:
+        values = discount(places.to(scores.dtype))  # integers would give float32
+        return values if cutoff is None else torch.where(places <= cutoff, values, 0.0)
 
-    def discounts(ranks: Tensor) -> Tensor:
+    def discounts(places: Tensor) -> Tensor:
         if weight is None:
-            return at_ranks(ranks)
+            return at_ranks(places)
         starts = torch.as_tensor(indptr[:-1].copy()).to(scores.device)[query]
-        place = starts + ranks - 1
+        place = starts + places - 1
         ordered = torch.empty_like(weight)
         ordered[place] = weight
         before = torch.cat([weight.new_zeros(1), torch.cumsum(ordered, 0)])
@@ -228,9 +227,9 @@ def lambda_rank(
     with torch.no_grad():
         counts = torch.ones_like(scores) if weight is None else weight
         gains = gain(labels)
-        ideal = sums(counts * gains * discounts(rank(gains, indptr)), query, n_queries)
+        ideal = sums(counts * gains * discounts(ranks(gains, indptr)), query, n_queries)
         share = torch.where(ideal > 0, 1.0 / ideal, 0.0)
-        values = discounts(rank(scores.detach(), indptr))
+        values = discounts(ranks(scores.detach(), indptr))
         upper, lower = pairs(labels, indptr)
         change = (gains[upper] - gains[lower]) * (values[upper] - values[lower]).abs()
         change = change * counts[upper] * counts[lower] * share[query[upper]]

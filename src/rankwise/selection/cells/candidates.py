@@ -19,7 +19,7 @@ from rankwise.datasets.data import Fold, FoldedData, RankingData
 from rankwise.datasets.readers.results import as_run
 from rankwise.datasets.readers.trec import Qrels, Run, id_array, string_codes
 from rankwise.datasets.table_columns import IgnoredColumnsWarning, is_frame, list_names
-from rankwise.prediction import Predictions, check_ranker
+from rankwise.prediction import Predictions, check_ranker, innermost
 from rankwise.runtime.frames import frame_for
 from rankwise.runtime.messages import callers_level, did_you_mean
 from rankwise.selection.cells.fingerprint import canonical, origin
@@ -143,18 +143,19 @@ def describe_settings(
 ) -> str:
     """What a ranker runs: what its recipe tunes, or how it differs from its class's defaults.
 
-    The seed is left out, because a comparison sets it. Estimators that are not of the registry are
-    shown as code.
+    The seed of a recipe is left out, because a comparison sets it. Estimators that are not of the registry are
+    shown as code. Ordinal classifiers, whose ``predict`` returns classes, are marked.
     """
     kind = type(estimator)
+    ranked = "; ranked by rank_score" if hasattr(innermost(estimator), "rank_score") else ""
     entry = BY_CLASS_NAME.get(kind.__name__)
     if entry is None or entry.path.partition(":")[0] != kind.__module__:
-        return " ".join(repr(estimator).split())
+        return " ".join(repr(estimator).split()) + ranked
     defaults = kind().get_params(deep=False)
     changed = {
         name: value
         for name, value in estimator.get_params(deep=False).items()
-        if name != "random_state" and repr(value) != repr(defaults[name])
+        if not (is_recipe and name == "random_state") and repr(value) != repr(defaults[name])
     }
     tuned = [f"{name} of {', '.join(map(str, values))}" for name, values in space.items()]
     for name, value in list(changed.items()) if is_recipe else ():
@@ -167,8 +168,8 @@ def describe_settings(
             tuned.append(f"{'epochs' if 'n_epochs' in defaults else 'trees'} by early stopping")
     given = "with " + ", ".join(f"{name}={value!r}" for name, value in changed.items())
     if tuned:
-        return f"tuned: {'; '.join([*tuned, given] if changed else tuned)}"
-    return f"class defaults {given}" if changed else "class defaults"
+        return f"tuned: {'; '.join([*tuned, given] if changed else tuned)}{ranked}"
+    return f"class defaults {given}{ranked}" if changed else f"class defaults{ranked}"
 
 
 COLUMN = "column:"

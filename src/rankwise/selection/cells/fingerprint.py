@@ -253,10 +253,16 @@ def origin(estimator: Any) -> dict[str, str]:
     Files are read from disk, as worker processes do. Names that code looks up at run time
     (``getattr``, ``importlib``) and data files are not covered.
     """
-    walk = _Walk()
-    walk.follow([type(estimator), *estimator.get_params(deep=True).values()])
+    held = code_of([type(estimator), *estimator.get_params(deep=True).values()])
     versions = {k: v for k, v in library_versions().items() if k not in _NOT_OF_NUMBERS}
-    return versions | {f"{SOURCE}rankwise": package_hash()} | walk.found
+    return versions | {f"{SOURCE}rankwise": package_hash()} | held
+
+
+def code_of(values: Iterable[Any]) -> dict[str, str]:
+    """Hashes and versions of the user's code and the libraries that values hold, by name."""
+    walk = _Walk()
+    walk.follow(values)
+    return walk.found
 
 
 def changes(before: dict[str, str], now: dict[str, str]) -> list[str]:

@@ -12,15 +12,20 @@ import numpy as np
 from sklearn.base import clone, is_classifier
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import ParameterGrid
-from sklearn.utils import check_random_state
 
 from rankwise.checks.rows import name_columns
 from rankwise.datasets.data import RankingData
+from rankwise.losses.lambda_gradients import follow_measure
 from rankwise.metrics import Measure, parse
 from rankwise.metrics.default import refuse_constant
+from rankwise.metrics.measure import MeasureLike, parameter_of
 from rankwise.prediction import fit_with, predictions, takes_validation
+from rankwise.runtime.constraints import check_random_state, draw_seed
+from rankwise.runtime.finite import names_its_class
+from rankwise.runtime.result import Result, columns_of
 from rankwise.selection.cells.candidates import model_rows, prepare_rows
 from rankwise.selection.cells.measured import values_by_query
+from rankwise.typing import Seed
 
 # Measure of scores, invariant to a constant, that replaces the mean absolute rank loss.
 _WITHOUT_CLASSES = "M1D"
@@ -38,7 +43,7 @@ _CHOSEN = {
 
 
 @dataclass(frozen=True)
-class Tuned:
+class Tuned(Result):
     """Fitted estimator with the settings that were tried and chosen.
 
     Attributes
@@ -50,6 +55,10 @@ class Tuned:
         ``{"params": {...}, "score": float}`` for each setting.
     notes : list of str
     """
+
+    def _columns(self) -> dict[str, Any]:
+        tried = ({**setting["params"], "score": setting["score"]} for setting in self.search)
+        return columns_of(tried, dict)
 
     estimator: Any
     chosen: dict[str, Any] = field(default_factory=dict)
@@ -84,30 +93,29 @@ def fit(estimator: Any, train: RankingData, vali: RankingData | None = None) -> 
 def prepare(estimator: Any, select: Measure, random_state: int) -> Any:
     """Clone an estimator, and set its ``measure`` parameters and unset seeds.
 
-    Every parameter called ``measure`` (nested ones too) becomes ``str(select)``, so an estimator's
-    own path uses the measure of the comparison. Every ``random_state`` left at None becomes
-    ``random_state``, so a run can be repeated.
+    Every parameter called ``measure`` (nested ones too) becomes ``select``, so an estimator's own
+    path uses the measure of the comparison. Trees that cannot optimise it only stop by it. Every
+    ``random_state`` left at None becomes ``random_state``, so a run can be repeated.
     """
     copy: Any = clone(estimator)
-    changes: dict[str, Any] = {}
-    for name, value in copy.get_params(deep=True).items():
-        last = name.rpartition("__")[2]
-        if last == "measure":
-            changes[name] = str(select)
-        elif last == "random_state" and value is None:
-            changes[name] = random_state
-    copy.set_params(**changes)
-    return copy
+    params = copy.get_params(deep=True)
+    open_seeds = {
+        name: random_state
+        for name, value in params.items()
+        if name.rpartition("__")[2] == "random_state" and value is None
+    }
+    return copy.set_params(**follow_measure(params, parameter_of(select)), **open_seeds)
 
 
+@names_its_class
 def tune(
     estimator: Any,
     train: RankingData,
     vali: RankingData | None,
-    select: Measure,
+    measure: MeasureLike,
     *,
     space: dict[str, list[Any]] | None = None,
-    random_state: int = 0,
+    random_state: Seed = 0,
     refit: bool = False,
 ) -> Tuned:
     """Fit with the parameters that are best on the validation part.
@@ -121,7 +129,7 @@ def tune(
         ("val") uses cross-validation within ``train``, and a grid holds out a quarter of the
         training queries. Early stopping also holds them out, to choose the number of trees, which
         all training queries then grow.
-    select : Measure
+    measure : str, Measure or callable
         Measure to maximise (to minimise if smaller is better).
     space : dict, optional
         Grid of parameter lists. Each setting is fitted on ``train`` and scored on ``vali``. The
@@ -133,14 +141,15 @@ def tune(
     Notes
     -----
     Without ``space``, an estimator whose ``fit`` accepts ``X_val`` receives the validation part and
-    chooses by itself (a path, early stopping): by ``select`` if it has a parameter ``measure``,
+    chooses by itself (a path, early stopping): by ``measure`` if it has such a parameter,
     else by its own criterion. Other estimators are fitted unchanged. If no classes are predicted,
     M1D replaces a measure of predicted ranks, since the scores of a path are determined only up to
     a constant. If a chosen number is at an end of five or more tried values, ``notes`` says so.
     """
+    random_state = draw_seed(random_state)
     if isinstance(estimator, FrozenEstimator):
         return Tuned(estimator, notes=[_FROZEN])
-    followed = select
+    followed = select = parse(measure)
     if select.reads_labels and not is_classifier(estimator):
         followed = parse(_WITHOUT_CLASSES)
     estimator = prepare(estimator, followed, random_state)
@@ -152,6 +161,11 @@ def tune(
         notes = _choose_within_train_inplace(estimator)
         notes += _choose_trees_inplace(estimator, train, random_state)
     notes += fit(estimator, train, vali)
+    if getattr(estimator, "is_cut_", False):
+        notes.append(
+            f"time_budget={estimator.time_budget:g} cut the search, so another run may differ. "
+            "Leave it out for a plan that depends on the data alone"
+        )
     is_watched = vali is not None or not takes_validation(estimator)
     chosen, search = _find_chosen(estimator, is_watched), _own_search(estimator)
     is_by_select = any(

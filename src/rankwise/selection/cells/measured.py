@@ -27,6 +27,7 @@ from rankwise.metrics import (
     parse,
 )
 from rankwise.metrics.evaluation import tie_rule
+from rankwise.metrics.measure import is_own
 from rankwise.metrics.measures.relevance import find_unjudged_share
 from rankwise.prediction import Predictions, innermost
 from rankwise.selection.cells.result_store import DONE, FoldResult
@@ -60,6 +61,11 @@ class Measurement:
         first = next((m for m in named if getattr(m, "cutoff", None) is not None), None)
         curve = [] if first is None else [replace(first, **{"cutoff": k}) for k in CURVE_CUTOFFS]
         return tuple(dict.fromkeys([*named, *curve]))
+
+    @property
+    def own_directions(self) -> dict[str, bool]:
+        """Whether larger is better, of the measures of the user's own by their full specs."""
+        return {str(m): m.greater_is_better for m in self.measures if is_own(m)}
 
     def fill(
         self,

@@ -14,7 +14,6 @@ import os
 import platform
 import zipfile
 from collections.abc import Collection, Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import dataclass, field, fields
 from functools import cache
 from importlib.metadata import version
@@ -24,9 +23,13 @@ from typing import Any
 import numpy as np
 
 from rankwise._version import RELEASE
+from rankwise.metrics.measure import Measure, StoredMeasure
+from rankwise.metrics.spec import parse
 from rankwise.metrics.statistics.against_best import check_correction
-from rankwise.runtime.files import error_code, replace_files, sync_folder
+from rankwise.runtime.constraints import draw_seed
+from rankwise.runtime.files import replace_files, sync_folder, writing
 from rankwise.runtime.messages import ArgumentError, check_share, convert_to_json
+from rankwise.runtime.result import Result
 from rankwise.typing import Float64Array
 
 
@@ -99,7 +102,7 @@ _ARRAYS = ("values", "scores")
 
 
 @dataclass(frozen=True, eq=False)
-class FoldResult:
+class FoldResult(Result):
     """Result of one ranker on one fold.
 
     Attributes
@@ -162,6 +165,9 @@ class FoldResult:
             if f.name not in _ARRAYS
         }
 
+    def _columns(self) -> dict[str, Any]:
+        return {name: [value] for name, value in self._record().items()}
+
     @classmethod
     def _from_record(
         cls,
@@ -176,7 +182,7 @@ class FoldResult:
 
     def to_dict(self) -> dict[str, Any]:
         """JSON values with the per-query values (NaN as null), without the scores."""
-        return {**self._record(), "values": {m: convert_to_json(v) for m, v in self.values.items()}}
+        return self._record() | {"values": convert_to_json(self.values)}
 
     @classmethod
     def from_dict(cls, state: Mapping[str, Any]) -> FoldResult:
@@ -227,7 +233,8 @@ class Settings:
     others are tested against, if any. ``select_by`` is empty if nothing was fitted. ``unit`` is
     what is drawn anew (in the plural), ``contestant`` what is compared. ``greater_is_better`` is
     the direction of values that no measure of the library computed, otherwise None; ``layout`` says
-    where they stood in their table. ``left_out`` are the columns of the table that are not
+    where they stood in their table. ``own_measures`` says whether larger values of a measure of the
+    user's own, by its full spec, are better. ``left_out`` are the columns of the table that are not
     features, and why; ``shared`` those that are features and scores of a ranker. ``ran`` says by
     ranker what was tuned, or which parameters differ from the defaults of its class; comparisons
     until rankwise 0.3 lack it.
@@ -249,6 +256,7 @@ class Settings:
     unit: str = "queries"
     contestant: str = "ranker"
     greater_is_better: bool | None = None
+    own_measures: dict[str, bool] = field(default_factory=dict)
     layout: str = ""
     n_jobs: int = 1
     n_threads: int = 1
@@ -259,6 +267,7 @@ class Settings:
 
     def __post_init__(self) -> None:
         correction = check_correction(self.test, self.correction, name="test")
+        object.__setattr__(self, "random_state", draw_seed(self.random_state))
         object.__setattr__(self, "correction", correction)
         check_share("confidence_level", self.confidence_level)
 
@@ -272,8 +281,14 @@ class Settings:
             )
 
 
+def measure_of(spec: str, settings: Settings) -> Measure:
+    """Measure of a full spec in the results of a comparison."""
+    if spec in settings.own_measures:
+        return StoredMeasure(spec, settings.own_measures[spec])
+    return parse(spec)
+
+
 _ATTEMPTS = 2
-_FULL = ". Free some space there and run the same again"
 
 
 class JsonLines:
@@ -318,22 +333,3 @@ class JsonLines:
                 continue
             if isinstance(record, dict):
                 yield record
-
-
-@contextmanager
-def writing(path: Path) -> Iterator[None]:
-    """Make OSErrors inside the block name the file and, on a full disk, what to do.
-
-    An error that already names a file keeps that name.
-    """
-    try:
-        yield
-    except OSError as error:
-        name = str(path) if error.filename is None else error.filename
-        code = error_code(error)
-        if code is None:
-            if error.filename is not None:
-                raise
-            raise OSError(None, str(error), name) from error
-        hint = _FULL if code in (errno.ENOSPC, errno.EDQUOT) else ""
-        raise OSError(code, os.strerror(code) + hint, name) from error

@@ -11,11 +11,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rankwise.datasets.data import RankingData
-from rankwise.datasets.readers.judged_run import JudgedRun, judge
+from rankwise.datasets.readers.judged_run import JudgedRun, judge, refuses_both_ways
 from rankwise.datasets.readers.results import as_run, read_judgements
 from rankwise.datasets.readers.trec import Qrels
 from rankwise.metrics import Measure, parse
+from rankwise.metrics.measure import MeasureLike
+from rankwise.runtime.finite import names_its_class
 from rankwise.runtime.messages import check_whole
+from rankwise.runtime.result import Result, ResultList
 from rankwise.selection.cells.candidates import GivenScores
 from rankwise.selection.cells.result_store import DONE, FoldResult
 from rankwise.selection.judging.completions import (
@@ -30,7 +33,7 @@ from rankwise.typing import Float64Array
 
 
 @dataclass(frozen=True)
-class DifferenceBounds:
+class DifferenceBounds(Result):
     """Difference between two systems, and its range over the judgements that are missing.
 
     Attributes
@@ -53,6 +56,8 @@ class DifferenceBounds:
         the sign is settled.
     """
 
+    _derived = ("is_settled",)
+
     first: str
     second: str
     measure: str
@@ -69,15 +74,16 @@ class DifferenceBounds:
         return self.low > 0 or self.high < 0 or self.low == self.high
 
 
+@refuses_both_ways
 def difference_bounds(
     qrels: Qrels | Any,
     systems: Mapping[str, Any],
-    measure: str | Measure = "nDCG@10",
+    measure: MeasureLike = "nDCG@10",
     *,
     pairs: Sequence[tuple[str, str]] | None = None,
     preset: str | None = None,
     all_queries: bool = False,
-) -> list[DifferenceBounds]:
+) -> ResultList[DifferenceBounds]:
     """Bound the differences between systems over all judgements that are still missing.
 
     Every unjudged document that one of two systems ranks within the cut-off either is not relevant
@@ -103,7 +109,7 @@ def difference_bounds(
 
     Returns
     -------
-    list of DifferenceBounds
+    list of DifferenceBounds, with the methods of a result
         One for each pair.
 
     Raises
@@ -143,8 +149,10 @@ def difference_bounds(
     check_completable(measure)
     pool = read_pool(qrels, systems, all_queries=all_queries)
     if pairs is None:
-        return enclose_neighbours([pool], measure)
-    return [enclose_difference(pool, measure, *pair) for pair in check_pairs(pairs, pool)]
+        found = enclose_neighbours([pool], measure)
+    else:
+        found = [enclose_difference(pool, measure, *pair) for pair in check_pairs(pairs, pool)]
+    return ResultList(DifferenceBounds, found)
 
 
 def is_completable(measure: Measure) -> bool:
@@ -259,16 +267,18 @@ class NextJudgement(NamedTuple):
     gain: float
 
 
+@names_its_class
+@refuses_both_ways
 def next_judgements(
     qrels: Qrels | Any,
     systems: Mapping[str, Any],
-    measure: str | Measure = "nDCG@10",
+    measure: MeasureLike = "nDCG@10",
     *,
     k: int = 20,
     pairs: Sequence[tuple[str, str]] | None = None,
     preset: str | None = None,
     all_queries: bool = False,
-) -> list[NextJudgement]:
+) -> ResultList[NextJudgement]:
     """Documents whose judgements help most to settle the order of systems.
 
     Parameters
@@ -290,7 +300,7 @@ def next_judgements(
 
     Returns
     -------
-    list of NextJudgement
+    list of NextJudgement, with the methods of a result
         At most ``k`` documents, largest gain first; none if all pairs are settled.
 
     Raises
@@ -334,10 +344,11 @@ def next_judgements(
     for pair in pairs:
         gains += judging_gains(pool, measure, *pair)
     chosen = largest_gains(gains, int(k))
-    return [
+    found = (
         NextJudgement(str(pool.qids[pool.query[d]]), str(pool.doc_ids[d]), float(gains[d]))
         for d in chosen
-    ]
+    )
+    return ResultList(NextJudgement, found)
 
 
 def largest_gains(gains: Float64Array, k: int) -> list[int]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
 
@@ -15,23 +15,25 @@ from rankwise.checks.exact_values import id_texts
 from rankwise.datasets.readers.judged_run import grades_of, judge
 from rankwise.datasets.readers.results import as_run, read_judgements
 from rankwise.datasets.readers.trec import Qrels, Run
-from rankwise.metrics import Measure
 from rankwise.metrics.evaluation import (
     DEFAULT_MEASURE,
     estimate_mean,
     show_estimates,
     values_by_both_judges,
 )
+from rankwise.metrics.measure import MeasureLike
 from rankwise.metrics.spec import list_specs
 from rankwise.metrics.statistics.intervals import dirichlet_bounds
 from rankwise.metrics.statistics.prediction_powered import PoweredMean
 from rankwise.metrics.statistics.stratified import FEW, spread_freedom
+from rankwise.runtime.finite import names_its_class
 from rankwise.runtime.messages import check_share, check_whole, join_lines
+from rankwise.runtime.result import Result, ResultList, columns_of
 from rankwise.typing import Float64Array, Int64Array
 
 
 @dataclass(frozen=True, eq=False)
-class MachineJudged:
+class MachineJudged(Result):
     """Means of systems, and differences between them, from human and machine judgements.
 
     Attributes
@@ -49,22 +51,25 @@ class MachineJudged:
     differences: dict[str, dict[tuple[str, str], PoweredMean]]
     n_left_out: int
 
-    def to_dict(self) -> dict[str, Any]:
-        """JSON values; pairs are lists of dicts with ``first`` and ``second``."""
-        return {
-            "means": {
-                measure: {name: asdict(mean) for name, mean in by_system.items()}
-                for measure, by_system in self.means.items()
-            },
-            "differences": {
-                measure: [
-                    {"first": first, "second": second, **asdict(difference)}
-                    for (first, second), difference in by_pair.items()
-                ]
-                for measure, by_pair in self.differences.items()
-            },
-            "n_left_out": self.n_left_out,
+    def _values(self) -> dict[str, Any]:
+        differences = {
+            measure: [
+                {"first": first, "second": second, **difference.to_dict()}
+                for (first, second), difference in by_pair.items()
+            ]
+            for measure, by_pair in self.differences.items()
         }
+        return super()._values() | {"differences": differences}
+
+    def _columns(self) -> dict[str, Any]:
+        rows = [
+            (measure, " - ".join(key) if isinstance(key, tuple) else key, estimate)
+            for measure in self.means
+            for by_key in (self.means[measure], self.differences[measure])
+            for key, estimate in by_key.items()
+        ]
+        measures, systems, estimates = zip(*rows, strict=True)
+        return {"measure": measures, "system": systems, **columns_of(estimates, PoweredMean)}
 
     def __str__(self) -> str:
         lines = []
@@ -81,11 +86,12 @@ class MachineJudged:
         return join_lines(lines)
 
 
+@names_its_class
 def evaluate_with_judge(
     human: Qrels | Any,
     machine: Qrels | Any,
     systems: Mapping[str, Run | Any],
-    measures: str | Measure | Sequence[str | Measure] = DEFAULT_MEASURE,
+    measures: MeasureLike | Sequence[MeasureLike] = DEFAULT_MEASURE,
     *,
     preset: str | None = None,
     confidence_level: float = 0.95,
@@ -105,7 +111,7 @@ def evaluate_with_judge(
         Judgements of a machine on the same and on further queries.
     systems : mapping of str to run
         Systems by name, in any form that :func:`rankwise.fusion.as_run` takes.
-    measures : str, Measure or sequence of them
+    measures : str, Measure, callable or sequence of them
         Measures for which every query counts, such as P@3. The default, nDCG(empty=0)@10, counts
         queries without relevant documents as 0: otherwise, a query could have a value by the
         machine and none by people.
@@ -165,7 +171,7 @@ def evaluate_with_judge(
 
 
 @dataclass(frozen=True)
-class RankBias:
+class RankBias(Result):
     """Documents of one rank, judged by people and by a machine.
 
     Attributes
@@ -189,6 +195,7 @@ class RankBias:
     high: float
 
 
+@names_its_class
 def bias_by_rank(
     human: Qrels | Any,
     machine: Qrels | Any,
@@ -197,7 +204,7 @@ def bias_by_rank(
     k: int = 10,
     rel: float = 1,
     confidence_level: float = 0.95,
-) -> list[RankBias]:
+) -> ResultList[RankBias]:
     """Compare the judgements of a machine with those of people, rank by rank.
 
     A machine that knows or likes what a system ranks first is too lenient at the first ranks.
@@ -217,7 +224,7 @@ def bias_by_rank(
 
     Returns
     -------
-    list of RankBias
+    list of RankBias, with the methods of a result
         One for each rank at which both judged a document.
 
     Raises
@@ -244,13 +251,14 @@ def bias_by_rank(
             "same query and document ids."
         )
     query = np.unique(qid, return_inverse=True)[1]
-    return [
+    found = [
         RankBias(
             r, int(at.sum()), *compare_verdicts(query[at], people[at], model[at], confidence_level)
         )
         for r in range(1, int(k) + 1)
         if (at := rank == r).any()
     ]
+    return ResultList(RankBias, found)
 
 
 def _rank_pairs(
@@ -308,7 +316,7 @@ FEWEST_QUERIES = 30
 
 
 @dataclass(frozen=True)
-class LengthGroup:
+class LengthGroup(Result):
     """Documents of similar length, judged by people and by a machine.
 
     Attributes
@@ -334,7 +342,7 @@ class LengthGroup:
 
 
 @dataclass(frozen=True)
-class LengthBias:
+class LengthBias(Result):
     """Errors of a machine judge by the length of the documents.
 
     Attributes
@@ -357,18 +365,11 @@ class LengthBias:
     p: float
     n_left_out: int
 
-    def to_dict(self) -> dict[str, Any]:
-        """JSON values."""
-        return asdict(self)
+    def _columns(self) -> dict[str, Any]:
+        return columns_of(self.groups, LengthGroup)
 
     def __str__(self) -> str:
-        lines = [f"{'length':>15}  documents  human  machine  {'bias':>7}  {'interval':>18}"]
-        for g in self.groups:
-            span = f"{g.shortest:g} to {g.longest:g}"
-            lines.append(
-                f"{span:>15}  {g.n_documents:>9}  {g.human:.3f}    {g.machine:.3f}  {g.bias:>+7.3f}"
-                f"  {f'{g.low:+.3f} to {g.high:+.3f}':>18}"
-            )
+        lines = [super().__str__()]
         if math.isnan(self.slope):
             lines.append("No slope: all lengths are equal.")
         elif math.isnan(self.p):
@@ -388,6 +389,7 @@ class LengthBias:
         return "\n".join(lines)
 
 
+@names_its_class
 def bias_by_length(
     human: Qrels | Any,
     machine: Qrels | Any,

@@ -59,7 +59,7 @@ class LabelScale:
         # Gains of grades are 2^y - 1; fractions, negative or huge labels would distort or overflow
         # them.
         is_grade = bool((y >= 0).all() and (y % 1 == 0).all() and y.max() <= LARGEST_GRADE)
-        if is_grade or not measure.reads_from_top:
+        if is_grade or not measure.reads_grades:
             return cls()
         # Half of the span, because the whole span of huge labels may overflow.
         return cls(float(y.min()), float(0.5 * y.max() - 0.5 * y.min()))

@@ -11,6 +11,7 @@ References
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -87,8 +88,12 @@ class TreeBoosting:
         grower: TreeGrower,
         start: Start,
         validation: Validation | None = None,
+        watch: Callable[[list[ScoreTree]], int | None] | None = None,
     ) -> tuple[TreeEnsemble, int]:
-        """Grow trees until one has no split or the validation measure stops training.
+        """Grow trees until one has no split, or the validation measure or ``watch`` stops training.
+
+        ``watch`` receives all trees after each new one. It returns how many of them to keep, which
+        ends the training, or None.
 
         Also returns the number of rounds up to the last tree that is kept, or of all rounds if none
         is dropped. It includes those of the start, and those whose draws gave no tree.
@@ -98,6 +103,8 @@ class TreeBoosting:
         # Single trees, because dropout changes their values later on.
         grown = list(start.trees.score_trees())
         best, best_rounds, n_rounds = list(grown), start.n_rounds, self.n_estimators
+        # Models and rounds after each new tree, which `watch` may return to.
+        history: list[tuple[list[ScoreTree], int]] = [(best, best_rounds)]
         patience = self.early_stopping_rounds
         # Whether random sampling may give the next tree a split although one has none.
         draws = self.sampling.draws(self.n_estimators) or self.colsample < 1
@@ -146,13 +153,24 @@ class TreeBoosting:
                 validation.staged.add(change)
             shrink(grown, dropped)
             grown.append(tree.tree)
-            if validation is None:
-                continue
-            # A copy: dropout may shrink these trees later, but the best model has them as they are
-            # now.
-            if validation.staged.stages_since_best == 0:
-                best, best_rounds = list(grown), number + 1
-            elif patience is not None and validation.staged.stages_since_best >= patience:
+            is_last = False
+            if watch is not None:
+                # A copy only where dropout may shrink these trees later.
+                now = list(grown) if self.dropout.rate > 0 else grown
+                history.append((now, number + 1))
+                n_kept = watch(grown)
+                if n_kept is not None and n_kept < len(grown):
+                    kept, n_rounds = history[n_kept - start.trees.n_trees]
+                    return TreeEnsemble.of(kept[:n_kept]), n_rounds
+                if n_kept is not None:
+                    n_rounds, is_last = number + 1, True
+            if validation is not None:
+                # A copy: dropout may shrink these trees later, but the best model has them as they
+                # are now.
+                if validation.staged.stages_since_best == 0:
+                    best, best_rounds = list(grown), number + 1
+                is_last |= patience is not None and validation.staged.stages_since_best >= patience
+            if is_last:
                 break
         # Without early stopping, validation rows only observe.
         if validation is None or patience is None:

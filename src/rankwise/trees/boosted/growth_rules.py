@@ -95,7 +95,7 @@ def monotone_signs(
     if not isinstance(signs, list) or len(signs) != n:
         raise ValueError(
             f"monotonic_cst must hold a sign for each of the {n} columns of X, got shape "
-            f"{np.shape(signs)}. Pass one of 1, -1 and 0 per column."
+            f"{np.asarray(signs).shape}. Pass one of 1, -1 and 0 per column."
         )
     for sign in signs:
         if sign not in (-1, 0, 1):

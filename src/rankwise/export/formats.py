@@ -1,0 +1,85 @@
+"""Formats that a fitted model can be exported to."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sklearn.utils.validation import check_is_fitted
+
+from rankwise.export.chains import chain_of, own_model
+from rankwise.export.maps import Affine, ExportError, Trees
+from rankwise.export.onnx_model import is_known, to_onnx
+from rankwise.export.parts import category_numbers, is_network, split_scalers
+from rankwise.export.solr import ACTIVATIONS
+from rankwise.prediction import innermost
+
+_OF_SUMS = ("python", "solr", "elasticsearch", "ranklib")
+_OF_TREES = ("lightgbm", "xgboost", "vespa", "opensearch")
+
+
+def export_formats(estimator: Any) -> list[str]:
+    """Formats that a fitted model can be exported to, as ``rankwise export --format`` names them.
+
+    Parameters
+    ----------
+    estimator : fitted estimator
+        Ranker, ordinal estimator, transformer, pipeline or search; or a model of LightGBM, XGBoost
+        or CatBoost.
+
+    Returns
+    -------
+    list of str
+        Some of "onnx", "python", "solr", "elasticsearch", "ranklib", "lightgbm", "xgboost", "vespa"
+        and "opensearch", for :func:`to_onnx`, :func:`to_python` and so on. A model with "lightgbm"
+        and "elasticsearch" takes ``to_elasticsearch(native=True)``, too. Empty: the model cannot be
+        exported; the exporters say why. Vespa also needs names of rank features.
+
+    Notes
+    -----
+    Nothing is written. The answer depends on the fitted model, not only on its class: trees that
+    split unordered categories fit fewer formats, and AutoRanker keeps different families.
+
+    Examples
+    --------
+    >>> from rankwise import PairwiseELM, RidgeRanker, StackingRanker
+    >>> from rankwise.export import export_formats
+    >>> X, y = [[0.0], [1.0], [2.0], [3.0]], [0, 1, 1, 2]
+    >>> export_formats(RidgeRanker().fit(X, y))
+    ['onnx', 'python', 'solr', 'elasticsearch', 'ranklib']
+    >>> export_formats(PairwiseELM(10, random_state=0).fit(X, y))
+    ['onnx', 'solr']
+    """
+    estimator = own_model(estimator)
+    check_is_fitted(estimator)
+    while hasattr(estimator, "best_estimator_"):
+        estimator = estimator.best_estimator_
+    try:
+        chain_of(innermost(estimator))
+        if not all(is_known(step) for _, step in getattr(estimator, "steps", [])[:-1]):
+            to_onnx(estimator)  # skl2onnx knows which of its steps it converts
+            return ["onnx"]
+        scaled, rest = split_scalers(chain_of(estimator))
+    except (ExportError, ImportError):
+        return []
+    match rest:
+        case (Affine() as weighted,) if weighted.weights.shape[1] == 1:
+            return ["onnx", *_OF_SUMS]
+        case (Trees() as trees,) if not any(tree.members for tree in trees.trees):
+            return ["onnx", *_OF_SUMS, *_OF_TREES]
+        case (Trees() as trees,) if not scaled:
+            return ["onnx", "python", *(["lightgbm", "xgboost"] if _numbered(trees) else [])]
+        case (*layers,) if layers and is_network(layers, tuple(ACTIVATIONS)):
+            return ["onnx", "solr"]
+    return ["onnx"]
+
+
+def _numbered(trees: Trees) -> bool:
+    """Whether categories can be bits of a set."""
+    try:
+        for tree in trees.trees:
+            for node, sides in tree.members.items():
+                for side in sides:
+                    category_numbers(side, int(tree.feature[node]), "")
+    except ExportError:
+        return False
+    return True

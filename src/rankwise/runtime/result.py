@@ -1,0 +1,295 @@
+"""Base of the results that functions return: as a frame, plain Python, JSON, text and HTML.
+
+A result is a dataclass, or a NamedTuple, that also derives from :class:`Result`. Its fields are its
+``to_dict``; its table, from which frame, text and HTML are made, is what ``_columns`` gives.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import fields, is_dataclass
+from html import escape
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, TypeVar, overload
+
+import numpy as np
+
+from rankwise._packages import missing_package
+from rankwise.runtime.files import write_file, writing
+from rankwise.runtime.messages import check_choice, convert_to_json, escape_hidden, join_lines
+from rankwise.runtime.renames import METHODS, find_new_name
+
+BACKENDS = ("pandas", "polars", "pyarrow")
+# Rows and columns of a table for people, and characters of a repr.
+_MOST_ROWS, _MOST_COLUMNS, _MOST_CHARACTERS = 30, 20, 400
+_NUMBER = re.compile(r"[-+.\de]*").fullmatch
+_SCALARS = (str, bool, int, float, np.generic, type(None))
+R = TypeVar("R")
+
+
+class Result:
+    """Base class of results.
+
+    ``print`` and notebooks show a table. ``to_frame``, ``to_dict`` and ``to_json`` give it to other
+    programs.
+    """
+
+    __slots__ = ()
+    _derived: ClassVar[tuple[str, ...]] = ()  # properties that are part of to_dict
+    _labels: ClassVar[str] = ""  # field with the names of the columns of matrices
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        cls.__repr__ = cls.__repr__  # its own, which the decorator of dataclasses keeps
+
+    if not TYPE_CHECKING:  # unknown attributes stay errors for type checkers
+
+        def __getattr__(self, name: str) -> Any:
+            problem = f"{type(self).__name__!r} object has no attribute {name!r}"
+            if not name.startswith("_"):
+                if name in METHODS:
+                    problem = f"{name} is now {METHODS[name]}"
+                elif new := find_new_name(name, dir(self)):
+                    problem = f"{name} is now {new}"
+            raise AttributeError(problem, name=name, obj=self)
+
+    def _values(self) -> dict[str, Any]:
+        """Values of the fields, by name."""
+        return {name: getattr(self, name) for name in _field_names(type(self))}
+
+    def _columns(self) -> dict[str, Any]:
+        """Columns of the table by name: fields with a value per item, else the single values."""
+        values = self._values()
+        sizes = [len(v) for v in values.values() if isinstance(v, np.ndarray) and v.ndim == 1]
+        if not sizes:
+            return {name: [value] for name, value in values.items() if isinstance(value, _SCALARS)}
+        labels = values.pop(self._labels, ())
+        columns: dict[str, Any] = {}
+        for name, value in values.items():
+            if isinstance(value, np.ndarray) and value.shape == (sizes[0], len(labels)):
+                parts = zip(labels, value.T, strict=True)
+                columns |= {f"{name}_{label}": column for label, column in parts}
+            elif _is_column(name, value, sizes[0]):
+                columns[name] = value
+        return columns
+
+    def to_frame(self, backend: Literal["pandas", "polars", "pyarrow"] | None = None) -> Any:
+        """Table of the result as a frame, with one row per item.
+
+        Parameters
+        ----------
+        backend : {"pandas", "polars", "pyarrow"}, optional
+            Library of the frame; None: the first of these that is installed.
+
+        Returns
+        -------
+        pandas.DataFrame, polars.DataFrame or pyarrow.Table
+
+        Raises
+        ------
+        ImportError
+            If the library is not installed.
+        """
+        if backend is not None:
+            check_choice("backend", backend, BACKENDS)
+        wanted = BACKENDS if backend is None else (backend,)
+        found = next((name for name in wanted if find_spec(name)), None)
+        if found is None:
+            raise missing_package("to_frame", wanted[0])
+        import narwhals as nw
+
+        columns = {name: _plain_column(column) for name, column in self._columns().items()}
+        return nw.from_dict(columns, backend=found).to_native()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything as plain dicts, lists, strings and numbers; NaN and infinities are None."""
+        derived = {name: getattr(self, name) for name in self._derived}
+        return convert_to_json(self._values() | derived)
+
+    @overload
+    def to_json(self, path: None = None) -> str: ...
+    @overload
+    def to_json(self, path: str | Path) -> None: ...
+    def to_json(self, path: str | Path | None = None) -> str | None:
+        """JSON text of :meth:`to_dict`.
+
+        Parameters
+        ----------
+        path : str or Path, optional
+            File to write; None: return the text.
+
+        Raises
+        ------
+        OSError
+            If the file cannot be written; the message names it.
+        """
+        text = json.dumps(self.to_dict(), allow_nan=False, ensure_ascii=False)
+        if path is None:
+            return text
+        with writing(Path(path)):
+            write_file(path, text.encode())
+        return None
+
+    def _cells(self) -> tuple[list[list[str]], str]:
+        """Header and first rows of the table as texts, and a line on what is left out."""
+        columns = {name: list(column) for name, column in self._columns().items()}
+        names = list(columns)[:_MOST_COLUMNS]
+        n_rows = len(next(iter(columns.values()), []))
+        shown = [_format_column(columns[name][:_MOST_ROWS]) for name in names]
+        left_out = [
+            f"{n} more {what}"
+            for n, what in ((n_rows - _MOST_ROWS, "rows"), (len(columns) - len(names), "columns"))
+            if n > 0
+        ]
+        rest = f"{' and '.join(left_out)}: see to_frame()" if left_out else ""
+        return [names, *map(list, zip(*shown, strict=True))], rest
+
+    def __str__(self) -> str:
+        lines, rest = self._cells()
+        if len(lines) == 2:  # a single row reads better as a list
+            lines = [[name, value] for name, value in zip(*lines, strict=True)]
+            table = align_columns(lines, left=(0, 1))
+        else:
+            columns = enumerate(zip(*lines[1:], strict=True))
+            table = align_columns(lines, [j for j, c in columns if not all(map(_NUMBER, c))])
+        notes = (f"note: {note}" for note in getattr(self, "notes", ()))
+        return join_lines([*table, *([rest] if rest else []), *notes])
+
+    def __repr__(self) -> str:
+        own: Any = self
+        hidden = {f.name for f in fields(own) if not f.repr} if is_dataclass(own) else set()
+        shown = ((name, value) for name, value in self._values().items() if name not in hidden)
+        text = ", ".join(f"{name}={_summarise(value)}" for name, value in shown)
+        if len(text) > _MOST_CHARACTERS:
+            text = f"{text[:_MOST_CHARACTERS]}…"
+        return f"{type(self).__name__}({escape_hidden(text)})"
+
+    def _repr_html_(self) -> str:
+        """HTML table for notebooks, in the colours of the page around it."""
+        (header, *rows), rest = self._cells()
+        parts = [f"<table><caption>{escape(type(self).__name__)}</caption>"]
+        for tag, lines in (("thead", [header]), ("tbody", rows)):
+            cell = "th" if tag == "thead" else "td"
+            parts.append(f"<{tag}>")
+            for line in lines:
+                texts = (f"<{cell}>{escape(escape_hidden(text))}</{cell}>" for text in line)
+                parts.append(f"<tr>{''.join(texts)}</tr>")
+            parts.append(f"</{tag}>")
+        parts.append("</table>")
+        below = [*([rest] if rest else []), *getattr(self, "notes", ())]
+        return "\n".join(parts + [f"<p>{escape(escape_hidden(text))}</p>" for text in below])
+
+
+class ResultList(list[R], Result, Generic[R]):
+    """Results of one kind, or dicts; a list whose table has one row per result."""
+
+    def __init__(self, kind: type[R], results: Iterable[R] = ()) -> None:
+        super().__init__(results)
+        self._kind = kind
+
+    def __repr__(self) -> str:
+        text, name = list.__repr__(self), "rows" if self._kind is dict else self._kind.__name__
+        return text if len(text) <= _MOST_CHARACTERS else f"<{len(self)} {name}>"
+
+    def _values(self) -> dict[str, Any]:
+        columns = self._columns()
+        rows = zip(*columns.values(), strict=True)
+        return {"rows": [dict(zip(columns, row, strict=True)) for row in rows]}
+
+    def _columns(self) -> dict[str, Any]:
+        return columns_of(self, self._kind)
+
+
+class ResultColumns(dict[str, Any], Result):
+    """Columns of a table by name, each with one value per row."""
+
+    __repr__ = Result.__repr__
+
+    def _values(self) -> dict[str, Any]:
+        return dict(self)
+
+    _columns = _values
+
+
+def columns_of(records: Iterable[Any], kind: type[Any]) -> dict[str, list[Any]]:
+    """Columns of results of one kind, or of none: their fields, then their derived properties.
+
+    Columns of dicts are their keys.
+    """
+    if kind is dict:
+        rows = list(records)
+        return {name: [row.get(name) for row in rows] for row in rows for name in row}
+    names, records = (*_field_names(kind), *getattr(kind, "_derived", ())), list(records)
+    return {name: [getattr(record, name) for record in records] for name in names}
+
+
+def _field_names(kind: Any) -> list[str]:
+    return [field.name for field in fields(kind)] if is_dataclass(kind) else list(kind._fields)
+
+
+def _is_column(name: str, value: Any, size: int) -> bool:
+    if isinstance(value, np.ndarray):
+        return value.shape == (size,)
+    if name == "notes" or not isinstance(value, list | tuple) or len(value) != size:
+        return False
+    return all(isinstance(item, _SCALARS) for item in value)
+
+
+def _plain_column(column: Any) -> Any:
+    """Values that every library for frames takes: arrays, or lists of one type and None."""
+    if isinstance(column, np.ndarray) and column.dtype.kind in "biuf":
+        return column
+    values = column.tolist() if isinstance(column, np.ndarray) else list(column)
+    values = [value.item() if isinstance(value, np.generic) else value for value in values]
+    kinds = {type(value) for value in values if value is not None}
+    if kinds <= {int, float} or kinds in ({bool}, {str}):
+        is_real = float in kinds
+        return [float(v) if is_real and v is not None else v for v in values]
+    return [None if value is None else _join(value) for value in values]
+
+
+def _join(value: Any) -> str:
+    """Text of a value; of several values, joined by commas."""
+    if isinstance(value, list | tuple):
+        return ", ".join(map(str, value))
+    if isinstance(value, dict):
+        return ", ".join(f"{key}: {item}" for key, item in value.items())
+    return str(value)
+
+
+def _format_column(values: list[Any]) -> list[str]:
+    """Texts of a column for people: four decimals or digits, nothing for a missing value."""
+    is_real = [isinstance(value, float | np.floating) for value in values]
+    sizes = [abs(v) for v, real in zip(values, is_real, strict=True) if real and math.isfinite(v)]
+    form = ".4f" if 1e-2 <= max(sizes, default=0) < 1e4 else ".4g"
+    form = ".0f" if all(size == round(size) < 1e9 for size in sizes) else form
+    return [
+        "" if value is None or value != value else f"{value:{form}}" if real else _join(value)
+        for value, real in zip(values, is_real, strict=True)
+    ]
+
+
+def align_columns(lines: Sequence[Sequence[str]], left: Sequence[int] = ()) -> list[str]:
+    """Lines of texts with equally wide columns, aligned right but for those in ``left``."""
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    return [
+        "  ".join(
+            cell.ljust(width) if number in left else cell.rjust(width)
+            for number, (cell, width) in enumerate(zip(line, widths, strict=True))
+        ).rstrip()
+        for line in lines
+    ]
+
+
+def _summarise(value: Any) -> str:
+    if isinstance(value, np.ndarray):
+        return f"<array of shape {value.shape}>"
+    if isinstance(value, _SCALARS):
+        return repr(value)
+    if isinstance(value, list | tuple | dict) and len(text := repr(value)) <= 120:
+        return text
+    return f"<{len(value)} items>" if hasattr(value, "__len__") else f"<{type(value).__name__}>"

@@ -1,0 +1,273 @@
+"""Every result: frames, dicts, JSON, text, HTML and short reprs from one base."""
+
+import importlib
+import inspect
+import json
+import xml.etree.ElementTree as ET
+from dataclasses import is_dataclass
+
+import narwhals as nw
+import numpy as np
+import pandas as pd
+import pytest
+
+from rankwise import RidgeRanker, evaluate, leaderboard
+from rankwise.clicks import ClickLog, InterleavingTest, OffPolicyEstimate, Propensities, interleave
+from rankwise.clicks import judgements as judge_clicks
+from rankwise.datasets import Qrels, RankingData, Run, judge, lint, summarize_rows
+from rankwise.explain import (
+    explain_pair,
+    explain_ranking,
+    explain_scores,
+    feature_effect,
+    feature_importances,
+    permutation_importances,
+)
+from rankwise.export import ParityCertificate
+from rankwise.export.verification import RowDifference
+from rankwise.fusion import JudgementCurve, pool_runs
+from rankwise.metrics import calibration, confusion, evaluate_labels, kappa_interval
+from rankwise.metrics import significance as tests_of
+from rankwise.preferences import rank_simultaneously
+from rankwise.runtime import renames
+from rankwise.runtime.result import BACKENDS, Result, ResultColumns, ResultList
+from rankwise.selection import (
+    LearningCurve,
+    Tuned,
+    bias_by_length,
+    bias_by_rank,
+    difference_bounds,
+    evaluate_with_judge,
+    find_drift,
+    find_regressions,
+    next_judgements,
+)
+from rankwise_papers.framework import Figure, Outcome, Reproduction, ResultTable, Series, Value
+
+BAD = "<script>alert('&')</script>"
+RNG = np.random.default_rng(0)
+X, QID = RNG.random((40, 3)), np.repeat(["q1", BAD, "q3", "q4"], 10)
+Y = (X[:, 0] * 3).astype(int)
+DATA = RankingData(np.c_[X[:, :2], np.ones(40)], Y, qid=QID, feature_names=(BAD, "b", "c"))
+FRAME = pd.DataFrame(X, columns=[BAD, "b", "c"])
+MODEL = RidgeRanker().fit(FRAME, Y, qid=QID)
+TABLE = {BAD: RNG.random(20) / 4, "new": RNG.random(20) / 4, "now": 0.5 + RNG.random(20) / 4}
+BOARD = leaderboard(TABLE, baseline="now")
+RUNS = {
+    BAD: {q: {f"d{i}": i + 0.5 for i in range(4)} for q in "pqrst"},
+    "b": {q: {f"d{i}": 0.5 - i for i in range(4)} for q in "pqrst"},
+}
+HUMAN = {q: {"d0": k % 2, "d1": 1, "d2": 0} for k, q in enumerate("pqr")}
+MACHINE = {q: {f"d{i}": (i + k) % 2 for i in range(4)} for k, q in enumerate("pqrst")}
+LOG = ClickLog.from_columns(
+    query=[BAD, BAD, "r", "r"] * 5,
+    document=["d1", "d2", "d3", "d4"] * 5,
+    place=[1, 2, 2, 1] * 5,
+    click=[1, 0, 0, 1, 0, 1, 1, 0, 1, 1] * 2,
+)
+GRAM = 3.0 * np.eye(3)
+CALIBRATED = calibration(RNG.integers(0, 3, 40), RNG.dirichlet([1, 1, 1], 40))
+REPEATS = np.arange(6.0).reshape(2, 3)
+VALUE = Value(BAD, "AP", ours=0.5, paper=0.4, tolerance=0.2)
+SERIES = Series(BAD, [1, 2], [0.1, 0.2])
+FIGURE = Figure("f", BAD, "x", "y", [SERIES])
+OUTCOME = Outcome(BAD, "done", 0.5, 1.0)
+DIFFERENCE = RowDifference(3, 0.1, 0.2, BAD)
+CERTIFICATE = ParityCertificate(BAD, "me", 3, 1, 5, 0.1, 1e-6, 0, 0, 1, DIFFERENCE)
+SUMMARY = summarize_rows(FRAME, QID, estimator=MODEL)
+BOUNDS = difference_bounds(HUMAN, RUNS, "P@3")
+LENGTHS = {f"d{i}": 10.0 * 2**i for i in range(4)}
+DRIFT = find_drift(SUMMARY, FRAME + 5, QID, estimator=MODEL)
+REPORT = lint(DATA)
+BIAS = bias_by_length(HUMAN, MACHINE, LENGTHS)
+BY_RANK = bias_by_rank(HUMAN, MACHINE, RUNS)
+JUDGED = evaluate_with_judge(HUMAN, MACHINE, RUNS, "P@3")
+COMPARED = tests_of.compare_to_best(TABLE, n_resamples=99)
+
+# Every result of a public function, and every record that one holds.
+RESULTS = [
+    BOARD,
+    BOARD.cells[0],
+    evaluate(Y, MODEL.predict(FRAME), QID, ["AP", "nDCG@3"]),
+    evaluate(qrels=HUMAN, run=RUNS[BAD], measures="P@3", judge=MACHINE),
+    evaluate_labels([[1, 0], [0, 1]], [[0.1, 0.3], [0.2, 0.4]]),
+    confusion([BAD, "b", "b"], [BAD, BAD, "b"], [BAD, "b"]),
+    kappa_interval(Y, Y[::-1]),
+    CALIBRATED,
+    CALIBRATED.lines[0],
+    tests_of.paired_test(TABLE[BAD], TABLE["now"]),
+    tests_of.average_ranks(TABLE),
+    COMPARED,
+    COMPARED[0],
+    tests_of.RunErrors(np.ones(2), np.ones(2)),
+    tests_of.rank_intervals(np.tri(3, k=-1, dtype=bool)),
+    tests_of.bootstrap_interval(RNG.normal(size=60), n_resamples=99),
+    tests_of.prediction_powered_mean([0.1, 0.4, 0.2], [0.3, 0.5, 0.2], [0.3, 0.4]),
+    JUDGED,
+    BIAS,
+    BIAS.groups[0],
+    BY_RANK,
+    BY_RANK[0],
+    BOUNDS,
+    BOUNDS[0],
+    next_judgements(HUMAN, RUNS, "P@3"),
+    find_regressions(BOARD),
+    SUMMARY,
+    SUMMARY.columns["b"],
+    DRIFT,
+    DRIFT.columns[0],
+    REPORT,
+    REPORT.rows[0],
+    REPORT.parts[0],
+    LearningCurve(np.array([5, 10]), [BOARD, BOARD]),
+    Tuned(MODEL, {"alpha": 1.0}, [{"params": {BAD: 1.0, "kernel": BAD}, "score": 0.5}]),
+    LOG.summary(),
+    judge_clicks(LOG),
+    Propensities(np.arange(3), np.ones(3), np.ones(3), np.array([1, np.nan, 2]), "em", 0.95, [BAD]),
+    OffPolicyEstimate(0.1, 0.0, 0.2, 5.0, 2.0, 9, 0.1, "CTR", BAD, 0.95),
+    interleave(*RUNS.values(), names=[BAD, "b"], random_state=0),
+    InterleavingTest((BAD, "b"), *np.arange(5.0).tolist(), *range(5), 0.0, 1.0, 0.95, 1.0, 2.0, []),
+    explain_pair(MODEL, FRAME[:1], FRAME[1:2]),
+    explain_ranking(MODEL, FRAME, QID),
+    explain_scores(MODEL, FRAME, FRAME[:9]),
+    feature_effect(MODEL, FRAME, QID, 0),
+    feature_importances(MODEL),
+    permutation_importances(MODEL, FRAME, Y, QID, n_repeats=2),
+    CERTIFICATE,
+    DIFFERENCE,
+    JudgementCurve(np.array([5, 10]), REPEATS, REPEATS - 1, "AP", BAD),
+    pool_runs(RUNS),
+    rank_simultaneously(np.arange(3.0), GRAM, random_state=0),
+    ResultColumns(rank=np.array([1, 2]), item=np.array([BAD, "b"])),
+    Qrels(np.array([BAD, "q"]), np.array(["d", "e"]), np.array([1, 0])),
+    Run(np.array([BAD, "q"]), np.array(["d", "e"]), np.array([1.0, 0.5])),
+    judge(HUMAN, RUNS[BAD]),
+    Reproduction("k", BAD, "p", True, "t", [OUTCOME], [ResultTable("t", BAD, [VALUE])], [FIGURE]),
+    ResultTable("t", BAD, [VALUE]),
+    VALUE,
+    OUTCOME,
+    SERIES,
+    FIGURE,
+]
+PACKAGES = (
+    "clicks", "datasets", "distributed", "experiments", "explain", "export", "fusion", "labels",
+    "metrics", "metrics.significance", "preferences", "rankers", "report", "selection", "text",
+    "trees",
+)  # fmt: skip
+# What functions return to be passed on: rows, result lists' sources, models' parts and plans.
+DATA_OBJECTS = {
+    "ClickLog", "ClassCosts", "Comparisons", "CysticFibrosis", "Fold", "FoldedData", "Measure",
+    "MultiLabelData", "Orders", "OrdinalData", "Plan", "QsarData", "RankingData", "Ratings",
+    "RowStream", "SideTables", "Statistics", "TextCollection", "ImportedBooster",
+}  # fmt: skip
+
+
+def name_of(result):
+    return type(result).__name__
+
+
+every_result = pytest.mark.parametrize("result", RESULTS, ids=name_of)
+
+
+def subclasses(kind):
+    return {kind}.union(*map(subclasses, kind.__subclasses__()))
+
+
+def test_the_list_is_complete():
+    own = {kind for kind in subclasses(Result) if kind.__module__.startswith("rankwise")}
+    shown = {type(result) for result in RESULTS}
+    missing = own - shown - {Result}
+    assert {kind.__name__ for kind in missing} <= {"MeanValues", "PermutationImportances"} - {
+        kind.__name__ for kind in shown
+    }
+    assert len(shown) >= 55
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_functions_return_results(package):
+    module = importlib.import_module(f"rankwise.{package}")
+    for name in module.__all__:
+        function = getattr(module, name)
+        if not inspect.isfunction(function):
+            continue
+        said = str(inspect.signature(function).return_annotation)
+        kind = getattr(inspect.getmodule(inspect.unwrap(function)), said, None)
+        if inspect.isclass(kind) and (is_dataclass(kind) or issubclass(kind, tuple | dict)):
+            assert issubclass(kind, Result) or said in DATA_OBJECTS, (name, said)
+
+
+@every_result
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_frames(result, backend):
+    frame = nw.from_native(result.to_frame(backend), eager_only=True)
+    assert nw.get_native_namespace(frame).__name__ == backend
+    assert len(frame) >= 1 and len(frame.columns) >= 1
+
+
+@every_result
+def test_dicts_and_json(result, tmp_path):
+    found = result.to_dict()
+    assert json.loads(json.dumps(found, allow_nan=False)) == found
+    assert json.loads(result.to_json()) == found
+    assert result.to_json(tmp_path / "r.json") is None
+    assert json.loads((tmp_path / "r.json").read_text("utf-8")) == found
+
+
+@every_result
+def test_texts(result):
+    assert str(result).strip() and len(repr(result)) < 500
+    page = result._repr_html_()
+    table = ET.fromstring(f"<div>{page}</div>").find("table")
+    widths = {len(row) for row in table.iter("tr")}
+    assert len(widths) == 1 and "<script" not in page
+
+
+@every_result
+@pytest.mark.parametrize("name", ["text", "to_text", "as_text"])
+def test_old_names(result, name):
+    with pytest.raises(AttributeError, match=f"{name} is now __str__: use str"):
+        getattr(result, name)
+
+
+def test_old_names_of_fields(monkeypatch):
+    monkeypatch.setitem(renames.PARAMETERS, "evidence", ("p_value",))
+    test = tests_of.paired_test([0.1, 0.2, 0.4], [0.2, 0.1, 0.3])
+    with pytest.raises(AttributeError, match="evidence is now p_value"):
+        test.evidence  # noqa: B018
+    with pytest.raises(AttributeError, match="'PairedTest' object has no attribute 'q_value'"):
+        test.q_value  # noqa: B018
+    with pytest.raises(AttributeError, match="to_table is now to_latex, to_markdown and to_csv"):
+        BOARD.to_table("latex")
+
+
+def test_the_library_of_frames(monkeypatch):
+    result = tests_of.rank_intervals(np.zeros((2, 2), dtype=bool))
+    hidden = []
+    for backend in BACKENDS:
+        assert type(result.to_frame()).__module__.startswith(backend)
+        hidden.append(backend)
+        monkeypatch.setitem(__import__("sys").modules, backend, None)
+    with pytest.raises(ImportError, match="to_frame needs pandas"):
+        result.to_frame()
+    with pytest.raises(ValueError, match="backend must be one of"):
+        result.to_frame("spark")
+
+
+def test_many_features_and_no_findings():
+    names = [f"feature {j} with a long name" for j in range(300)]
+    wide = feature_importances(RidgeRanker().fit(RNG.random((9, 300)), np.arange(9), qid=0))
+    wide.names[:] = names
+    assert len(repr(wide)) < 500 and "270 more rows: see to_frame()" in wide._repr_html_()
+    assert len(wide.to_frame("polars")) == 300
+    empty = ResultList(type(BOUNDS[0]))
+    assert empty.to_frame("polars").columns == list(BOUNDS.to_frame("polars").columns)
+    assert empty.to_dict() == {"rows": []} and empty == [] and str(empty)
+
+
+def test_contributions_are_long():
+    found = explain_ranking(MODEL, FRAME, QID)
+    frame = found.to_frame("pandas")
+    assert list(frame) == ["query", "rank", "row", "score", "feature", "contribution"]
+    assert len(frame) == X.size
+    back = frame.pivot(index="row", columns="feature", values="contribution")[[BAD, "b", "c"]]
+    np.testing.assert_array_equal(back.to_numpy(), found.values)

@@ -126,17 +126,6 @@ def find_bins(
     equivalent to weighting it.
 
     Composition: sort x :func:`rankwise.kernels.binning.find_cuts`.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from rankwise.features.binning import find_bins
-    >>> X = np.array([[1.0], [2.0], [4.0], [np.nan]])
-    >>> bins = find_bins(X)
-    >>> bins.cuts
-    array([1.5, 3. ])
-    >>> bins.codes(X)
-    array([[0, 1, 2, 3]], dtype=uint8)
     """
     assert 2 <= max_bins <= MAX_BINS
     n_features = X.shape[1]

@@ -301,17 +301,7 @@ def _random_products(
 
 @dataclass(frozen=True)
 class AffinePowers:
-    """Feature map: the columns, an optional constant, and for degree 2 all pairwise products.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from rankwise.features.polynomial_terms import AffinePowers
-    >>> phi = AffinePowers(2, degree=2)
-    >>> rows = phi(np.array([[1.0, 2.0], [3.0, 0.5]]))
-    >>> rows.shape, round(float(rows[0] @ rows[1]), 9)
-    ((2, 6), 25.0)
-    """
+    """Feature map: the columns, an optional constant, and for degree 2 all pairwise products."""
 
     n_features: int
     degree: int = 1  # 1, or 2 for ``x_i^2``, ``sqrt(2) x_i x_j`` (i < j), ``sqrt(2) x_i`` and 1

@@ -107,14 +107,6 @@ def pairwise_absolute(
 
     ``weight`` (n_samples,) is > 0; None: all 1. ``c_q`` is 1, ``1 / W_q`` or ``1 / W_q^2`` for the
     ``query_weight`` "pair", "document" or "query".
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from rankwise.losses.absolute_loss import pairwise_absolute
-    >>> loss = pairwise_absolute(np.array([0, 3]))
-    >>> round(loss.value(np.array([0.0, 1.0, 3.0])), 6)  # 2 (1 + 2 + 3) / 9
-    1.333333
     """
     sizes = np.diff(indptr)
     weight = np.ones(indptr[-1]) if weight is None else weight

@@ -48,14 +48,6 @@ def cost_matrix(kind: str, n_classes: int) -> Float64Array:
     """Costs by true class (row) and predicted class (column), (n_classes, n_classes).
 
     "absolute" is ``|y - k|``, "squared" ``(y - k)^2``, and "zero_one" 1 if y and k differ.
-
-    Examples
-    --------
-    >>> from rankwise.losses.class_costs import cost_matrix
-    >>> cost_matrix("squared", 3)
-    array([[0., 1., 4.],
-           [1., 0., 1.],
-           [4., 1., 0.]])
     """
     check_choice("kind", kind, BY_CLASS)
     distance = np.abs(np.subtract.outer(np.arange(n_classes), np.arange(n_classes))).astype(float)
@@ -84,16 +76,6 @@ def row_costs(
     "err" needs ``groups`` and whole weights: a row of weight 2 counts as two rows. It takes O(m K)
     for a query of m rows and K classes. A misclassified row ties with the rows of its predicted
     class; its cost is the mean over its possible ranks among them.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from rankwise.groups import QueryGroups
-    >>> from rankwise.losses.class_costs import row_costs
-    >>> row_costs("err", np.array([0, 1, 1]), 2, QueryGroups.single(3))
-    array([[0.        , 0.11111111],
-           [0.02083333, 0.        ],
-           [0.02083333, 0.        ]])
     """
     codes = np.asarray(codes).astype(np.int64)
     if isinstance(costs, str):
@@ -120,15 +102,7 @@ def row_costs(
 
 
 def threshold_weights(costs: Float64Array) -> Float64Array:
-    """Weights ``|c_k - c_{k+1}|`` of the thresholds, shape (n_samples, n_classes - 1).
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from rankwise.losses.class_costs import threshold_weights
-    >>> threshold_weights(np.array([[4.0, 1.0, 0.0, 1.0]]))
-    array([[3., 1., 1.]])
-    """
+    """Weights ``|c_k - c_{k+1}|`` of the thresholds, shape (n_samples, n_classes - 1)."""
     return np.abs(np.diff(costs, axis=1))
 
 
@@ -177,12 +151,6 @@ def v_shaped(costs: ArrayLike, codes: ArrayLike) -> Float64Array:
 
     They are running maxima from the true class outwards. ``codes`` (n_samples,) are the class
     numbers of the rows; 0 to n_classes - 1 for a cost matrix by class.
-
-    Examples
-    --------
-    >>> from rankwise.losses.class_costs import v_shaped
-    >>> v_shaped([[2.0, 3.0, 0.0, 5.0, 1.0]], [2])
-    array([[3., 3., 0., 5., 5.]])
     """
     costs = cost_numbers(costs)
     codes = np.asarray(codes)[:, None]

@@ -34,17 +34,6 @@ class ColumnTable:
     """Categorical columns of the training rows; all other columns hold numbers.
 
     A tree estimator stores this table to encode later tables in the same way.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> from rankwise.trees.column_table import ColumnTable
-    >>> X = pd.DataFrame({"colour": ["red", "blue", None], "size": [1.0, 2.0, 3.0]})
-    >>> table = ColumnTable.of(X)
-    >>> table.nominal
-    {0: array(['blue', 'red'], dtype=object)}
-    >>> table.encode(X).rows["colour"].tolist()
-    [1.0, 0.0, nan]
     """
 
     _structure: ClassVar[dict[str, Rule]] = {

@@ -113,16 +113,6 @@ def grow(
     ties, thresholds (midpoints of values) and the last digits of sums of fractional weights.
 
     Composition: criterion x splits of sorted or binned columns x order of growth.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from rankwise.trees.growth import grow
-    >>> tree = grow(np.array([[1.0], [2.0], [4.0], [np.nan]]), np.array([0, 0, 2, 1]), 3)
-    >>> tree.threshold
-    array([ 3., nan, inf, nan, nan])
-    >>> tree.gain
-    array([6., 0., 1., 0., 0.])
     """
     prepared = prepare(
         columns, n_categories=n_categories, method=method, max_bins=max_bins, weight=weight

@@ -42,15 +42,6 @@ def distance_matrix(
     ``rank_distance`` is "absolute", ``|i - j|``; "squared"; "zero_one"; an array of the distances
     of ranks i and j, from 0 on; or a function, which is called with every two of them. Distances
     must be finite, symmetric, 0 on the diagonal, and not fall as ranks move apart.
-
-    Examples
-    --------
-    >>> from rankwise.trees.leaves import distance_matrix
-    >>> distance_matrix(lambda i, j: min(abs(i - j), 2), 4)
-    array([[0., 1., 2., 2.],
-           [1., 0., 1., 2.],
-           [2., 1., 0., 1.],
-           [2., 2., 1., 0.]])
     """
     if rank_distance is None:
         return cost_matrix("absolute", n_classes)

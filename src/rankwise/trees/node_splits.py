@@ -82,17 +82,6 @@ def make_criterion(criterion: str | ArrayLike, n_classes: int) -> Criterion:
     Names are "rank", "gini", "entropy" and "absolute_error". A matrix holds the distance between
     each two of the ``n_classes`` classes: symmetric, zero on the diagonal, and not decreasing away
     from it along rows and columns.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from rankwise.trees.node_splits import make_criterion
-    >>> counts = np.array([[2.0, 0.0, 1.0]])
-    >>> make_criterion("rank", 3).impurity(counts)
-    array([4.])
-    >>> squared = np.subtract.outer(range(3), range(3)) ** 2
-    >>> make_criterion(squared, 3).impurity(counts)
-    array([8.])
     """
     if isinstance(criterion, str):
         if criterion not in CRITERIA:

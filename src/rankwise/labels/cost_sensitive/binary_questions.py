@@ -213,13 +213,6 @@ def class_votes(
     For the sum s of the confidences of a class, ``s / (3 (|s| + 1))`` is added, as in
     scikit-learn's one-versus-one. The addition breaks ties and keeps the order of classes that
     differ by a vote.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> pairs = np.array([[0, 1], [0, 2], [1, 2]])
-    >>> class_votes(np.array([[1.0, 0.0, 1.0]]), np.array([[1.0, -1.0, 0.5]]), pairs, 3).round(2)
-    array([[1.  , 1.11, 0.89]])
     """
     votes, total = np.zeros((2, len(chosen), n_classes))
     for question, (first, second) in enumerate(pairs.tolist()):

@@ -581,6 +581,7 @@ _FIRST_SECONDS = 1.0  # that the first trial may take, however short the budget 
 class TimeBudget:
     """Seconds of a search, which begin with the budget; None: no limit."""
 
+    is_cut: bool
     seconds: float | None
 
     def __init__(self, seconds: float | None, clock: Callable[[], float]) -> None:

@@ -338,12 +338,6 @@ def edge_notes(
     than finite numbers, and 0, are skipped. So are parameters with fewer than five tried values,
     and those whose neighbouring value was equally good, since nothing is to be gained beyond the
     end.
-
-    Examples
-    --------
-    >>> search = [{"params": {"C": 10.0**k}, "score": 0.1 * k} for k in range(5)]
-    >>> edge_notes({"C": 1e4}, search)
-    ['C = 10000 is the largest of 5 values tried: a better one may lie beyond']
     """
     notes = []
     for name, value in chosen.items():

@@ -66,15 +66,6 @@ def best_thresholds(sums: Float64Array, form: str) -> BestThresholds:
     class. For the form "all", ``theta_k = log(sum_{y <= k} w exp(H) / sum_{y > k} w exp(-H)) / 2``.
     For "lr", the two sums cover only the classes k and k + 1, and thresholds that are out of order
     are pooled by adding their sums.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from rankwise.solvers.boosting.margin_boosting import best_thresholds
-    >>> counts = np.array([1.0, 2.0, 4.0])  # three classes, all scores 0
-    >>> best = best_thresholds(np.stack([counts, counts]), "all")
-    >>> np.exp(2 * best.thresholds).round(4)  # 1 below and 6 above, 3 below and 4 above
-    array([0.1667, 0.75  ])
     """
     n_classes = sums.shape[1]
     thresholds, up, down = np.empty(n_classes - 1), np.empty(n_classes), np.empty(n_classes)

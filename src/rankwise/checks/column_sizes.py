@@ -159,14 +159,13 @@ def dominant_columns(X: Any, limit: ColumnLimit) -> NDArray[np.int64]:
     largest, ranges, means, variances = _moments(rows)
     squares = variances if limit.quantity == "spread" else variances + means**2
     half_sizes, half_ranges = 0.5 * largest * np.sqrt(squares), 0.5 * largest * ranges
-    half_typical = _lower_median(half_ranges) if limit.unit is None else 0.5 * limit.unit
+    if limit.unit is not None:
+        half_typical = 0.5 * limit.unit
+    else:  # the lower median
+        varying = np.sort(half_ranges[half_ranges > 0])
+        half_typical = float(varying[(len(varying) - 1) // 2]) if len(varying) else np.inf
     beyond = np.flatnonzero(half_sizes / limit.ratio > half_typical)
     return beyond[np.argsort(-half_sizes[beyond], kind="stable")]
-
-
-def _lower_median(half_ranges: NDArray[np.float64]) -> float:
-    varying = np.sort(half_ranges[half_ranges > 0])
-    return float(varying[(len(varying) - 1) // 2]) if len(varying) else np.inf
 
 
 def _moments(rows: Any) -> tuple[NDArray[np.float64], ...]:

@@ -342,7 +342,9 @@ class RankingData:
             score_columns=None
             if self.score_columns is None
             else {name: column[rows] for name, column in self.score_columns.items()},
-            missed=self._take_missed(self.qid[rows]),
+            missed=None
+            if self.missed is None
+            else self.missed.take(np.flatnonzero(np.isin(self.missed.qid, self.qid[rows]))),
             judged=pick(self.judged),
             categories=self.categories,
             left_out=self.left_out,
@@ -396,12 +398,6 @@ class RankingData:
             categories={i: coded[j] for i, j in enumerate(kept) if j in coded} or None,
             left_out=self.left_out | dict.fromkeys(names, "ignored"),
         )
-
-    def _take_missed(self, qid: np.ndarray[Any, Any]) -> RankingData | None:
-        """Missed documents of some queries."""
-        if self.missed is None:
-            return None
-        return self.missed.take(np.flatnonzero(np.isin(self.missed.qid, qid)))
 
     def queries(self, queries: Sequence[int] | np.ndarray[Any, Any]) -> RankingData:
         """Return all rows of the given queries, numbered by first appearance."""

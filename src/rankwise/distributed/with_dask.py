@@ -172,14 +172,10 @@ def _round(job: Plan, partitions: Sequence[Any], client: Any) -> Statistics:
     ]
     while len(results) > 1:
         results = [
-            delayed(_merge_all, pure=False)(results[lo : lo + _MERGED])
+            delayed(reduce, pure=False)(merge, results[lo : lo + _MERGED])
             for lo in range(0, len(results), _MERGED)
         ]
     return _compute(results[0], client)
-
-
-def _merge_all(parts: list[Statistics]) -> Statistics:
-    return reduce(merge, parts)
 
 
 def _compute(task: Any, client: Any) -> Any:

@@ -185,16 +185,13 @@ def _from_ratios(
     return IntervalTerms(value, -at_a, at_b, at_a - at_b, bend_a, bend_b, cross, total)
 
 
-def _gumbel_cdf(z: Float64Array) -> Float64Array:
-    return -np.expm1(-np.exp(np.minimum(z, MOST_EXPONENT)))
-
-
-def _gumbel_sf(z: Float64Array) -> Float64Array:
-    return np.exp(-np.exp(np.minimum(z, MOST_EXPONENT)))
-
-
 LINKS = {
     "logit": Link(expit, lambda z: expit(-z), logit, _logistic_terms),
     "probit": Link(ndtr, lambda z: ndtr(-z), ndtri, _normal_terms),
-    "cloglog": Link(_gumbel_cdf, _gumbel_sf, lambda p: np.log(-np.log1p(-p)), _gumbel_terms),
+    "cloglog": Link(
+        lambda z: -np.expm1(-np.exp(np.minimum(z, MOST_EXPONENT))),
+        lambda z: np.exp(-np.exp(np.minimum(z, MOST_EXPONENT))),
+        lambda p: np.log(-np.log1p(-p)),
+        _gumbel_terms,
+    ),
 }

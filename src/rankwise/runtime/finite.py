@@ -215,14 +215,12 @@ def names_its_class(method: F) -> F:
             return method(*args, **kwargs)
         except TypeError as error:
             if _is_of_the_call(error):
-                raise _call_error(said_of(args), parameters, args, kwargs, error) from None
+                said = method.__name__
+                if next(iter(parameters.parameters), "") == "self":
+                    own = type(args[0]).__name__
+                    said = own if said == "__init__" else f"{own}.{said}"
+                raise _call_error(said, parameters, args, kwargs, error) from None
             raise
-
-    def said_of(args: Any) -> str:
-        if next(iter(parameters.parameters), "") != "self":
-            return method.__name__
-        own = type(args[0]).__name__
-        return own if method.__name__ == "__init__" else f"{own}.{method.__name__}"
 
     return cast("F", named)
 

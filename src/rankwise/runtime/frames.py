@@ -402,7 +402,8 @@ def check_unique(names: Sequence[str]) -> None:
 def kind_of(column: nw.Series[Any]) -> str | None:
     """What a column holds, in the plural; None: numbers or truth values, some perhaps missing."""
     known = kind_of_dtype(column.dtype)
-    if known == "text" and _is_object(column) and column.null_count() == len(column):
+    is_object = getattr(column.to_native(), "dtype", None) == np.dtype(object)
+    if known == "text" and is_object and column.null_count() == len(column):
         return None  # objects that are all missing
     if known != "":
         return known
@@ -514,10 +515,6 @@ def _is_plain(dtype: Any) -> bool:
     if dtype in (nw.Float32, nw.Float64, nw.Boolean):
         return True
     return dtype.is_integer() and dtype not in (nw.Int128, nw.UInt128)
-
-
-def _is_object(column: nw.Series[Any]) -> bool:
-    return getattr(column.to_native(), "dtype", None) == np.dtype(object)
 
 
 def _kind_of_objects(objects: list[Any]) -> str:

@@ -305,8 +305,12 @@ def _read_long(
             seen[place] = row
         for measure in measures:
             found = np.where(seen >= 0, numbers[measure][np.maximum(seen, 0)], math.nan)
-            # Independent repeats are one value of their unit.
-            values[measure][name] = found if run else _mean_of_known(found)
+            if not run:  # independent repeats are one value of their unit: the mean of the known
+                known = ~np.isnan(found)
+                total, count = np.where(known, found, 0.0).sum(axis=1), known.sum(axis=1)
+                empty = np.full(len(found), math.nan)
+                found = np.divide(total, count, out=empty, where=count > 0)[:, None]
+            values[measure][name] = found
     layout = f"systems in column {system}, units in column {' / '.join(units)}"
     return ScoreTable(
         list(unit_codes), values, _find_unit_values(table, names.stratum, of_unit, "stratum"),
@@ -525,10 +529,3 @@ def _check_hold_scores(table: CellTable, columns: Sequence[str], what: str, argu
             f"scores. Leave out with {setting('ignore', wrong)}, or name the {what} with "
             f"{setting(argument)}."
         )
-
-
-def _mean_of_known(values: Float64Array) -> Float64Array:
-    known = ~np.isnan(values)
-    count = known.sum(axis=1)
-    total = np.where(known, values, 0.0).sum(axis=1)
-    return np.divide(total, count, out=np.full(len(values), math.nan), where=count > 0)[:, None]

@@ -275,7 +275,9 @@ def convert_to_folds(
         return query_folds(data, cv, random_state=random_state)
     if isinstance(data, Fold):
         data = [data]
-    if not isinstance(data, FoldedData) and not _are_folds(data):
+    is_list = isinstance(data, Sequence) and not isinstance(data, str) and len(data) > 0
+    are_folds = is_list and all(isinstance(fold, Fold) for fold in data)
+    if not isinstance(data, FoldedData) and not are_folds:
         raise TypeError(
             "data must be a frame, a RankingData, a Fold, a FoldedData or a sequence of Fold, got "
             f"{_describe_data(data)}."
@@ -289,11 +291,6 @@ def convert_to_folds(
         return replace(data, fold_names=_unique(data.fold_names))
     names = _unique(tuple(fold.name for fold in data))
     return FoldedData(data[0].test.name, names, data.__getitem__)
-
-
-def _are_folds(data: Any) -> bool:
-    is_list = isinstance(data, Sequence) and not isinstance(data, str)
-    return is_list and len(data) > 0 and all(isinstance(fold, Fold) for fold in data)
 
 
 def _describe_data(data: Any) -> str:

@@ -143,12 +143,11 @@ def known_sources() -> Mapping[str, Source]:
     'ratings'
     """
     entries = tomllib.loads(SOURCES.read_text(encoding="utf-8"))
-    return MappingProxyType({name: _source(name, entry) for name, entry in entries.items()})
-
-
-def _source(name: str, raw: dict[str, Any]) -> Source:
-    files = tuple(SourceFile(**file) for file in raw.pop("files"))
-    return Source(name=name, folders=tuple(raw.pop("folders")), files=files, **raw)
+    found = {}
+    for name, entry in entries.items():
+        files = tuple(SourceFile(**file) for file in entry.pop("files"))
+        found[name] = Source(name=name, folders=tuple(entry.pop("folders")), files=files, **entry)
+    return MappingProxyType(found)
 
 
 SUFFIXES = ("", *COMPRESSIONS)

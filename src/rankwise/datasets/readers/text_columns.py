@@ -19,7 +19,6 @@ from rankwise.datasets.readers.delimited import DelimitedFile
 from rankwise.datasets.readers.quotes import check_not_enclosed, unquote
 from rankwise.datasets.readers.textfiles import TextFile, find_inner_mark
 from rankwise.runtime.arrow import pa, pc
-from rankwise.runtime.files import open_to_write
 from rankwise.runtime.frames import text_array
 from rankwise.typing import Float64Array, Int64Array
 
@@ -194,15 +193,8 @@ class _Columns(Sequence[Sequence[bytes]]):
         return self._table.column(field).to_pylist()
 
 
-def write_columns(path: str | Path, columns: Sequence[pa.Array | str]) -> None:
-    """Write one line per entry with fields separated by blanks; a string fills its column."""
-    with open_to_write(path) as stream:
-        for line in lines_of(columns):
-            stream.write(line)
-
-
 def lines_of(columns: Sequence[pa.Array | str]) -> Iterator[bytes]:
-    """Yield the lines of :func:`write_columns`."""
+    """Yield one line per entry, with fields separated by blanks; a string fills its column."""
     lines = pc.binary_join_element_wise(*columns, " ")
     return (f"{line}\n".encode() for line in lines.to_pylist())
 

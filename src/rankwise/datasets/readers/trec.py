@@ -23,7 +23,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from rankwise.checks.exact_values import RowError, exact_float64, id_texts
 from rankwise.datasets.data import RankingData
-from rankwise.datasets.readers.text_columns import id_column, lines_of, write_columns
+from rankwise.datasets.readers.text_columns import id_column, lines_of
 from rankwise.groups import QueryGroups
 from rankwise.runtime.arrow import pa
 from rankwise.runtime.files import open_to_write
@@ -133,9 +133,12 @@ def write_qrels(qrels: Qrels, path: str | Path) -> None:
         qrels.relevance % 1 != 0, qrels.relevance, "whole grades for qrels", "Round or bin them"
     )
     relevance = pa.array(qrels.relevance).cast(pa.string())
-    write_columns(
-        path, [id_column("qid", qrels.qid), "0", id_column("doc_ids", qrels.doc_ids), relevance]
+    lines = lines_of(
+        [id_column("qid", qrels.qid), "0", id_column("doc_ids", qrels.doc_ids), relevance]
     )
+    with open_to_write(path) as stream:
+        for line in lines:
+            stream.write(line)
 
 
 def write_run(run: Run, path: str | Path) -> None:

@@ -185,7 +185,11 @@ class Kappa(QueryMeasure):
 
     def from_groups(self, scored: ScoredGroups) -> Float64Array:
         indptr = scored.indptr
-        y, f = _scale_values(scored)
+        # Labels and scores divided by a power of two, which cancels, so that no square overflows.
+        both = np.maximum(np.abs(scored.y), np.abs(scored.scores))
+        exponent = np.frexp(largest_by_query(both, indptr))[1]
+        scale = np.repeat(np.exp2(-np.maximum(exponent, 0).astype(np.float64)), scored.sizes)
+        y, f = scored.y * scale, scored.scores * scale
         varies = largest_by_query(y, indptr) > -largest_by_query(-y, indptr)
         if self.weights == "quadratic":
             observed, expected = _squares(y, f, indptr)
@@ -196,14 +200,6 @@ class Kappa(QueryMeasure):
             observed = mean_by_query((y != f).astype(np.float64), indptr)
             expected = _difference_of_chance(y, f, indptr)
         return self.fill_empty(1.0 - observed / np.where(varies, expected, 1.0), varies)
-
-
-def _scale_values(scored: ScoredGroups) -> tuple[Float64Array, Float64Array]:
-    """Labels and scores divided by a power of two, which cancels, so that no square overflows."""
-    both = np.maximum(np.abs(scored.y), np.abs(scored.scores))
-    exponent = np.frexp(largest_by_query(both, scored.indptr))[1]
-    scale = np.repeat(np.exp2(-np.maximum(exponent, 0).astype(np.float64)), scored.sizes)
-    return scored.y * scale, scored.scores * scale
 
 
 def _squares(y: Float64Array, f: Float64Array, indptr: Int64Array) -> tuple[Float64Array, ...]:

@@ -291,10 +291,8 @@ class FidelityBoosting:
         self._scores, self._E = scores, np.exp(below)
         slope = np.zeros(len(scores))
 
-        def visit(part: tuple[int, int]) -> tuple[float, float]:
-            return fidelity_point(*self._arguments(), part, slope)
-
-        found = thread_map(visit, self._parts)
+        arguments = self._arguments()
+        found = thread_map(lambda part: fidelity_point(*arguments, part, slope), self._parts)
         self.loss: float = math.fsum(value for value, _ in found)
         self._slopes = math.fsum(total for _, total in found)
         self._total = int(write_integers(slope, unit_scale(self._slopes), self._u))

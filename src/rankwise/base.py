@@ -29,9 +29,7 @@ class RanksRows:
     """Mixin of estimators whose scores rank the rows of a query."""
 
     @names_its_class
-    def rank(
-        self, X: FrameLike, qid: ArrayLike | QueryGroups | QueryGroups | None = None
-    ) -> Int64Array:
+    def rank(self, X: FrameLike, qid: ArrayLike | QueryGroups | None = None) -> Int64Array:
         """1-based rank of every row within its query; ties keep the input order.
 
         Parameters
@@ -55,9 +53,7 @@ class RanksRows:
         warn_of_one_query(self, f"{type(self).__name__}.rank", qid, len(scores))
         return QueryGroups.from_qid(qid, len(scores)).ranks(scores)
 
-    def _predict_within(
-        self, X: FrameLike, qid: ArrayLike | QueryGroups | QueryGroups | None
-    ) -> Any:
+    def _predict_within(self, X: FrameLike, qid: ArrayLike | QueryGroups | None) -> Any:
         """Scores of rows for comparisons within queries."""
         raise NotImplementedError(f"{type(self).__name__} must define _predict_within.")
 
@@ -97,7 +93,7 @@ class Ranker(FiniteResults, Save, RanksRows, RegressorMixin, BaseEstimator):
         y: ArrayLike,
         sample_weight: ArrayLike | None = None,
         *,
-        qid: ArrayLike | QueryGroups | QueryGroups | None = None,
+        qid: ArrayLike | QueryGroups | None = None,
     ) -> float:
         """Mean over the queries of the measure ``score_name_``; larger is better.
 
@@ -140,9 +136,7 @@ class Ranker(FiniteResults, Save, RanksRows, RegressorMixin, BaseEstimator):
         weight = None if sample_weight is None else check_weight(sample_weight, len(scores))
         return mean_score(self._measure_of_score(y), y, scores, groups, weight)
 
-    def _predict_within(
-        self, X: FrameLike, qid: ArrayLike | QueryGroups | QueryGroups | None
-    ) -> Any:
+    def _predict_within(self, X: FrameLike, qid: ArrayLike | QueryGroups | None) -> Any:
         """Scores used by ``rank`` and ``score``; overridden if scores depend on the query."""
         return self.predict(X)
 

@@ -124,7 +124,7 @@ def fit_equation(
     model: SearchedEstimator,
     X: FrameLike | RowStream,
     y: ArrayLike | None,
-    qid: ArrayLike | QueryGroups | QueryGroups | None,
+    qid: ArrayLike | QueryGroups | None,
     sample_weight: ArrayLike | None,
     validation: ValidationArguments = (None, None, None),
 ) -> FitData:

@@ -52,7 +52,7 @@ class QueryGroups:
 
     @classmethod
     def from_qid(
-        cls, qid: ArrayLike | QueryGroups | QueryGroups | None, n_samples: int, *, name: str = "qid"
+        cls, qid: ArrayLike | QueryGroups | None, n_samples: int, *, name: str = "qid"
     ) -> QueryGroups:
         """Groups from one query id per row; a scalar or None puts all rows into one group.
 

@@ -32,9 +32,7 @@ class Predictions:
     labels: Float64Array | None = None  # None if the estimator predicts no classes
 
 
-def scores(
-    estimator: Any, X: Any, qid: ArrayLike | QueryGroups | QueryGroups | None = None
-) -> Float64Array:
+def scores(estimator: Any, X: Any, qid: ArrayLike | QueryGroups | None = None) -> Float64Array:
     """Score rows with any fitted model; a higher score ranks higher.
 
     Use it instead of ``predict`` where models of different kinds are scored in one loop. Rankers
@@ -75,9 +73,7 @@ def scores(
     return scores_of(estimator, Table.of(X).rows, qid)
 
 
-def rank(
-    estimator: Any, X: Any, qid: ArrayLike | QueryGroups | QueryGroups | None = None
-) -> Int64Array:
+def rank(estimator: Any, X: Any, qid: ArrayLike | QueryGroups | None = None) -> Int64Array:
     """1-based rank of every row within its query, by :func:`scores`; ties keep the input order.
 
     Ordinal classifiers rank by ``rank_score``, since their ``predict`` returns classes, and all

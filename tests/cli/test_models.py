@@ -40,7 +40,9 @@ def test_rows_are_scored_within_their_query_where_the_model_asks_for_it(
     np.testing.assert_array_equal(told.json["scores"], stack.predict(data.X, qid=data.qid))
 
     with sklearn.config_context(enable_metadata_routing=True):
-        ordinal = make_pipeline(rw.QueryScaler(), rw.ORBoost(n_estimators=20, random_state=0))
+        ordinal = make_pipeline(
+            rw.features.QueryScaler(), rw.ORBoost(n_estimators=20, random_state=0)
+        )
         ordinal.fit(data.X, data.y, qid=data.qid)
         classes = ordinal.predict(data.X, qid=data.qid)
     rw.save(ordinal, tmp_path / "ordinal")
@@ -190,7 +192,7 @@ def test_info_shows_importances_by_name(rankwise, tmp_path):
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        (("--set", "C=1"), "--set: ridge has no parameter 'C'. Parameters:"),
+        (("--set", "C=1"), "--set: ridge has no parameter 'C'. C is now alpha"),
         (("--set", "alhpa=1"), "--set: ridge has no parameter 'alhpa'. Did you mean 'alpha'?"),
         (("--set", "alpha"), "--set must be NAME=VALUE, got 'alpha'."),
         (("--measure", "nope"), "unknown measure 'nope'."),
@@ -242,7 +244,7 @@ def test_what_chooses_by_a_criterion_of_its_own_is_not_said_to_follow_a_measure(
         "--set",
         "n_draws=2",
         "--set",
-        "C=cv",
+        "alpha=cv",
         "--set",
         "lam=cv",
         "--out",
@@ -254,6 +256,6 @@ def test_what_chooses_by_a_criterion_of_its_own_is_not_said_to_follow_a_measure(
     facts = rankwise(*arguments, "--json").json
     assert facts["chosen_by"] is None
     model = rw.load(tmp_path / "m")
-    for name, values in (("lam", model.lam_), ("C", model.C_)):
+    for name, values in (("lam", model.lam_), ("alpha", model.alpha_)):
         chosen = facts["chosen"][name]
         assert chosen in (values.tolist(), values[0])

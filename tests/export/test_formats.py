@@ -19,6 +19,7 @@ import rankwise as rw
 from rankwise import export
 from rankwise._registry import RANKING, REGISTRY
 from rankwise.export import ExportError, export_formats
+from rankwise.features import RandomNodes
 from tests.common.estimators import small
 
 from .conftest import judged, neural
@@ -113,7 +114,7 @@ OTHER = {
     "clipped": lambda: make_pipeline(MinMaxScaler(clip=True), rw.RidgeRanker()).fit(X, Y),
     "components": lambda: make_pipeline(PCA(2), rw.RidgeRanker()).fit(X, Y),
     "function": lambda: make_pipeline(FunctionTransformer(np.cbrt), rw.RidgeRanker()).fit(X, Y),
-    "nodes": lambda: make_pipeline(rw.RandomNodes(8), rw.RidgeRanker()).fit(X, Y),
+    "nodes": lambda: make_pipeline(RandomNodes(8), rw.RidgeRanker()).fit(X, Y),
     "blend of trees": lambda: _of_trees(),
 }
 

@@ -203,7 +203,11 @@ WITH_MEASURE = [
 ]
 
 
-@pytest.mark.parametrize("measure", [hits, Gap(), NDCG(cutoff=5), "nDCG@5"], ids=str)
+@pytest.mark.parametrize(
+    "measure",
+    [hits, Gap(), NDCG(cutoff=5), "nDCG@5"],
+    ids=lambda measure: getattr(measure, "__name__", str(measure)),
+)
 def test_every_estimator_takes_each_kind(measure):
     for key in WITH_MEASURE:
         estimator = REGISTRY[key].load()(measure=measure)
@@ -227,7 +231,11 @@ FITS = {
 
 
 @pytest.mark.parametrize("name", FITS)
-@pytest.mark.parametrize("measure", [hits, Gap(), Misranking()], ids=str)
+@pytest.mark.parametrize(
+    "measure",
+    [hits, Gap(), Misranking()],
+    ids=lambda measure: getattr(measure, "__name__", str(measure)),
+)
 def test_fit_score_and_files(name, measure, tmp_path):
     if name == "AdaRank" and not isinstance(measure, type(hits)):
         pytest.skip("AdaRank takes measures from 0 to 1, larger is better")

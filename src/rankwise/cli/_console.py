@@ -23,7 +23,7 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import typer
 from typer.core import TyperCommand, TyperGroup
@@ -39,7 +39,9 @@ from rankwise.runtime.messages import (
 )
 from rankwise.runtime.progress import TrialStart, listen_to_trials, watch_compilation
 from rankwise.runtime.renames import find_new_name, find_new_word
-from rankwise.runtime.result import Result
+
+if TYPE_CHECKING:
+    from rankwise.runtime.result import Result
 
 # Piped tables take their natural width.
 _PIPE_WIDTH = 1000

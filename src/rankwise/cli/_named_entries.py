@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rankwise._registry import RANKING, REGISTRY, parse_ranker
 from rankwise.cli._console import UsageError, usage
 from rankwise.cli._data import LetorLayout, first_index_of_model
 from rankwise.cli._options import make_ranker, ranker_entry, split_list
-from rankwise.typing import Seed
+
+if TYPE_CHECKING:
+    from rankwise.typing import Seed
 
 ALL = "all"
 # Pointwise, pairwise and listwise; linear models, extreme learning machines and trees.
@@ -153,7 +155,7 @@ def _put_baseline_first(
     return {name: candidate} | found, name
 
 
-def _candidate(word: str, random_state: int) -> tuple[str, Any]:
+def _candidate(word: str, random_state: Any) -> tuple[str, Any]:
     """Name and ranker of one entry."""
     from rankwise.datasets import Run
     from rankwise.selection.systems import split_name

@@ -161,7 +161,7 @@ def permutation_importances(
     estimator: Any,
     X: FrameLike,
     y: ArrayLike,
-    qid: ArrayLike | QueryGroups | QueryGroups | None = None,
+    qid: ArrayLike | QueryGroups | None = None,
     *,
     measure: MeasureLike = "nDCG@10",
     n_repeats: int = 5,

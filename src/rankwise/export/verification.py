@@ -40,7 +40,7 @@ def verify(
     path: str | Path,
     X: Any,
     *,
-    qid: ArrayLike | QueryGroups | QueryGroups | None = None,
+    qid: ArrayLike | QueryGroups | None = None,
     features: Sequence[str] | None = None,
     random_state: Seed = 0,
 ) -> ParityCertificate:

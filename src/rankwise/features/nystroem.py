@@ -317,7 +317,7 @@ def n_candidates(n: int, method: str) -> int:
     return n if method == "uniform" else _CANDIDATES_PER_LANDMARK * n
 
 
-def salt_of(random_state: int | np.random.RandomState | None) -> int:
+def salt_of(random_state: Seed) -> int:
     """Salt that determines the order of the rows: the first draw from ``random_state``."""
     return int(check_random_state(random_state).randint(0, 2**63 - 1, dtype=np.int64))
 

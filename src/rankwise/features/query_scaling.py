@@ -107,7 +107,7 @@ class QueryScaler(FiniteResults, OneToOneFeatureMixin, TransformerMixin, BaseEst
         X: FrameLike,
         y: ArrayLike | None = None,
         *,
-        qid: ArrayLike | QueryGroups | QueryGroups | None = None,
+        qid: ArrayLike | QueryGroups | None = None,
     ) -> Self:
         """Learn the scaling of rows without ids, and validate the ids."""
         self._validate_params()
@@ -134,15 +134,13 @@ class QueryScaler(FiniteResults, OneToOneFeatureMixin, TransformerMixin, BaseEst
         X: FrameLike,
         y: ArrayLike | None = None,
         *,
-        qid: ArrayLike | QueryGroups | QueryGroups | None = None,
+        qid: ArrayLike | QueryGroups | None = None,
     ) -> FloatArray:
         """:meth:`fit` and :meth:`transform` of the same rows."""
         with restore_on_error(self):
             return self.fit(X, y, qid=qid).transform(X, qid=qid)
 
-    def transform(
-        self, X: FrameLike, *, qid: ArrayLike | QueryGroups | QueryGroups | None = None
-    ) -> FloatArray:
+    def transform(self, X: FrameLike, *, qid: ArrayLike | QueryGroups | None = None) -> FloatArray:
         """Scaled rows, in the precision of ``X``.
 
         Parameters

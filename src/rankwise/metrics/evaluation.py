@@ -60,7 +60,7 @@ Columns: TypeAlias = dict[str, Any]
 def evaluate(
     y: ArrayLike | RankingData | Qrels | JudgedRun | Any = None,
     scores: Any = None,
-    qid: ArrayLike | QueryGroups | QueryGroups | None = None,
+    qid: ArrayLike | QueryGroups | None = None,
     measures: MeasureLike | Sequence[MeasureLike] = DEFAULT_MEASURES,
     *,
     qrels: Any = None,
@@ -831,7 +831,7 @@ class MeasureScorer(BaseEstimator):
         X: Any,
         y: ArrayLike,
         *,
-        qid: ArrayLike | QueryGroups | QueryGroups | None = None,
+        qid: ArrayLike | QueryGroups | None = None,
     ) -> float:
         """Mean of the measure over the queries, negated if smaller is better."""
         measure = parse(self.measure)

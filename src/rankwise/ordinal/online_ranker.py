@@ -188,7 +188,7 @@ class OnlineRanker(ScoreProbabilities, OrdinalRanker):
         X: FrameLike,
         y: ArrayLike,
         *,
-        qid: ArrayLike | QueryGroups | QueryGroups | None = None,
+        qid: ArrayLike | QueryGroups | None = None,
     ) -> Self:
         """Train from scratch on every row, ``n_epochs`` times, shuffled or in the given order.
 
@@ -236,7 +236,7 @@ class OnlineRanker(ScoreProbabilities, OrdinalRanker):
         y: ArrayLike,
         classes: ArrayLike | None = None,
         *,
-        qid: ArrayLike | QueryGroups | QueryGroups | None = None,
+        qid: ArrayLike | QueryGroups | None = None,
     ) -> Self:
         """Train on more rows, once and in order; ``n_epochs`` and ``shuffle`` have no effect.
 

@@ -148,7 +148,7 @@ class OrdinalRanker(FiniteResults, Save, RanksRows, ClassifierMixin, BaseEstimat
         y: ArrayLike,
         sample_weight: ArrayLike | None = None,
         *,
-        qid: ArrayLike | QueryGroups | QueryGroups | None = None,
+        qid: ArrayLike | QueryGroups | None = None,
     ) -> float:
         """Mean over the queries of the measure ``score_name_``; larger is better.
 
@@ -201,9 +201,7 @@ class OrdinalRanker(FiniteResults, Save, RanksRows, ClassifierMixin, BaseEstimat
         """Choose the measure of ``score``, which no labels of the fit decide."""
         self.score_name_ = default_score_name(np.zeros(1), getattr(self, "measure", "MAE"))
 
-    def _predict_within(
-        self, X: FrameLike, qid: ArrayLike | QueryGroups | QueryGroups | None
-    ) -> Any:
+    def _predict_within(self, X: FrameLike, qid: ArrayLike | QueryGroups | None) -> Any:
         return self.rank_score(X)
 
 
@@ -211,7 +209,7 @@ def check_ordinal_fit(
     estimator: OrdinalRanker,
     X: FrameLike | Table,
     y: ArrayLike | None,
-    qid: ArrayLike | QueryGroups | QueryGroups | None,
+    qid: ArrayLike | QueryGroups | None,
     sample_weight: ArrayLike | None = None,
     *,
     accept_sparse: bool = True,
@@ -280,11 +278,11 @@ class SearchedOrdinalRanker(OrdinalRanker):
         X: FrameLike,
         y: ArrayLike,
         *,
-        qid: ArrayLike | QueryGroups | QueryGroups | None = None,
+        qid: ArrayLike | QueryGroups | None = None,
         sample_weight: ArrayLike | None = None,
         X_val: FrameLike | None = None,
         y_val: ArrayLike | None = None,
-        qid_val: ArrayLike | QueryGroups | QueryGroups | None = None,
+        qid_val: ArrayLike | QueryGroups | None = None,
     ) -> Self:
         """Train on rows of ordered classes.
 

@@ -242,7 +242,7 @@ class TreeRanker(CategoricalInput, OrdinalRanker):
         self,
         X: FrameLike,
         y: ArrayLike | None,
-        qid: ArrayLike | QueryGroups | QueryGroups | None,
+        qid: ArrayLike | QueryGroups | None,
         sample_weight: ArrayLike | None = None,
     ) -> FitData:
         """Check the training rows, and set the attributes that are needed to read later rows."""
@@ -438,11 +438,11 @@ class RankingTree(TreeRanker):
         X: FrameLike,
         y: ArrayLike,
         *,
-        qid: ArrayLike | QueryGroups | QueryGroups | None = None,
+        qid: ArrayLike | QueryGroups | None = None,
         sample_weight: ArrayLike | None = None,
         X_val: FrameLike | None = None,
         y_val: ArrayLike | None = None,
-        qid_val: ArrayLike | QueryGroups | QueryGroups | None = None,
+        qid_val: ArrayLike | QueryGroups | None = None,
     ) -> Self:
         """Grow the tree.
 
@@ -511,7 +511,7 @@ class RankingTree(TreeRanker):
         X: FrameLike,
         y: ArrayLike,
         *,
-        qid: ArrayLike | QueryGroups | QueryGroups | None = None,
+        qid: ArrayLike | QueryGroups | None = None,
         sample_weight: ArrayLike | None = None,
     ) -> Bunch:
         """Values of ``ccp_alpha`` at which the tree grown on these rows is pruned further.

@@ -200,7 +200,7 @@ class BasisExpansionRanker(Ranker):
         y: Any = None,
         sample_weight: ArrayLike | None = None,
         *,
-        qid: ArrayLike | QueryGroups | QueryGroups | None = None,
+        qid: ArrayLike | QueryGroups | None = None,
     ) -> float:
         """Mean over the queries of the measure ``score_name_``; larger is better.
 

@@ -11,8 +11,6 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
-import numpy as np
-
 # Parameters, options of commands (with underscores) and fields of results: the new names, of which
 # a call is told the first that it takes.
 PARAMETERS: dict[str, tuple[str, ...]] = {
@@ -184,6 +182,8 @@ def convert_stored(stored: Any) -> None:
 
 
 def _invert(value: Any) -> Any:
+    import numpy as np  # not at the start of the command line
+
     with np.errstate(divide="ignore"):
         inverse = 1.0 / np.asarray(value, dtype=np.float64)
     return float(inverse) if np.ndim(value) == 0 else inverse

@@ -64,7 +64,7 @@ class QueryKFold(BaseCrossValidator):
         X: Any,
         y: ArrayLike | None = None,
         groups: ArrayLike | None = None,
-        qid: ArrayLike | QueryGroups | QueryGroups | None = None,
+        qid: ArrayLike | QueryGroups | None = None,
     ) -> Generator[tuple[Int64Array, Int64Array], None, None]:
         """Row numbers of the training and the test part of every fold, ascending.
 
@@ -106,7 +106,7 @@ class QueryKFold(BaseCrossValidator):
         X: Any = None,
         y: ArrayLike | None = None,
         groups: ArrayLike | None = None,
-        qid: ArrayLike | QueryGroups | QueryGroups | None = None,
+        qid: ArrayLike | QueryGroups | None = None,
     ) -> int:
         """Number of folds."""
         return self.n_splits

@@ -346,7 +346,7 @@ class CompressedSensing(LabelSpace):
         self.offset_: Float64Array = np.zeros(n_labels)
         wanted = self.sparsity or max(1, source.largest_set)
         self.sparsity_: int = check_size("sparsity", wanted, n_labels)
-        self.n_iter_ = self.max_iter if self.decoder == "cosamp" else self.sparsity_
+        self.n_iter_: int = self.max_iter if self.decoder == "cosamp" else self.sparsity_
 
     def _decode(self, codes: Float64Array) -> Float64Array:
         if self.decoder == "cosamp":

@@ -249,7 +249,7 @@ def kappa_interval(
     predicted: ArrayLike,
     *,
     weights: str = "quadratic",
-    qid: ArrayLike | QueryGroups | QueryGroups | None = None,
+    qid: ArrayLike | QueryGroups | None = None,
     classes: ArrayLike | None = None,
     confidence_level: float = 0.95,
 ) -> KappaInterval:

@@ -370,11 +370,11 @@ class BoostedRanker(CategoricalInput, Ranker):
         X: FrameLike,
         y: ArrayLike,
         *,
-        qid: ArrayLike | QueryGroups | QueryGroups | None = None,
+        qid: ArrayLike | QueryGroups | None = None,
         sample_weight: ArrayLike | None = None,
         X_val: FrameLike | None = None,
         y_val: ArrayLike | None = None,
-        qid_val: ArrayLike | QueryGroups | QueryGroups | None = None,
+        qid_val: ArrayLike | QueryGroups | None = None,
         init_model: Any = None,
     ) -> Self:
         """Train on rows with relevance labels.
@@ -413,7 +413,7 @@ class BoostedRanker(CategoricalInput, Ranker):
         self,
         X: FrameLike,
         y: ArrayLike,
-        qid: ArrayLike | QueryGroups | QueryGroups | None,
+        qid: ArrayLike | QueryGroups | None,
         sample_weight: ArrayLike | None,
         validation: tuple[Any, Any, Any],
         init_model: Any,
@@ -696,12 +696,12 @@ class PositionFit(FiniteResults):
         X: FrameLike,
         y: ArrayLike,
         *,
-        qid: ArrayLike | QueryGroups | QueryGroups | None = None,
+        qid: ArrayLike | QueryGroups | None = None,
         sample_weight: ArrayLike | None = None,
         position: ArrayLike | None = None,
         X_val: FrameLike | None = None,
         y_val: ArrayLike | None = None,
-        qid_val: ArrayLike | QueryGroups | QueryGroups | None = None,
+        qid_val: ArrayLike | QueryGroups | None = None,
         init_model: Any = None,
     ) -> Self:
         """Train on rows with relevance labels.

@@ -563,12 +563,12 @@ class LambdaMART(TreeScores):
         X: FrameLike,
         y: ArrayLike,
         *,
-        qid: ArrayLike | QueryGroups | QueryGroups | None = None,
+        qid: ArrayLike | QueryGroups | None = None,
         sample_weight: ArrayLike | None = None,
         position: ArrayLike | None = None,
         X_val: FrameLike | None = None,
         y_val: ArrayLike | None = None,
-        qid_val: ArrayLike | QueryGroups | QueryGroups | None = None,
+        qid_val: ArrayLike | QueryGroups | None = None,
         callbacks: Sequence[Callback] | None = None,
         verbose: bool | int = False,
     ) -> Self:
@@ -707,7 +707,7 @@ class LambdaMART(TreeScores):
     def _set_score_name(self, y: Float64Array) -> None:
         super()._set_score_name(y)
         if self.label_gain is not None:
-            self.score_name_ = default_score_name(y, parameter_of(self._measures()[0]))
+            self.score_name_: str = default_score_name(y, parameter_of(self._measures()[0]))
 
     def _loss(self, rows: JudgedRows, measure: Measure, seed: int, n_threads: int) -> GradientLoss:
         """The objective on training rows."""

@@ -296,11 +296,11 @@ class AutoRanker(CategoricalInput, Ranker):
         X: FrameLike,
         y: ArrayLike,
         *,
-        qid: ArrayLike | QueryGroups | QueryGroups | None = None,
+        qid: ArrayLike | QueryGroups | None = None,
         sample_weight: ArrayLike | None = None,
         X_val: FrameLike | None = None,
         y_val: ArrayLike | None = None,
-        qid_val: ArrayLike | QueryGroups | QueryGroups | None = None,
+        qid_val: ArrayLike | QueryGroups | None = None,
     ) -> Self:
         """Try the planned rankers, and keep those that the blend benefits from.
 
@@ -345,7 +345,7 @@ class AutoRanker(CategoricalInput, Ranker):
         with single_threaded_blas():  # whose sums depend on its number of threads
             members = self._tried(data, held, budget)
             self._blend(held, members, indicators)
-        self.is_cut_ = self.time_budget is not None and (
+        self.is_cut_: bool = self.time_budget is not None and (
             budget.is_cut or any(member.is_cut for member in members)
         )
         self.seconds_: float = budget.spent()

@@ -208,7 +208,7 @@ class TrialPlan:
                 known = bag_work[trial.family]
                 bag_work[trial.family] = work if known == inf else max(known, work)
         if not limits:  # the cheapest on rows of any size
-            limits = {svm.name: _FEWEST_PRODUCTS for svm in svms[:1]}
+            limits.update({svm.name: _FEWEST_PRODUCTS for svm in svms[:1]})
         counts = {"nodes": 0, "trees": 0}
         for number in range(max(N_NODE_BAGS, N_TREE_BAGS)):
             for family, most in (("nodes", N_NODE_BAGS), ("trees", N_TREE_BAGS)):
@@ -288,8 +288,9 @@ class TrialRows:
     def size(self) -> Size:
         """Numbers that a plan is made by."""
         n_values = self.X.nnz if is_sparse(self.X) else self.X.size
+        n_rows, n_columns = self.scaled.shape
         n_pairs = int((self.groups.sizes.astype(np.int64) ** 2).sum())
-        return Size(*self.scaled.shape, max(n_values, self.scaled.shape[0]), n_pairs)
+        return Size(n_rows, n_columns, max(n_values, n_rows), n_pairs)
 
 
 def leave_out_times(table: Table) -> Table:
@@ -577,6 +578,7 @@ _FIRST_SECONDS = 1.0  # that the first trial may take, however short the budget 
 class TimeBudget:
     """Seconds of a search, which begin with the budget; None: no limit."""
 
+    is_cut: bool
     seconds: float | None
 
     def __init__(self, seconds: float | None, clock: Callable[[], float]) -> None:

@@ -79,7 +79,7 @@ class Blend(MembersMixin, Ranker):
         X: FrameLike,
         y: ArrayLike,
         *,
-        qid: ArrayLike | QueryGroups | QueryGroups | None = None,
+        qid: ArrayLike | QueryGroups | None = None,
         sample_weight: ArrayLike | None = None,
         X_val: FrameLike | None = None,
         y_val: ArrayLike | None = None,
@@ -136,9 +136,7 @@ class Blend(MembersMixin, Ranker):
             raise ValueError("weights must not be all zero.")
         return weights / weights.sum()
 
-    def _blend(
-        self, table: Float64Array, qid: ArrayLike | QueryGroups | QueryGroups | None
-    ) -> Float64Array:
+    def _blend(self, table: Float64Array, qid: ArrayLike | QueryGroups | None) -> Float64Array:
         """Blend existing scores (n_samples, n_rankers), without fitting."""
         groups = QueryGroups.from_qid(qid, len(table))
         scaled = QueryScaler(self._scaling).fit_transform(table, qid=groups)
@@ -485,7 +483,7 @@ class StackingRanker(MembersMixin, Ranker):
         X: FrameLike,
         y: ArrayLike,
         *,
-        qid: ArrayLike | QueryGroups | QueryGroups | None = None,
+        qid: ArrayLike | QueryGroups | None = None,
         sample_weight: ArrayLike | None = None,
         X_val: FrameLike | None = None,
         y_val: ArrayLike | None = None,

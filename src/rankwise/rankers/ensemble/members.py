@@ -161,8 +161,7 @@ class Recipe:
         y_val, ids = np.asarray(validation["y_val"]), validation["qid_val"]
         for params in ParameterGrid(self.space):
             model: Any = clone(self.estimator)
-            model.set_params(**params)
-            model = _fit(model, X, y, qid, validation, weight, setting)
+            model = _fit(model.set_params(**params), X, y, qid, validation, weight, setting)
             if len(ParameterGrid(self.space)) == 1:
                 return model
             scores = scores_of(model, validation["X_val"], ids)[:, None]
@@ -325,9 +324,7 @@ class MembersMixin(FiniteResults, BaseEstimator):
         tags.input_tags.allow_nan = all(member.allow_nan for member in members)
         return tags
 
-    def predict(
-        self, X: FrameLike, *, qid: ArrayLike | QueryGroups | QueryGroups | None = None
-    ) -> Float64Array:
+    def predict(self, X: FrameLike, *, qid: ArrayLike | QueryGroups | None = None) -> Float64Array:
         """Score of every row; a higher score ranks higher within its query.
 
         Parameters
@@ -359,9 +356,7 @@ class MembersMixin(FiniteResults, BaseEstimator):
             width: Any = vars(scaler)["n_features_in_"]
             require(width == len(names), "scaler_.n_features_in_", f"be {len(names)}", width)
 
-    def _predict_within(
-        self, X: FrameLike, qid: ArrayLike | QueryGroups | QueryGroups | None
-    ) -> Float64Array:
+    def _predict_within(self, X: FrameLike, qid: ArrayLike | QueryGroups | None) -> Float64Array:
         return self.predict(X, qid=qid)
 
     def _combine(self, scaled: Float64Array, groups: QueryGroups | None) -> Float64Array:
@@ -387,7 +382,7 @@ class MembersMixin(FiniteResults, BaseEstimator):
         self,
         X: FrameLike,
         y: ArrayLike,
-        qid: ArrayLike | QueryGroups | QueryGroups | None,
+        qid: ArrayLike | QueryGroups | None,
         sample_weight: ArrayLike | None,
         validation: tuple[FrameLike | None, ArrayLike | None, ArrayLike | QueryGroups | None],
     ) -> tuple[FitData, dict[str, Any] | None]:

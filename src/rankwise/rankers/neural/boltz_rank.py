@@ -253,9 +253,7 @@ class BoltzRank(NeuralRanker):
         self.device = device
         self.random_state = random_state
 
-    def predict(
-        self, X: FrameLike, *, qid: ArrayLike | QueryGroups | QueryGroups | None = None
-    ) -> Float64Array:
+    def predict(self, X: FrameLike, *, qid: ArrayLike | QueryGroups | None = None) -> Float64Array:
         """Score of every row, shape (n_samples,), float64; higher ranks higher.
 
         Parameters
@@ -271,9 +269,7 @@ class BoltzRank(NeuralRanker):
     def _n_inputs(self) -> int:
         return len(self.selected_features_)
 
-    def _predict_within(
-        self, X: FrameLike, qid: ArrayLike | QueryGroups | QueryGroups | None
-    ) -> Float64Array:
+    def _predict_within(self, X: FrameLike, qid: ArrayLike | QueryGroups | None) -> Float64Array:
         return self.predict(X, qid=qid)
 
     def _check_parameters(self) -> None:

@@ -52,7 +52,11 @@ def warn_of_constant_scores(estimator: Any, given: Mapping[str, Any]) -> None:
     X, y = given.get("X"), given.get("y")
     if X is None or y is None:
         return
-    X = X if isinstance(X, np.ndarray) else _convert_to_table(X)
+    if sparse.issparse(X):
+        X = X.tocsr()
+    elif not isinstance(X, np.ndarray):
+        X = Table.of(X).rows
+        X = X if isinstance(X, list) or hasattr(X, "columns") else np.asarray(X)
     given = {**given, "X": X}
     labels, rows = _find_weighted_rows(y, given.get("sample_weight"))
     for most in (FEW_ROWS, MOST_ROWS):
@@ -81,14 +85,6 @@ def _find_weighted_rows(y: Any, sample_weight: Any) -> tuple[Any, Int64Array]:
     if weight.ndim:
         rows = rows[weight > 0]
     return labels, rows
-
-
-def _convert_to_table(X: Any) -> Any:
-    """X in a form whose rows can be selected."""
-    if sparse.issparse(X):
-        return X.tocsr()
-    X = Table.of(X).rows
-    return X if isinstance(X, list) or hasattr(X, "columns") else np.asarray(X)
 
 
 def _take(X: Any, rows: Int64Array) -> Any:

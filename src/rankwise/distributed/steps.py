@@ -447,17 +447,11 @@ def _measures(
 
 
 @dataclass(frozen=True, eq=False)
-class Edge:
-    """The first or the last query of a range of partitions."""
+class GramEdge:
+    """Sums of the rows of the first or last query of partitions, for each block map."""
 
     query: Any
     fold: int
-
-
-@dataclass(frozen=True, eq=False)
-class GramEdge(Edge):
-    """Sums of the rows of one query, for each block map."""
-
     opened: list[OpenQuery]
 
     def joined(self, other: GramEdge) -> GramEdge:
@@ -474,9 +468,11 @@ class GramEdge(Edge):
 
 
 @dataclass(frozen=True, eq=False)
-class ScoreEdge(Edge):
-    """Labels (m,) and scores (m, n_penalties) of the rows of one query."""
+class ScoreEdge:
+    """Labels (m,) and scores (m, n_penalties) of the first or last query of partitions."""
 
+    query: Any
+    fold: int
     y: Float64Array
     scores: Float64Array
 

@@ -497,7 +497,11 @@ def cosamp(code: Float64Array, codes: Float64Array, sparsity: int, max_iter: int
             # Few rows: a singular value decomposition each costs little in all.
             for row in np.flatnonzero(state == SINGULAR):
                 labels = merged[row, : merged_size[row]]
-                values[row, : len(labels)] = _least_norm(columns[labels], codes[row])
+                # Minimum-norm least squares on some columns, given with shape (t, M).
+                left, sizes, right = np.linalg.svd(columns[labels], full_matrices=False)
+                is_large = sizes > CUTOFF * sizes[0]
+                inverse = np.divide(1.0, sizes, out=np.zeros_like(sizes), where=is_large)
+                values[row, : len(labels)] = left @ (inverse * (right @ codes[row]))
             residuals = codes.copy()
             prune_supports(
                 columns, residuals, merged, merged_size, values, state, support, size, kept, norms
@@ -520,13 +524,6 @@ def matching_pursuit(code: Float64Array, codes: Float64Array, sparsity: int) -> 
         return support, size, values
 
     return _decode_chunks(decode, codes, code.shape[1])
-
-
-def _least_norm(columns: Float64Array, codes: Float64Array) -> Float64Array:
-    """Minimum-norm least squares on some columns, given with shape (t, M)."""
-    left, values, right = np.linalg.svd(columns, full_matrices=False)
-    inverse = np.divide(1.0, values, out=np.zeros_like(values), where=values > CUTOFF * values[0])
-    return left @ (inverse * (right @ codes))
 
 
 def _decode_chunks(

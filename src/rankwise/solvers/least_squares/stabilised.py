@@ -87,7 +87,13 @@ def _fit_draws(
     for back, whole, trains, held in draws:
         inner = _pair_path(whole).coef(penalty)
         if trains:
-            errors.append(_pool_errors(trains, held, penalty))
+            # The sum over folds of the squared error of each fold's solutions on its own rows.
+            found = thread_imap(
+                lambda fold: _squared_errors(_pair_path(fold[0]()).coef(penalty), fold[1]),
+                list(zip(trains, held, strict=True)),
+                None if len(held[0].rhs) >= 64 else 1,
+            )
+            errors.append(np.sum(list(found), axis=0))
         elif held:
             errors.append(_squared_errors(inner, held[0]))
         coefs.append(back(inner))
@@ -250,18 +256,6 @@ def sum_row_folds(problem: Problem, folds: Sequence[Int64Array], phi: BlockMap) 
 
 def _identity(value: Any) -> Any:
     return value
-
-
-def _pool_errors(
-    trains: Sequence[Callable[[], Gram]], held: Sequence[Gram], penalty: Float64Array
-) -> Float64Array:
-    """Sum over folds of the squared error of each fold's solutions on its held-out rows."""
-
-    def work(fold: int) -> Float64Array:
-        return _squared_errors(_pair_path(trains[fold]()).coef(penalty), held[fold])
-
-    n_threads = None if len(held[0].rhs) >= 64 else 1
-    return np.sum(list(thread_imap(work, range(len(held)), n_threads)), axis=0)
 
 
 def _squared_errors(coefs: Float64Array, held: Gram) -> Float64Array:

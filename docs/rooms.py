@@ -12,6 +12,7 @@ ROOT = Path(__file__).parents[1]
 ROOMS = {
     "__main__": "python -m rankwise",
     "cli": "one file per command",
+    "exceptions": "warnings and errors that programs filter or catch",
     "experiments": "names from rankwise-papers",
     "distributed": "fits on Dask and other clusters",
     "export": "ONNX, Solr, Elasticsearch, RankLib",
@@ -42,10 +43,11 @@ ROOMS = {
     "groups": "which rows belong to a query",
     "typing": "array types",
     "_registry": "names of estimators",
-    "_exports": "public names, imported on first use",
+    "_exports": "lazy public names",
     "_version": "the version",
-    "structure": "rules for fitted state",
-    "runtime": "threads, compilation",
+    "_packages": "errors for packages that are not installed",
+    "structure": "fitted-state rules",
+    "runtime": "threads, compiling",
     "kernels": "compiled loops",
 }
 WIDTH, HEIGHT, GAP = 960, 46, 6

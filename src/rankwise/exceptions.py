@@ -6,7 +6,7 @@ from rankwise.checks.rows import OneQueryWarning
 from rankwise.datasets.table_columns import IgnoredColumnsWarning
 from rankwise.export.maps import ExportError
 from rankwise.features.kernels import IgnoredParameterWarning
-from rankwise.metrics.default import UndefinedMeasureWarning
+from rankwise.metrics.default import UndefinedMeasureWarning, WideGainsWarning
 from rankwise.metrics.evaluation import TiedScoresWarning
 from rankwise.persistence import ModelFileError
 
@@ -20,4 +20,5 @@ __all__ = [
     "OneQueryWarning",
     "TiedScoresWarning",
     "UndefinedMeasureWarning",
+    "WideGainsWarning",
 ]

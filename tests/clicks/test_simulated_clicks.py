@@ -42,7 +42,7 @@ def test_simulated_users_click_as_they_should():
     [
         ({"n_users": 0}, "n_users must be >= 1, got 0"),
         ({"temperature": np.nan}, "temperature >= 0"),
-        ({"ranker": [1.0, np.nan]}, "scores of the ranker must be finite, got nan at row 1"),
+        ({"estimator": [1.0, np.nan]}, "scores of the estimator must be finite, got nan at row 1"),
         ({"user": {"model": "pbm", "examination": []}}, "examination must be one number per place"),
         (
             {"user": {"model": "trust", "examination": [1.0, 2.0]}},
@@ -57,4 +57,4 @@ def test_simulated_users_click_as_they_should():
 def test_users_that_cannot_be_are_refused(change, message):
     data = RankingData(np.eye(2), np.array([0.0, 1]), qid=np.array([1, 1]))
     with pytest.raises(ValueError, match=message):
-        simulate_clicks(data, **({"ranker": [1.0, 0.0]} | change))
+        simulate_clicks(data, **({"estimator": [1.0, 0.0]} | change))

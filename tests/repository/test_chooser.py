@@ -18,8 +18,8 @@ def test_every_leaf_has_its_section_and_every_estimator_exists(monkeypatch):
     leaves = [leaf for branch in chooser.BRANCHES for leaf in branch.leaves]
     assert re.findall(r"^\.\. _(choose-[\w-]+):$", page, re.M) == [of for _, of, _ in leaves]
     names = {name for label, _, _ in leaves for name in label.split(", ")}
-    of_packages = {"TextRanker": rankwise.text, "LearnedFusion": rankwise.fusion}
-    assert [name for name in names if not hasattr(of_packages.get(name, rankwise), name)] == []
+    packages = (rankwise, rankwise.fusion, rankwise.labels, rankwise.preferences, rankwise.text)
+    assert [name for name in names if not any(name in box.__all__ for box in packages)] == []
     picture = chooser.picture()
     for label, anchor, when in leaves:  # a character takes about 7 pixels
         assert picture.count(f'href="#{anchor}"') == 2  # the wide chart and the narrow one

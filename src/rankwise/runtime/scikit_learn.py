@@ -1,16 +1,21 @@
 """Base classes of scikit-learn, with types for checkers.
 
-scikit-learn does not declare types, so every class derived from its own would be unknown to a
-checker of a user's code. At run time these are the classes of ``sklearn.base``.
+scikit-learn declares no types, so what a class derives from its own would be unknown to a checker
+of a user's code. The declarations derive from scikit-learn's classes, so that a function with an
+argument ``BaseEstimator`` takes every estimator. At run time these are those classes themselves.
 """
+
+# Checkers infer descriptors and None where these declare what the methods return.
+# pyright: reportIncompatibleMethodOverride=false, reportIncompatibleVariableOverride=false
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Self
 
 if TYPE_CHECKING:
+    from sklearn import base
 
-    class BaseEstimator:
+    class BaseEstimator(base.BaseEstimator):
         """``sklearn.base.BaseEstimator``."""
 
         def get_params(self, deep: bool = True) -> dict[str, Any]: ...
@@ -27,31 +32,31 @@ if TYPE_CHECKING:
         def __getstate__(self) -> dict[str, Any]: ...
         def __setstate__(self, state: dict[str, Any]) -> None: ...
 
-    class ClassifierMixin:
+    class ClassifierMixin(base.ClassifierMixin):
         """``sklearn.base.ClassifierMixin``."""
 
         def score(self, X: Any, y: Any, sample_weight: Any = None) -> float: ...
         def __sklearn_tags__(self) -> Any: ...
 
-    class RegressorMixin:
+    class RegressorMixin(base.RegressorMixin):
         """``sklearn.base.RegressorMixin``."""
 
         def score(self, X: Any, y: Any, sample_weight: Any = None) -> float: ...
         def __sklearn_tags__(self) -> Any: ...
 
-    class TransformerMixin:
+    class TransformerMixin(base.TransformerMixin):
         """``sklearn.base.TransformerMixin``."""
 
         def fit_transform(self, X: Any, y: Any = None, **fit_params: Any) -> Any: ...
         def set_output(self, *, transform: str | None = None) -> Self: ...
         def __sklearn_tags__(self) -> Any: ...
 
-    class OneToOneFeatureMixin:
+    class OneToOneFeatureMixin(base.OneToOneFeatureMixin):
         """``sklearn.base.OneToOneFeatureMixin``."""
 
         def get_feature_names_out(self, input_features: Any = None) -> Any: ...
 
-    class ClassNamePrefixFeaturesOutMixin:
+    class ClassNamePrefixFeaturesOutMixin(base.ClassNamePrefixFeaturesOutMixin):
         """``sklearn.base.ClassNamePrefixFeaturesOutMixin``."""
 
         def get_feature_names_out(self, input_features: Any = None) -> Any: ...

@@ -186,23 +186,19 @@ def _check_whole(labels: NDArray[Any]) -> None:
     except ValueError as error:
         values = np.unique(labels) if labels.dtype.kind == "f" else labels
         if not 1 < len(values) <= MOST_FRACTIONS:
+            odd = f"dtype {labels.dtype}"
+            if labels.dtype.kind == "f":
+                row = int(np.argmax(labels != np.floor(labels)))  # the first fraction
+                odd = f"y[{row}]={labels[row]:g}"
             raise ValueError(
                 f"{error} y must hold ordered classes: whole numbers, text, booleans or an "
-                f"ordered categorical, got {_first_odd(labels)}. Cut y into classes, for instance "
+                f"ordered categorical, got {odd}. Cut y into classes, for instance "
                 "by np.digitize(y, edges), or use a ranker, whose y may be any numbers."
             ) from None
         raise ValueError(
             f"{error} y has {len(values)} distinct values, some of them fractions: pass an ordered "
             "categorical, or their ranks, np.unique(y, return_inverse=True)[1]."
         ) from None
-
-
-def _first_odd(labels: NDArray[Any]) -> str:
-    """The first fraction with its row, or else the dtype."""
-    if labels.dtype.kind != "f":
-        return f"dtype {labels.dtype}"
-    row = int(np.argmax(labels != np.floor(labels)))
-    return f"y[{row}]={labels[row]:g}"
 
 
 def _present_labels(

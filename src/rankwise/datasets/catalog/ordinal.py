@@ -205,9 +205,10 @@ def _table_data(name: str, known: OrdinalSet, table: dict[str, NDArray[Any]]) ->
             f"{name} must have {known.rows} rows and {known.features} features, got "
             f"{X.shape[0]} and {X.shape[1]}. Read the file that sources.toml names."
         )
+    code = {name: number for number, name in enumerate(known.classes)}
     return OrdinalData(
         X=X,
-        y=_classes_of(target, known.classes) if known.classes else np.zeros(len(X), np.int64),
+        y=np.array([code[cell] for cell in target.tolist()] if code else [0] * len(X), np.int64),
         classes=known.classes,
         train=_NONE,
         test=_NONE,
@@ -237,11 +238,6 @@ def _codes(cells: NDArray[Any], categories: tuple[str, ...]) -> Float64Array:
 
 def _convert_to_numbers(cells: NDArray[Any]) -> Float64Array:
     return np.where(np.isin(cells, MISSING), "nan", cells).astype(np.float64)
-
-
-def _classes_of(cells: NDArray[Any], classes: tuple[str, ...]) -> Int64Array:
-    code = dict(zip(classes, range(len(classes)), strict=True))
-    return np.array([code[cell] for cell in cells.tolist()], dtype=np.int64)
 
 
 def _cut(data: OrdinalData, bins: int, by: By) -> OrdinalData:

@@ -283,8 +283,8 @@ TABLE = [
     ),
     Mutation(
         "metrics/statistics/sample_size.py",
-        "tail = -2.0 * math.log(1.0 - level)",
-        "tail = -1.0 * math.log(1.0 - level)",
+        "tail = -2.0 * math.log(1.0 - confidence_level)",
+        "tail = -1.0 * math.log(1.0 - confidence_level)",
         "metrics/statistics/test_sample_size.py",
     ),
     Mutation(

@@ -152,7 +152,8 @@ WIDEST_GAINS = 1e6
 
 def list_wide_gains(measures: Mapping[str, Measure], y: Float64Array, where: str = "") -> list[str]:
     """A note on every measure whose gains 2^y - 1 of the labels span six orders of magnitude."""
-    gains = np.exp2(np.unique(np.clip(y[y > 0], None, LARGEST_GRADE))) - 1.0
+    grades = np.clip(y[y > 0].astype(np.float64), None, LARGEST_GRADE)  # float16 would overflow
+    gains = np.exp2(np.unique(grades)) - 1.0
     if not len(gains) or gains[-1] <= WIDEST_GAINS * gains[0]:
         return []
     fix = f"set {where}label_gain, one gain per grade, or gain=linear"

@@ -243,7 +243,7 @@ class OneError(BinaryMeasure):
 
     name: ClassVar[str] = "OneError"
     greater_is_better: ClassVar[bool] = False
-    cutoff: int | None = None
+    cutoff: ClassVar[int | None] = None
     rel: float = 1
     empty: Empty = 1  # value of a row without relevant labels
     ties: str = "mean"

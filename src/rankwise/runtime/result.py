@@ -14,14 +14,14 @@ from dataclasses import fields, is_dataclass
 from html import escape
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, TypeVar, overload
+from typing import Any, ClassVar, Generic, Literal, TypeVar, overload
 
 import numpy as np
 
 from rankwise._packages import missing_package
 from rankwise.runtime.files import write_file, writing
 from rankwise.runtime.messages import check_choice, convert_to_json, escape_hidden, join_lines
-from rankwise.runtime.renames import METHODS, find_new_name
+from rankwise.runtime.renames import NamesOldAttributes
 
 BACKENDS = ("pandas", "polars", "pyarrow")
 # Rows and columns of a table for people, and characters of a repr.
@@ -31,7 +31,7 @@ _SCALARS = (str, bool, int, float, np.generic, type(None))
 R = TypeVar("R")
 
 
-class Result:
+class Result(NamesOldAttributes):
     """Base class of results.
 
     ``print`` and notebooks show a table. ``to_frame``, ``to_dict`` and ``to_json`` give it to other
@@ -45,17 +45,6 @@ class Result:
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         cls.__repr__ = cls.__repr__  # its own, which the decorator of dataclasses keeps
-
-    if not TYPE_CHECKING:  # unknown attributes stay errors for type checkers
-
-        def __getattr__(self, name: str) -> Any:
-            problem = f"{type(self).__name__!r} object has no attribute {name!r}"
-            if not name.startswith("_"):
-                if name in METHODS:
-                    problem = f"{name} is now {METHODS[name]}"
-                elif new := find_new_name(name, dir(self)):
-                    problem = f"{name} is now {new}"
-            raise AttributeError(problem, name=name, obj=self)
 
     def _contents(self) -> dict[str, Any]:
         """Values of the fields, by name."""

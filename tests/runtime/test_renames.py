@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import typer
 
-from rankwise import LambdaRank, StackingRanker
+from rankwise import ELMRank, LambdaRank, MPRank, RankSVM, StackingRanker
 from rankwise.cli.main import app
 from rankwise.clicks import ClickLog, off_policy
 from rankwise.features import QueryScaler
@@ -106,10 +106,15 @@ def test_ranx_calls_the_rank_constant_k():
         (lambda: LambdaRank().set_params(cutoff=3), "cutoff is now k"),
         (lambda: fuse(RUNS, normalization="sum"), "normalization is now scaling"),
         (lambda: QueryScaler(method="rank"), "method is now scaling"),
+        (lambda: QueryScaler().method, "attribute 'method'. method is now scaling[.]"),
+        (lambda: MPRank().C, "C is now lam = 1/C[.]"),
+        (lambda: ELMRank(4, random_state=0).fit(X, Y, qid=QID).C_, "C_ is now alpha_ = 1/C_[.]"),
+        (lambda: MPRank().coef_, "'MPRank' object has no attribute 'coef_'$"),
+        (lambda: RankSVM(kernel="rbf").fit(X, Y, qid=QID).coef_, "attribute 'coef_'"),
     ],
 )
 def test_an_old_parameter_gives_the_new_one(call, said):
-    with pytest.raises((TypeError, ValueError), match=said):
+    with pytest.raises((AttributeError, TypeError, ValueError), match=said):
         call()
 
 

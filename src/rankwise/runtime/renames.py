@@ -163,9 +163,13 @@ def rename_stored(entry: dict[str, Any]) -> bool:
 
 
 def say_new_name(old: str, known: Iterable[str]) -> str:
-    """Sentence about the name among ``known`` that replaced ``old``; empty if there is none."""
-    new = find_new_name(old, known)
-    return f"{old} is now {new}{' = 1/C' * (old == 'C')}." if new else ""
+    """Sentence about the name among ``known`` that replaced ``old``; empty if there is none.
+
+    That of a fitted value ends in an underscore.
+    """
+    end = "_" * old.endswith("_")
+    new = find_new_name(old.removesuffix("_"), known)
+    return f"{old} is now {new}{end}{f' = 1/{old}' * (old in ('C', 'C_'))}." if new else ""
 
 
 def convert_stored(stored: Any) -> None:

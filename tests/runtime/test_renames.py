@@ -24,7 +24,7 @@ from rankwise.metrics.significance import compare_to_best, paired_test
 from rankwise.preferences import Comparisons, PairwisePreferences
 from rankwise.rankers import FRank
 from rankwise.runtime.renames import PARAMETERS, SPELLINGS, VALUES, find_new_name
-from rankwise.selection import Leaderboard, Settings, next_judgements
+from rankwise.selection import Leaderboard, Settings, compare, next_judgements
 from rankwise.text import TextIndex, read_judgements
 from tests.cli.conftest import rankwise  # noqa: F401
 
@@ -107,6 +107,7 @@ def test_ranx_calls_the_rank_constant_k():
         (lambda: fuse(RUNS, normalization="sum"), "normalization is now scaling"),
         (lambda: QueryScaler(method="rank"), "method is now scaling"),
         (lambda: QueryScaler().method, "attribute 'method'. method is now scaling[.]"),
+        (lambda: compare(["ridge"], None, metric="AP"), "metric is now measures[.]"),
         (lambda: MPRank().C, "C is now lam = 1/C[.]"),
         (lambda: ELMRank(4, random_state=0).fit(X, Y, qid=QID).C_, "C_ is now alpha_ = 1/C_[.]"),
         (lambda: MPRank().coef_, "'MPRank' object has no attribute 'coef_'$"),

@@ -19,7 +19,7 @@ PARAMETERS: dict[str, tuple[str, ...]] = {
     "confidence": ("confidence_level",),
     "cutoff": ("k",),
     "data": ("qrels",),
-    "metric": ("measure",),
+    "metric": ("measure", "measures"),
     "select": ("measure",),
     "select_by": ("measure",),
     "estimator": ("method",),

@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from rankwise.runtime.finite import names_its_class
 from rankwise.runtime.frames import check_one_type, convert_to_array, first_merged
+from rankwise.runtime.renames import NamesOldAttributes
 from rankwise.structure.state_rules import Optional, Plain, Rule, integers, require
 from rankwise.typing import Float64Array, FrameLike, Int64Array, Matrix, Seed
 
@@ -540,7 +541,7 @@ ALSO = "RankRLS, LSRRank, MPRank and LSSVRanker"
 EVALUATES = "rankwise.rankers.evaluate_stream(ranker, stream)"
 
 
-class RowStream:
+class RowStream(NamesOldAttributes):
     """Stream of judged rows in chunks; created by :func:`rankwise.streams.stream`.
 
     Iterating gives the chunks, each with ``X``, ``y``, ``qid``, ``sample_weight`` and

@@ -2,16 +2,36 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 from dataclasses import asdict
 
 import numpy as np
 import pytest
 import typer
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.utils.validation import check_is_fitted
 
-from rankwise import ELMRank, LambdaRank, MPRank, RankSVM, StackingRanker
+from rankwise import (
+    ELMRank,
+    LambdaMART,
+    LambdaRank,
+    MPRank,
+    OrdinalSVM,
+    PolyOrdinalSVM,
+    RankingForest,
+    RankRLS,
+    ReciprocalRankBlend,
+    RidgeRanker,
+    StackingRanker,
+    WidrowHoff,
+    evaluate,
+    leaderboard,
+)
 from rankwise.cli.main import app
-from rankwise.clicks import ClickLog, off_policy
-from rankwise.features import QueryScaler
+from rankwise.clicks import ClickLog, ClickRanker, off_policy
+from rankwise.features import Nystroem, QueryScaler
 from rankwise.fusion import (
     LearnedFusion,
     ProbabilisticFusion,
@@ -20,11 +40,22 @@ from rankwise.fusion import (
     normalize,
     pool_runs,
 )
+from rankwise.labels import CompressedSensing
+from rankwise.metrics.measures.label_measures import PropensityPrecision
 from rankwise.metrics.significance import compare_to_best, paired_test
 from rankwise.preferences import Comparisons, PairwisePreferences
-from rankwise.rankers import FRank
-from rankwise.runtime.renames import PARAMETERS, SPELLINGS, VALUES, find_new_name
+from rankwise.rankers import FRank, LightGBMRanker
+from rankwise.runtime.renames import (
+    ATTRIBUTES,
+    PARAMETERS,
+    RECIPROCALS,
+    SPELLINGS,
+    STORED,
+    VALUES,
+    find_new_name,
+)
 from rankwise.selection import Leaderboard, Settings, compare, next_judgements
+from rankwise.streams import stream
 from rankwise.text import TextIndex, read_judgements
 from tests.cli.conftest import rankwise  # noqa: F401
 
@@ -106,17 +137,112 @@ def test_ranx_calls_the_rank_constant_k():
         (lambda: LambdaRank().set_params(cutoff=3), "cutoff is now k"),
         (lambda: fuse(RUNS, normalization="sum"), "normalization is now scaling"),
         (lambda: QueryScaler(method="rank"), "method is now scaling"),
-        (lambda: QueryScaler().method, "attribute 'method'. method is now scaling[.]"),
         (lambda: compare(["ridge"], None, metric="AP"), "metric is now measures[.]"),
-        (lambda: MPRank().C, "C is now lam = 1/C[.]"),
-        (lambda: ELMRank(4, random_state=0).fit(X, Y, qid=QID).C_, "C_ is now alpha_ = 1/C_[.]"),
-        (lambda: MPRank().coef_, "'MPRank' object has no attribute 'coef_'$"),
-        (lambda: RankSVM(kernel="rbf").fit(X, Y, qid=QID).coef_, "attribute 'coef_'"),
     ],
 )
 def test_an_old_parameter_gives_the_new_one(call, said):
-    with pytest.raises((AttributeError, TypeError, ValueError), match=said):
+    with pytest.raises((TypeError, ValueError), match=said):
         call()
+
+
+BOARD = leaderboard({"a": [0.1, 0.2], "b": [0.3, 0.1]})
+# Class -> an object that is not fitted, or a result.
+OWNERS = {
+    "Blend": ReciprocalRankBlend(),
+    "ClickLog": ClickLog(["q"], ["x"], [1], [1]),
+    "ClickRanker": ClickRanker(),
+    "Comparisons": Comparisons.from_pairs([["a", "b"]], [1]),
+    "CompressedSensing": CompressedSensing(),
+    "ELMRank": ELMRank(),
+    "FoldResult": BOARD.cells[0],
+    "LambdaRank": LambdaRank(),
+    "Leaderboard": BOARD,
+    "LearnedFusion": LearnedFusion(),
+    "MPRank": MPRank(),
+    "Nystroem": Nystroem(),
+    "PolyOrdinalSVM": PolyOrdinalSVM(),
+    "ProbabilisticFusion": ProbabilisticFusion(),
+    "PropensityPrecision": PropensityPrecision(normalized=False),
+    "QueryScaler": QueryScaler(),
+    "ReciprocalRankBlend": ReciprocalRankBlend(),
+    "Result": evaluate([1, 0], [0.2, 0.1]),
+    "RowStream": stream([(X, Y, QID)]),
+    "Settings": Settings(),
+    "TextIndex": TextIndex(),
+    "ValidatedParameters": LambdaMART(),
+    "WidrowHoff": WidrowHoff(),
+}
+OLD_ATTRIBUTES = [
+    (name, old)
+    for table in (ATTRIBUTES, STORED, RECIPROCALS)
+    for name, renames in table.items()
+    if name in OWNERS
+    for old in renames
+]
+
+
+@pytest.mark.parametrize(("name", "old"), OLD_ATTRIBUTES)
+def test_an_old_attribute_gives_the_new_one(name, old):
+    assert not hasattr(OWNERS[name], old)
+    with pytest.raises(AttributeError, match=rf"{old} is (now \w+|internal now)"):
+        getattr(OWNERS[name], old)
+
+
+def test_new_attributes_exist():
+    renamed = [
+        (name, new)
+        for table in (ATTRIBUTES, STORED, RECIPROCALS)
+        for name, renames in table.items()
+        for new in renames.values()
+        if name in OWNERS and new and new.isidentifier() and not new.endswith("_")
+    ]
+    assert [f"{name}.{new}" for name, new in renamed if not hasattr(OWNERS[name], new)] == []
+    missing = (STORED.keys() | ATTRIBUTES.keys() | RECIPROCALS.keys()) - OWNERS.keys()
+    assert missing == {"BoltzRank", "ListMLE", "ListNet", "Plan", "RankNet"}
+
+
+@pytest.mark.parametrize(
+    ("owner", "old", "said"),
+    [
+        (ELMRank(), "C_", "ELMRank: C_ is now alpha_ = 1/C_"),
+        (MPRank(), "C_", "MPRank: C_ is now lam_ = 1/C_"),
+        (MPRank(), "C", "MPRank: C is now lam = 1/C"),
+        (LambdaRank(), "alpha", "LambdaRank: alpha is now lam"),
+        (ClickRanker(), "ranker_", "ClickRanker: ranker_ is now estimator_"),
+        (LightGBMRanker(), "networks", "LightGBMRanker: networks is internal now"),
+        (RankingForest(), "score_trees", "RankingForest: score_trees is internal now"),
+        # Never names of these classes.
+        (RankingForest(), "estimator", "'RankingForest' object has no attribute 'estimator'"),
+        (RidgeRanker(), "C_", "'RidgeRanker' object has no attribute 'C_'"),
+        (PolyOrdinalSVM(), "scale_", "'PolyOrdinalSVM' object has no attribute 'scale_'"),
+        (LambdaMART(), "text", "'LambdaMART' object has no attribute 'text'"),
+        # Methods that some parameters switch off keep the reason.
+        (OrdinalSVM(), "predict_proba", "This 'OrdinalSVM' has no attribute 'predict_proba'"),
+    ],
+)
+def test_errors_for_attributes_are_exact(owner, old, said):
+    with pytest.raises(AttributeError) as error:
+        getattr(owner, old)
+    assert said in str(error.value) and (error.value.name, error.value.obj) == (old, owner)
+
+
+def test_switched_off_methods_say_why():
+    with pytest.raises(AttributeError) as error:
+        OrdinalSVM().predict_proba  # noqa: B018
+    assert "needs probability=True" in str(error.value.__cause__)
+    assert not hasattr(RankRLS(kernel="rbf"), "partial_fit") and hasattr(RankRLS(), "partial_fit")
+
+
+@pytest.mark.parametrize("model", [RidgeRanker(), ELMRank(5, random_state=0), QueryScaler()])
+def test_scikit_learn_and_copies_ignore_the_old_names(model):
+    with pytest.raises(NotFittedError):
+        check_is_fitted(clone(model))
+    fitted = clone(model).fit(X, Y, qid=QID)
+    check_is_fitted(fitted)
+    for twin in (copy.copy(fitted), copy.deepcopy(fitted), pickle.loads(pickle.dumps(fitted))):
+        assert vars(twin).keys() == vars(fitted).keys()
+    empty = type(model).__new__(type(model))  # as unpickling finds it
+    assert not hasattr(empty, "alpha") and not hasattr(empty, "networks")
 
 
 def test_settings_of_an_old_board_load():

@@ -222,6 +222,45 @@ def test_texts(result):
     assert len(widths) == 1 and "<script" not in page
 
 
+ONE_CLASS = confusion([0, 0], [0, 1], [0, 1])
+HEADINGS = {
+    "Confusion": (ONE_CLASS, "Confusion of 2 rows: MAE 0.5000, accuracy 0.5000"),
+    "Calibration": (CALIBRATED, "Calibration of 40 rows: mean error"),
+    "FeatureEffect": (
+        feature_effect(MODEL, FRAME, QID, 0, n_points=3),
+        f"Share of documents outranked by {BAD}: mean and middle half of 4 queries",
+    ),
+    "Propensities": (
+        Propensities(np.arange(2), np.ones(2), np.ones(2), np.array([1, np.nan]), "em", 0.9),
+        "Examination relative to place 1, by em: estimates and 90% intervals",
+    ),
+    "JudgementCurve": (
+        JudgementCurve(np.array([5, 10]), REPEATS, REPEATS - 1, "AP", "rrf"),
+        "AP, baseline rrf; gain with the middle 95 % of the draws",
+    ),
+    "LearningCurve": (LearningCurve(np.array([5, 10]), [BOARD, BOARD]), "score"),
+    "PairExplanation": (explain_pair(MODEL, FRAME[:1], FRAME[1:2]), "score 1.379 against 0.04082"),
+    "ScoreExplanation": (explain_scores(MODEL, FRAME, FRAME[:9]), "expected score 0.9908"),
+    "Judgements": (judge_clicks(LOG), "4 pairs, 2 queries, ctr; 95% intervals"),
+    "RowSummary": (SUMMARY, "40 rows, 4 queries, 3 columns"),
+}
+
+
+@pytest.mark.parametrize("name", HEADINGS)
+def test_headings_say_what_the_columns_cannot(name):
+    result, heading = HEADINGS[name]
+    assert str(result).splitlines()[0].startswith(heading)
+    caption = ET.fromstring(f"<div>{result._repr_html_()}</div>").find("table/caption")
+    assert caption.text.startswith(heading)
+
+
+def test_undefined_numbers_are_shown_and_missing_values_are_empty():
+    assert list(ONE_CLASS.to_frame("pandas")["rows"]) == [2, 0]
+    assert str(ONE_CLASS).splitlines()[-1].split() == ["1", "0", "0", "0", "nan", "nan"]
+    assert str(HEADINGS["Propensities"][0]).splitlines()[-1].split()[-1] == "nan"
+    assert str(ResultColumns(a=[1.0, None], b=["x", "y"])).splitlines()[-1].split() == ["y"]
+
+
 @every_result
 @pytest.mark.parametrize("name", ["text", "to_text", "as_text"])
 def test_old_names(result, name):

@@ -463,6 +463,12 @@ class Propensities(Result):
     notes: list[str] = field(default_factory=list)
     unit: int = 1
 
+    def _heading(self) -> str:
+        return (
+            f"Examination relative to place {self.unit}, by {self.method}: estimates and "
+            f"{self.confidence_level:.0%} intervals"
+        )
+
 
 @names_its_class
 def propensities(

@@ -16,13 +16,14 @@ from rankwise.prediction import fit_with, rank, scores
 from rankwise.rankers.boosting.lambdamart import LambdaMART
 from rankwise.runtime.finite import names_its_class
 from rankwise.runtime.messages import check_choice
+from rankwise.runtime.renames import NamesOldAttributes
 from rankwise.runtime.scikit_learn import BaseEstimator
 from rankwise.typing import ArrayLike, Float64Array, FrameLike, Int64Array
 
 WEIGHTS = ("trust", "impressions", None)
 
 
-class ClickRanker(BaseEstimator):
+class ClickRanker(NamesOldAttributes, BaseEstimator):
     """A ranker that learns from a click log in place of grades.
 
     Parameters

@@ -113,6 +113,12 @@ class Judgements(Result):
     def __len__(self) -> int:
         return len(self.grade)
 
+    def _heading(self) -> str:
+        return (
+            f"{len(self)} pairs, {len(np.unique(self.qid))} queries, {self.method}; "
+            f"{self.confidence_level:.0%} intervals"
+        )
+
     def __repr__(self) -> str:
         return f"Judgements({len(self)} pairs, {len(np.unique(self.qid))} queries, {self.method})"
 

@@ -35,6 +35,7 @@ from rankwise.runtime.arrow import pa, pc
 from rankwise.runtime.finite import names_its_class
 from rankwise.runtime.frames import convert_to_values, first_merged, text_array
 from rankwise.runtime.messages import join_lines
+from rankwise.runtime.renames import NamesOldAttributes
 from rankwise.runtime.result import Result
 from rankwise.typing import ArrayLike, Float64Array, Int64Array
 
@@ -106,7 +107,7 @@ class Lists(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class ClickLog:
+class ClickLog(NamesOldAttributes):
     """Impressions with clicks; made by :meth:`from_columns` or a reader, which check them.
 
     Rows are sorted by session, query and place. Without sessions, every row is a list of its own

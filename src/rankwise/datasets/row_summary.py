@@ -103,6 +103,9 @@ class RowSummary(Result):
         ends = {"low": columns["low"], "high": columns["high"]}
         return {"name": list(self.columns), **ends, "missing": missing}
 
+    def _heading(self) -> str:
+        return f"{self.n_rows} rows, {self.n_queries} queries, {len(self.columns)} columns"
+
     @classmethod
     def from_dict(cls, state: Mapping[str, Any]) -> RowSummary:
         """Inverse of :meth:`to_dict`.

@@ -42,6 +42,7 @@ from rankwise.metrics.measure import Measure
 from rankwise.rankers.streamed import check_stream, deal_folds
 from rankwise.row_order import LeastRows
 from rankwise.runtime.finite import names_its_class
+from rankwise.runtime.renames import NamesOldAttributes
 from rankwise.runtime.threads import single_threaded_blas, thread_imap
 from rankwise.solvers.least_squares import gram, path_selection
 from rankwise.solvers.least_squares.design import Design, KernelDesign
@@ -69,7 +70,7 @@ MEASURES, FINISHED = "measures", "finished"
 
 
 @dataclass(frozen=True, eq=False)
-class Plan:
+class Plan(NamesOldAttributes):
     """Settings for the workers and results so far; made by :func:`plan`.
 
     Attributes

@@ -461,12 +461,13 @@ class PairExplanation(Result):
         columns |= {"a": self.row_a, "b": self.row_b}
         return {n: [v[j] for j in order] for n, v in columns.items() if v is not None}
 
-    def __str__(self) -> str:
+    def _heading(self) -> str:
         difference = self.score_a - self.score_b
         side = "above" if difference >= 0 else "below"
-        lines = [
-            f"score {self.score_a:.4g} against {self.score_b:.4g}: {abs(difference):.4g} {side}"
-        ]
+        return f"score {self.score_a:.4g} against {self.score_b:.4g}: {abs(difference):.4g} {side}"
+
+    def __str__(self) -> str:
+        lines = [self._heading()]
         order = [j for j in self.order().tolist() if self.values[j] != 0]
         width = max([len("feature"), *(len(self.names[j]) for j in order[:SHOWN])])
         sampled = "" if self.error is None else "        ±"
@@ -570,8 +571,11 @@ class ScoreExplanation(Result):
         of_rows = {"row": np.arange(len(self.scores)), "score": self.scores}
         return _list_contributions(of_rows, self.names, self.values)
 
+    def _heading(self) -> str:
+        return f"expected score {self.expected:.4g}"
+
     def __str__(self) -> str:
-        lines = [f"expected score {self.expected:.4g}"]
+        lines = [self._heading()]
         for row in range(min(SHOWN, len(self.scores))):
             lines.append(
                 f"  row {row}  score {self.scores[row]:.4g}  "

@@ -58,6 +58,12 @@ class FeatureEffect(Result):
         low, high = self.band().T
         return {"value": self.grid, "mean": self.mean, "low": low, "high": high}
 
+    def _heading(self) -> str:
+        return (
+            f"Share of documents outranked by {self.name}: mean and middle half of "
+            f"{len(self.values)} queries"
+        )
+
 
 @names_its_class
 def feature_effect(

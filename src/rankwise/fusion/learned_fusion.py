@@ -475,6 +475,9 @@ class JudgementCurve(Result):
         means = {"learned": self.learned.mean(axis=1), "baseline": self.baseline.mean(axis=1)}
         return {"n_judged": self.n_judged, **means, "gain": self.gain, "low": low, "high": high}
 
+    def _heading(self) -> str:
+        return f"{self.measure}, baseline {self.rule}; gain with the middle 95 % of the draws"
+
 
 def learning_curve(
     fusion: LearnedFusion,

@@ -22,6 +22,7 @@ from rankwise.runtime.frames import (
     is_missing,
     text_array,
 )
+from rankwise.runtime.renames import NamesOldAttributes
 from rankwise.typing import ArrayLike, Float64Array, Int64Array
 
 Where = Callable[[int], str]  # describes a row in messages
@@ -44,7 +45,7 @@ _NO_WORD = -1
 
 
 @dataclass(frozen=True, eq=False)
-class Comparisons:
+class Comparisons(NamesOldAttributes):
     """Outcomes of comparisons between two items.
 
     Attributes

@@ -14,7 +14,7 @@ import numpy as np
 from scipy import sparse
 
 from rankwise.runtime.messages import ArgumentError
-from rankwise.runtime.renames import find_new_word
+from rankwise.runtime.renames import NamesOldAttributes, find_new_word
 from rankwise.typing import Seed
 
 
@@ -184,7 +184,7 @@ def validate_parameters(
             raise InvalidParameterError(f"{said} {find_new_word(said)}".rstrip())
 
 
-class ValidatedParameters:
+class ValidatedParameters(NamesOldAttributes):
     """Mixin of estimators whose parameters follow the rules in ``_parameter_constraints``."""
 
     def _validate_params(self) -> None:

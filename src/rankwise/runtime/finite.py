@@ -25,7 +25,7 @@ from contextvars import ContextVar
 from functools import wraps
 from inspect import Parameter, Signature, signature
 from traceback import walk_tb
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -82,14 +82,6 @@ class FiniteResults(ValidatedParameters):
                 setattr(cls, name, names_its_class(method))
         # Last: scikit-learn wraps ``transform`` so that it may return frames.
         super().__init_subclass__(**kwargs)
-
-    if not TYPE_CHECKING:  # unknown attributes stay errors for type checkers
-
-        def __getattr__(self, name: str) -> Any:
-            if said := say_new_name(name, vars(self)):
-                problem = f"{type(self).__name__!r} object has no attribute {name!r}. {said}"
-                raise AttributeError(problem, name=name, obj=self)
-            return object.__getattribute__(self, name)  # the error of a property, or the usual one
 
     def _examine_fit(self, given: dict[str, Any], /) -> None:
         """Look at the fitted model; ``given`` are the arguments of ``fit``."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 # Parameters, options of commands (with underscores) and fields of results: the new names, of which
 # a call is told the first that it takes.
@@ -58,10 +58,30 @@ RECIPROCALS: dict[str, dict[str, str]] = {
     "ELMRank": {"C": "alpha", "C_": "alpha_"},
     "MPRank": {"C": "lam", "C_": "lam_"},
 }
-# Methods of results.
-METHODS: dict[str, str] = {
-    **dict.fromkeys(("text", "to_text", "as_text"), "__str__: use str(result)"),
-    "to_table": "to_latex, to_markdown and to_csv",
+# Other attributes by class, with what replaced them. Empty: internal today.
+ATTRIBUTES: dict[str, dict[str, str]] = {
+    "Blend": {"of_scores": "rankwise.fusion.fuse"},
+    "ClickLog": {"require_sessions": ""},
+    "ClickRanker": {"ranker": "estimator", "ranker_": "estimator_"},
+    "Comparisons": {"checked": "", "decisions": ""},
+    "FoldResult": {"from_record": "", "record": ""},
+    "Leaderboard": {"to_table": "to_latex, to_markdown and to_csv"},
+    "Plan": {"ranker": "estimator"},
+    "PropensityPrecision": {"normalised": "normalized"},
+    "Result": dict.fromkeys(("text", "to_text", "as_text"), "__str__: use str(result)"),
+    "RowStream": {"refused": ""},
+    "Settings": {"check_baseline": "", "confidence": "confidence_level"},
+    "TextIndex": {"field_postings": ""},
+    "ValidatedParameters": {
+        **dict.fromkeys(("additive_scores", "encoded_rows", "fit_share", "networks"), ""),
+        **dict.fromkeys(("score_trees", "stored_trees", "tree_ensemble"), ""),
+    },
+}
+_OLD_ATTRIBUTES = {
+    old
+    for table in (ATTRIBUTES, STORED, RECIPROCALS)
+    for renames in table.values()
+    for old in renames
 }
 # Words that option strings have changed to.
 VALUES: dict[str, str] = {
@@ -163,13 +183,9 @@ def rename_stored(entry: dict[str, Any]) -> bool:
 
 
 def say_new_name(old: str, known: Iterable[str]) -> str:
-    """Sentence about the name among ``known`` that replaced ``old``; empty if there is none.
-
-    That of a fitted value ends in an underscore.
-    """
-    end = "_" * old.endswith("_")
-    new = find_new_name(old.removesuffix("_"), known)
-    return f"{old} is now {new}{end}{f' = 1/{old}' * (old in ('C', 'C_'))}." if new else ""
+    """Sentence about the name among ``known`` that replaced ``old``; empty if there is none."""
+    new = find_new_name(old, known)
+    return f"{old} is now {new}{' = 1/C' * (old == 'C')}." if new else ""
 
 
 def convert_stored(stored: Any) -> None:
@@ -191,3 +207,39 @@ def _invert(value: Any) -> Any:
     with np.errstate(divide="ignore"):
         inverse = 1.0 / np.asarray(value, dtype=np.float64)
     return float(inverse) if np.ndim(value) == 0 else inverse
+
+
+class NamesOldAttributes:
+    """Base of classes whose errors for old attributes give the new names.
+
+    Costs nothing for attributes that exist. No attribute is read here: objects under construction,
+    as ``copy`` and ``pickle`` make them, have none.
+    """
+
+    __slots__ = ()
+
+    if not TYPE_CHECKING:  # unknown attributes stay errors for type checkers
+
+        def __getattr__(self, name: str) -> Any:
+            # Most names that libraries ask for, such as __array__, are not old ones.
+            if (name in _OLD_ATTRIBUTES or name in PARAMETERS) and (
+                said := say_new_attribute(self, name)
+            ):
+                raise AttributeError(f"{type(self).__name__}: {said}", name=name, obj=self)
+            # Python's error, or that of a property that brought us here.
+            return object.__getattribute__(self, name)
+
+
+def say_new_attribute(owner: object, old: str) -> str:
+    """Sentence about what replaced an attribute; empty if nothing did."""
+    classes = [cls.__name__ for cls in type(owner).__mro__ if cls.__module__.startswith("rankwise")]
+    for cls in classes:
+        new = ATTRIBUTES.get(cls, {}).get(old)
+        if new is not None:
+            return f"{old} is now {new}." if new else f"{old} is internal now."
+        if new := STORED.get(cls, {}).get(old):
+            return f"{old} is now {new}."
+        if new := RECIPROCALS.get(cls, {}).get(old):
+            return f"{old} is now {new} = 1/{old}."
+    new = find_new_name(old, dir(owner)) if "Result" in classes else None
+    return f"{old} is now {new}." if new else ""

@@ -14,24 +14,24 @@ from dataclasses import fields, is_dataclass
 from html import escape
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, TypeVar, overload
+from typing import Any, ClassVar, Generic, Literal, TypeVar, overload
 
 import numpy as np
 
 from rankwise._packages import missing_package
 from rankwise.runtime.files import write_file, writing
 from rankwise.runtime.messages import check_choice, convert_to_json, escape_hidden, join_lines
-from rankwise.runtime.renames import METHODS, find_new_name
+from rankwise.runtime.renames import NamesOldAttributes
 
 BACKENDS = ("pandas", "polars", "pyarrow")
 # Rows and columns of a table for people, and characters of a repr.
 _MOST_ROWS, _MOST_COLUMNS, _MOST_CHARACTERS = 30, 20, 400
-_NUMBER = re.compile(r"[-+.\de]*").fullmatch
+_NUMBER = re.compile(r"[-+.\de]*|-?inf|nan").fullmatch
 _SCALARS = (str, bool, int, float, np.generic, type(None))
 R = TypeVar("R")
 
 
-class Result:
+class Result(NamesOldAttributes):
     """Base class of results.
 
     ``print`` and notebooks show a table. ``to_frame``, ``to_dict`` and ``to_json`` give it to other
@@ -45,17 +45,6 @@ class Result:
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         cls.__repr__ = cls.__repr__  # its own, which the decorator of dataclasses keeps
-
-    if not TYPE_CHECKING:  # unknown attributes stay errors for type checkers
-
-        def __getattr__(self, name: str) -> Any:
-            problem = f"{type(self).__name__!r} object has no attribute {name!r}"
-            if not name.startswith("_"):
-                if name in METHODS:
-                    problem = f"{name} is now {METHODS[name]}"
-                elif new := find_new_name(name, dir(self)):
-                    problem = f"{name} is now {new}"
-            raise AttributeError(problem, name=name, obj=self)
 
     def _contents(self) -> dict[str, Any]:
         """Values of the fields, by name."""
@@ -76,6 +65,10 @@ class Result:
             elif _is_column(name, value, sizes[0]):
                 columns[name] = value
         return columns
+
+    def _heading(self) -> str:
+        """Line above the table for what its columns cannot say; empty if there is nothing."""
+        return ""
 
     def to_frame(self, backend: Literal["pandas", "polars", "pyarrow"] | None = None) -> Any:
         """Table of the result as a frame, with one row per item.
@@ -156,8 +149,8 @@ class Result:
         else:
             columns = enumerate(zip(*lines[1:], strict=True))
             table = align_columns(lines, [j for j, c in columns if not all(map(_NUMBER, c))])
-        notes = (f"note: {note}" for note in getattr(self, "notes", ()))
-        return join_lines([*table, *([rest] if rest else []), *notes])
+        notes = [f"note: {note}" for note in getattr(self, "notes", ())]
+        return join_lines([*filter(None, [self._heading(), *table, rest]), *notes])
 
     def __repr__(self) -> str:
         own: Any = self
@@ -171,7 +164,8 @@ class Result:
     def _repr_html_(self) -> str:
         """HTML table for notebooks, in the colours of the page around it."""
         (header, *rows), rest = self._cells()
-        parts = [f"<table><caption>{escape(type(self).__name__)}</caption>"]
+        caption = escape(escape_hidden(self._heading() or type(self).__name__))
+        parts = [f"<table><caption>{caption}</caption>"]
         for tag, lines in (("thead", [header]), ("tbody", rows)):
             cell = "th" if tag == "thead" else "td"
             parts.append(f"<{tag}>")
@@ -262,13 +256,13 @@ def _join(value: Any) -> str:
 
 
 def _format_column(values: list[Any]) -> list[str]:
-    """Texts of a column for people: four decimals or digits, nothing for a missing value."""
+    """Texts of a column for people: four decimals or digits; None is empty, NaN is "nan"."""
     is_real = [isinstance(value, float | np.floating) for value in values]
     sizes = [abs(v) for v, real in zip(values, is_real, strict=True) if real and math.isfinite(v)]
     form = ".4f" if 1e-2 <= max(sizes, default=0) < 1e4 else ".4g"
     form = ".0f" if all(size == round(size) < 1e9 for size in sizes) else form
     return [
-        "" if value is None or value != value else f"{value:{form}}" if real else _join(value)
+        "" if value is None else f"{value:{form}}" if real else _join(value)
         for value, real in zip(values, is_real, strict=True)
     ]
 

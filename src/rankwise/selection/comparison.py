@@ -537,6 +537,9 @@ class LearningCurve(Result):
             **dict(zip(("mean", "low", "high"), table, strict=True)),
         }
 
+    def _heading(self) -> str:
+        return self.measure
+
     def __str__(self) -> str:
         names = ["training queries", *self.rankers]
         columns = [self.sizes.tolist(), *(np.round(v, 4) for v in self.means().values())]
@@ -544,7 +547,7 @@ class LearningCurve(Result):
             [name, *(f"{v:.4f}" if isinstance(v, float) else str(v) for v in column)]
             for name, column in zip(names, columns, strict=True)
         ]
-        return join_lines([self.measure, *align_columns(list(zip(*texts, strict=True)))])
+        return join_lines([self._heading(), *align_columns(list(zip(*texts, strict=True)))])
 
 
 def learning_curve(

@@ -31,6 +31,7 @@ from rankwise.runtime.array_folder import (
 )
 from rankwise.runtime.frames import text_array
 from rankwise.runtime.messages import callers_level, setting
+from rankwise.runtime.renames import NamesOldAttributes
 from rankwise.runtime.threads import available_threads, thread_map
 from rankwise.structure.state_rules import Array, Rule, Scope, StructureError, run, violation
 from rankwise.text.analyzer import Analyzer, describe_analyzer, load_analyzer
@@ -66,7 +67,7 @@ _CHUNK = 1 << 20  # entries whose hashes are in memory at a time
 Ranker = tuple[dict[str, Any], bytes]  # JSON values and model of a saved text ranker
 
 
-class TextIndex:
+class TextIndex(NamesOldAttributes):
     """Inverted index of documents with one or more text fields.
 
     Parameters

@@ -120,14 +120,14 @@ class Confusion(Result):
     def _columns(self) -> dict[str, Any]:
         predicted = (f"predicted {label}" for label in self.classes.tolist())
         counts = dict(zip(predicted, self.counts.T, strict=True))
-        return {"label": self.classes, **counts, "recall": self.recall, "mae": self.class_mae}
+        of_classes = {"rows": self.support, "recall": self.recall, "mae": self.class_mae}
+        return {"label": self.classes, **counts, **of_classes}
 
-    def __str__(self) -> str:
-        head = (
+    def _heading(self) -> str:
+        return (
             f"Confusion of {self.support.sum():g} rows: "
             f"MAE {self.mae:.4f}, accuracy {self.accuracy:.4f}"
         )
-        return f"{head}\n{super().__str__()}"
 
 
 def confusion(
@@ -486,13 +486,16 @@ class Calibration(Result):
         bins = columns_of(self.lines, CalibrationLine).items()
         return {"above": above} | {name: np.concatenate(parts) for name, parts in bins}
 
+    def _heading(self) -> str:
+        rows = int(self.lines[0].counts.sum())
+        return f"Calibration of {rows} rows: mean error {self.error:.4f}"
+
     def __str__(self) -> str:
         parts = [
             f"  P(y > {label}): error {line.error:.4f} in {len(line.counts)} bins"
             for label, line in zip(self.classes[:-1].tolist(), self.lines, strict=True)
         ]
-        rows = int(self.lines[0].counts.sum())
-        return "\n".join([f"Calibration of {rows} rows: mean error {self.error:.4f}", *parts])
+        return "\n".join([self._heading(), *parts])
 
 
 @names_its_class

@@ -54,6 +54,7 @@ from rankwise.metrics.measure import (
     value_of_empty,
 )
 from rankwise.metrics.scored import ScoredGroups
+from rankwise.runtime.renames import NamesOldAttributes
 from rankwise.typing import Float64Array, SparseMatrix
 
 
@@ -304,7 +305,7 @@ def label_propensities(Y: Any, A: float = 0.55, B: float = 1.5) -> Float64Array:
 
 
 @dataclass(frozen=True)
-class PropensityPrecision(Measure):
+class PropensityPrecision(NamesOldAttributes, Measure):
     """Propensity-scored precision among the first k labels; true labels have the value 1 / p."""
 
     name: ClassVar[str] = "PSP"

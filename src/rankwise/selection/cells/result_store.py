@@ -29,6 +29,7 @@ from rankwise.metrics.statistics.against_best import check_correction
 from rankwise.runtime.constraints import draw_seed
 from rankwise.runtime.files import replace_files, sync_folder, writing
 from rankwise.runtime.messages import ArgumentError, check_share, convert_to_json
+from rankwise.runtime.renames import NamesOldAttributes
 from rankwise.runtime.result import Result
 from rankwise.typing import Float64Array
 
@@ -226,7 +227,7 @@ class FoldInfo:
 
 
 @dataclass(frozen=True)
-class Settings:
+class Settings(NamesOldAttributes):
     """Settings of a comparison.
 
     ``versions`` include the libraries that rankers wrap. ``baseline`` names the ranker that all

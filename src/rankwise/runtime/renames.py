@@ -73,8 +73,15 @@ ATTRIBUTES: dict[str, dict[str, str]] = {
     "Settings": {"check_baseline": "", "confidence": "confidence_level"},
     "TextIndex": {"field_postings": ""},
     "ValidatedParameters": dict.fromkeys(
-        ("additive_scores", "encoded_rows", "fit_share", "networks", "score_trees")
-        + ("stored_trees", "tree_ensemble"),
+        (
+            "additive_scores",
+            "encoded_rows",
+            "fit_share",
+            "networks",
+            "score_trees",
+            "stored_trees",
+            "tree_ensemble",
+        ),
         "",
     ),
 }

@@ -28,13 +28,14 @@ NO_FIGURE = re.compile(
     r"^\.\. plot-of::.*$|"
     r"``[^`]*``|:\w+:`[^`]*`|LETOR [34]\.0|arXiv:\d+\.\d+|[Vv]ersion 0\.1(?:\.0)?|\b0\.1\.0\b"
     r"|(?:above|below|at least) 0?\.0?5"
+    r"|(?:rankwise|Python|scikit-learn) \d\.\d+(?: and \d\.\d+)?|\b\d\.\d+ or later"
     r"|^ +- [\d./ ]+$",  # cells of the table in tests/metrics/test_convention_table.py
     re.M,
 )
 WHOLE = re.compile(r"(?<![\w.])\d\d+(?![\w.]*\d)")
 DECIMAL = re.compile(r"(?<![\w.-])\d*\.\d+(?!\.?\d)")
-# Pages whose figures have tests of their own (tests/papers, tests/export).
-OTHER_PAGES = {"bounds", "errata", "export"}
+# Pages whose figures have tests of their own (tests/papers, tests/export), or are versions.
+OTHER_PAGES = {"bounds", "errata", "export", "versions"}
 MARKS = {"=": "met", "+": "better", "-": "missed", "~": "not evidence"}
 # Sizes of data sets, and settings that the output does not print.
 OF_THE_DATA = {

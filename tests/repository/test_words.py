@@ -5,7 +5,9 @@ from __future__ import annotations
 import dataclasses
 import inspect
 import re
+import sys
 from functools import cache
+from typing import get_args
 
 import pytest
 from benchmarks._public_names import public
@@ -179,10 +181,14 @@ def test_no_estimator_has_two_penalties_of_one_scale():
 
 
 # Option strings with a hyphen -> their origin.
-HYPHENS = {"two-sided": "SciPy", "utf-8": "Python"}
+HYPHENS = {"two-sided": "SciPy", "utf-8": "Python", "mediamill-discretized": "Mulan"}
 BRITISH = re.compile(r"(?<!no)(?<!w)is(e|ed|ation)(_|$)|colour|centre|behaviour|grey")
 # The constant of rank fusion and confidence levels have names of their own since 0.4.
 ANSWERED = {"confidence_level": "level", "rank_constant": "k", "scaling": "scale"}
+
+
+# Words or a table of any library, which no type describes.
+TABLES = {"categorical_features", "interaction_cst"}
 
 
 def call_of(item):
@@ -201,6 +207,44 @@ def options_of(item):
         for rule in rules:
             found |= {word for word in getattr(rule, "options", ()) if isinstance(word, str)}
     return found
+
+
+def words_of(annotation, names):
+    """Words of the Literals in the text of an annotation, whose aliases are in ``names``."""
+    found = set(re.findall(r"""['"]([^'"]+)['"]""", annotation))
+    unseen = [names[word] for word in re.findall(r"\w+", annotation) if word in names]
+    while unseen:
+        parts = get_args(unseen.pop())
+        found |= {part for part in parts if isinstance(part, str)}
+        unseen += [part for part in parts if not isinstance(part, str)]
+    return found
+
+
+def test_annotations_have_the_words_of_docstrings():
+    """A type such as ``{"a", "b"}`` is a Literal, so that editors offer the words."""
+    wrong, seen = [], 0
+    for name, item in public():
+        call = call_of(item)
+        if not callable(call):
+            continue
+        call = inspect.unwrap(call)
+        constructor = inspect.unwrap(call.__init__) if inspect.isclass(call) else call
+        names = getattr(sys.modules.get(getattr(call, "__module__", None)), "__dict__", {})
+        names = {**names, **getattr(constructor, "__globals__", {})}
+        try:
+            parameters = inspect.signature(call).parameters.values()
+        except (TypeError, ValueError):
+            continue
+        for parameter in parameters:
+            line = rf"^(?:.*, )?{parameter.name}(?:, [^:\n]*)? : .*\{{([^{{}}]*)\}}"
+            described = re.search(line, inspect.getdoc(call) or "", re.M)
+            words = re.findall(r"""['"]([^'"]+)['"]""", described[1]) if described else []
+            if words and parameter.name not in TABLES:
+                seen += 1
+                if set(words) - words_of(str(parameter.annotation), names):
+                    wrong.append(f"{name}: {parameter}")
+    assert wrong == []
+    assert seen > 150
 
 
 def test_option_strings_have_underscores_and_american_spelling():

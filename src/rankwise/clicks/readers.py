@@ -465,7 +465,7 @@ def read_ubi(
     events: PathLike | Any | None = None,
     *,
     clicks: str | Sequence[str] = ("click",),
-    by: str = "user_query",
+    by: Literal["user_query", "query_id"] = "user_query",
 ) -> ClickLog:
     """Read searches and events of User Behavior Insights.
 

@@ -20,7 +20,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal
 
 import narwhals as nw
 import numpy as np
@@ -86,7 +86,7 @@ class Plan(NamesOldAttributes):
     """
 
     estimator: Any
-    stage: str
+    stage: Literal["landmarks", "queries", "sums", "measures", "finished"]
     drawn: Design | None
     problem: Problem
     search: PenaltySearch

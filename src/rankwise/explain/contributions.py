@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -49,7 +49,7 @@ def explain_pair(
     xa: Any,
     xb: Any,
     *,
-    feature_perturbation: str = "interventional",
+    feature_perturbation: Literal["interventional", "tree_path_dependent"] = "interventional",
     n_orders: int = 100,
     random_state: Seed = 0,
 ) -> PairExplanation:
@@ -189,7 +189,7 @@ def explain_ranking(
     X: Any,
     qid: ArrayLike | QueryGroups | None = None,
     *,
-    feature_perturbation: str = "interventional",
+    feature_perturbation: Literal["interventional", "tree_path_dependent"] = "interventional",
     n_others: int = 10,
     n_orders: int = 10,
     random_state: Seed = 0,
@@ -289,7 +289,7 @@ def explain_scores(
     X: Any,
     background: Any = None,
     *,
-    feature_perturbation: str = "auto",
+    feature_perturbation: Literal["auto", "interventional", "tree_path_dependent"] = "auto",
     n_orders: int = 10,
     random_state: Seed = 0,
 ) -> ScoreExplanation:

@@ -54,6 +54,10 @@ _SMALL_WORK = 1e7
 LARGEST_DEGREE = 1000
 Evaluate = Callable[[Matrix, FloatArray], None]
 
+KernelName = Literal[
+    "laplacian", "linear", "perceptron", "poly", "polynomial", "rbf", "sigmoid", "stump"
+]
+
 
 @dataclass(frozen=True)
 class Kernel:

@@ -48,6 +48,7 @@ from rankwise.features.kernels import (
     KERNEL_NAMES,
     NAMED_WIDTHS,
     Kernel,
+    KernelName,
     build_squared_distances,
     resolve_kernel,
 )
@@ -241,7 +242,7 @@ callable, default="rbf"
 
     def __init__(
         self,
-        kernel: str | Callable[..., Any] = "rbf",
+        kernel: KernelName | Callable[..., Any] = "rbf",
         gamma: float | Literal["scale", "auto"] | None = None,
         *,
         kernel_params: dict[str, Any] | None = None,

@@ -7,7 +7,7 @@ score, the rank after the last one, and a reciprocal rank of 0.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -32,7 +32,7 @@ def fusion_table(
     systems: Sequence[str] | None = None,
     features: Sequence[str] = ALL_FEATURES,
     rank_constant: float = 60.0,
-    unjudged: str = "zero",
+    unjudged: Literal["zero", "ignore"] = "zero",
 ) -> RankingData:
     """Build a table with one row per query and document and the features of each system.
 

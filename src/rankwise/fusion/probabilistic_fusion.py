@@ -31,6 +31,7 @@ from rankwise.fusion.judged_fusion import JudgedFusion
 from rankwise.fusion.run_pool import (
     NORMALIZATIONS,
     RunPool,
+    ScoreScaling,
     check_judged,
     convert_to_pool,
     find_stretches,
@@ -244,13 +245,13 @@ class ProbabilisticFusion(JudgedFusion):
         n_segments: int = 25,
         window: int = 5,
         cuts: Sequence[int] | None = None,
-        scaling: str = "min_max",
+        scaling: ScoreScaling = "min_max",
     ) -> None:
         self.rule = rule
         self.n_segments = n_segments
         self.window = window
         self.cuts = cuts
-        self.scaling = scaling
+        self.scaling: ScoreScaling = scaling
 
     def _select_judged(
         self, runs: Any, qrels: Qrels, systems: Sequence[str] | None

@@ -32,6 +32,7 @@ from rankwise.checks.constant_scores import ConstantScoresWarning
 from rankwise.datasets.readers.trec import Run
 from rankwise.fusion.run_pool import (
     RunPool,
+    ScoreScaling,
     convert_to_pool,
     normalize,
     sum_systems,
@@ -58,7 +59,7 @@ def fuse(
     rule: str = "rrf",
     *,
     systems: Sequence[str] | None = None,
-    scaling: str = "min_max",
+    scaling: ScoreScaling = "min_max",
     weights: ArrayLike | None = None,
     tag: str | None = None,
     **parameters: float,

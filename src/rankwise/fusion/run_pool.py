@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,8 @@ from rankwise.runtime.messages import check_choice, check_whole
 from rankwise.runtime.renames import spell
 from rankwise.runtime.result import Result
 from rankwise.typing import Float64Array, Int64Array
+
+ScoreScaling = Literal["min_max", "max", "sum", "z", "rank", "borda", "none"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -342,7 +344,7 @@ def find_stretches(*columns: NDArray[Any]) -> tuple[Int64Array, Int64Array]:
 
 
 @names_its_class
-def normalize(pool: RunPool, scaling: str = "min_max") -> Float64Array:
+def normalize(pool: RunPool, scaling: ScoreScaling = "min_max") -> Float64Array:
     """Normalise the scores of every list (one list per system and query).
 
     Parameters

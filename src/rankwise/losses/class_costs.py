@@ -25,7 +25,7 @@ References
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -197,7 +197,9 @@ def _check_v_shape(table: Float64Array, codes: Int64Array) -> None:
         )
 
 
-def ordinal_costs(kind: str, classes: ArrayLike | int) -> ClassCosts:
+def ordinal_costs(
+    kind: Literal["absolute", "squared", "zero_one"], classes: ArrayLike | int
+) -> ClassCosts:
     """Costs that depend on the number of ranks between true and predicted class.
 
     Parameters

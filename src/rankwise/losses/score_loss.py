@@ -54,7 +54,11 @@ QUERY_WEIGHTS = ("pair", "document", "query")
 FEW_GRADES = 48  # maximum number of labels with a table of pair weights
 LARGEST_TABLE = 4096
 PAIR_WEIGHTS = ("difference", "gain", "power", "product")
-PairWeight: TypeAlias = str | Callable[[Float64Array, Float64Array], Any] | None
+PairWeight: TypeAlias = (
+    Literal["difference", "gain", "power", "product"]
+    | Callable[[Float64Array, Float64Array], Any]
+    | None
+)
 
 
 def pair_weights(pair_weight: PairWeight, upper: Float64Array, lower: Float64Array) -> Float64Array:

@@ -146,7 +146,7 @@ class ScoredGroups:
 
         Parameters
         ----------
-        ties : {"stable", "docid", "worst", "best"}
+        ties : str, one of "stable", "docid", "worst" and "best"
             Order of rows with equal scores: input order, reverse input order, ascending label, or
             descending label. The mean over all orders is no ranking: see :meth:`tie_means`.
         """

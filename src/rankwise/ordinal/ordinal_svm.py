@@ -254,7 +254,7 @@ class OrdinalSVM(ScoreProbabilities, SearchedOrdinalRanker):
         gamma: Gamma = None,
         *,
         C: float | Sequence[float] | Literal["cv", "val"] = 1.0,
-        costs: str | ArrayLike = "absolute",
+        costs: Literal["absolute", "squared", "zero_one", "err"] | ArrayLike = "absolute",
         fit_intercept: bool = True,
         kernel_params: dict[str, Any] | None = None,
         max_bytes: int = DEFAULT_MAX_BYTES,

@@ -226,7 +226,7 @@ class PolyOrdinalSVM(ScoreProbabilities, SearchedOrdinalRanker):
         degree: int = 4,
         C: float | Sequence[float] | Literal["cv", "val"] = 1.0,
         *,
-        costs: str | ArrayLike = "absolute",
+        costs: Literal["absolute", "squared", "zero_one", "err"] | ArrayLike = "absolute",
         terms: Literal["powers", "random", "cross"] = "powers",
         loss: Literal["hinge", "squared_hinge"] = "hinge",
         scaling: bool = True,

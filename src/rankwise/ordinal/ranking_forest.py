@@ -208,7 +208,7 @@ class RankingForest(TreeRanker):
         self.bootstrap = bootstrap
         self.oob_score = oob_score
         self.max_depth = max_depth
-        self.rank_distance = rank_distance
+        self.rank_distance: RankDistance = rank_distance
         self.method: Literal["exact", "histogram", "auto"] = method
         self.max_bins = max_bins
         self.min_samples_leaf = min_samples_leaf

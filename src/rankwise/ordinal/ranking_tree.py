@@ -421,7 +421,7 @@ class RankingTree(TreeRanker):
         self.max_depth = max_depth
         self.criterion = criterion
         self.leaf = leaf
-        self.rank_distance = rank_distance
+        self.rank_distance: RankDistance = rank_distance
         self.method: Literal["exact", "histogram", "auto"] = method
         self.max_bins = max_bins
         self.min_samples_leaf = min_samples_leaf
@@ -617,7 +617,9 @@ class RankingTree(TreeRanker):
         return chosen
 
 
-RankDistance = str | ArrayLike | Callable[[int, int], float] | None
+RankDistance = (
+    Literal["absolute", "squared", "zero_one"] | ArrayLike | Callable[[int, int], float] | None
+)
 
 BINNED_FROM = 2_000_000  # number of values from which method="auto" uses bins
 

@@ -251,7 +251,7 @@ class VotedPRank(Votes, OnlineRanker):
 
     def __init__(
         self,
-        votes: str = "mode",
+        votes: Literal["mode", "median", "mean"] = "mode",
         degree: int = 1,
         *,
         kernel: Any = None,
@@ -458,11 +458,11 @@ class AggregatePRank(Votes, OnlineRanker):
 
     def __init__(
         self,
-        combine: str = "bpm",
+        combine: Literal["bpm", "bag", "vote"] = "bpm",
         tau: float = 0.6,
         *,
         n_prank: int = 100,
-        votes: str = "mode",
+        votes: Literal["mode", "median", "mean"] = "mode",
         degree: int = 1,
         kernel: Any = None,
         gamma: float | Literal["scale", "auto"] | None = None,

@@ -231,7 +231,7 @@ class PairRanker(BasisExpansionRanker):
         self.C = C
         self.gamma = gamma
         self.kernel_params = kernel_params
-        self.pair_weight = pair_weight
+        self.pair_weight: PairWeight = pair_weight
         self.query_weight = query_weight
         self.n_steps = n_steps
         self.max_bytes = max_bytes
@@ -473,7 +473,7 @@ class RankLR(BasisExpansionRanker):
         self.n_steps = n_steps
         self.kernel = kernel
         self.gamma = gamma
-        self.pair_weight = pair_weight
+        self.pair_weight: PairWeight = pair_weight
         self.query_weight = query_weight
         self.kernel_params = kernel_params
         self.approximation = approximation

@@ -182,7 +182,7 @@ class RankSVM(BasisExpansionRanker):
         self.loss = loss
         self.kernel = kernel
         self.gamma = gamma
-        self.pair_weight = pair_weight
+        self.pair_weight: PairWeight = pair_weight
         self.margin = margin
         self.query_weight = query_weight
         self.kernel_params = kernel_params
@@ -376,7 +376,7 @@ class PrunedRankSVM(BasisExpansionRanker):
         self.loss = loss
         self.kernel = kernel
         self.gamma = gamma
-        self.pair_weight = pair_weight
+        self.pair_weight: PairWeight = pair_weight
         self.margin = margin
         self.query_weight = query_weight
         self.kernel_params = kernel_params

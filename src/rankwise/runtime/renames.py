@@ -76,6 +76,18 @@ ATTRIBUTES: dict[str, dict[str, str]] = {
         **dict.fromkeys(("additive_scores", "encoded_rows", "fit_share", "networks"), ""),
         **dict.fromkeys(("score_trees", "stored_trees", "tree_ensemble"), ""),
     },
+    "ValidatedParameters": dict.fromkeys(
+        (
+            "additive_scores",
+            "encoded_rows",
+            "fit_share",
+            "networks",
+            "score_trees",
+            "stored_trees",
+            "tree_ensemble",
+        ),
+        "",
+    ),
 }
 _OLD_ATTRIBUTES = {
     old

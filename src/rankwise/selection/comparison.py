@@ -28,6 +28,8 @@ from rankwise.metrics.default import (
 from rankwise.metrics.evaluation import tie_rule
 from rankwise.metrics.measure import MeasureLike, is_own, parameter_of
 from rankwise.metrics.spec import list_specs
+from rankwise.metrics.statistics.against_best import Correction
+from rankwise.metrics.statistics.paired import TestMethod
 from rankwise.runtime.constraints import draw_seed
 from rankwise.runtime.finite import names_its_class
 from rankwise.runtime.messages import ArgumentError, join_lines, setting
@@ -88,8 +90,8 @@ def compare(
     isolate: bool = True,
     random_state: Seed = 0,
     progress: Progress | None = None,
-    test: str = "t",
-    correction: str = "auto",
+    test: TestMethod = "t",
+    correction: Correction = "auto",
     confidence_level: float = 0.95,
 ) -> Leaderboard:
     """Tune, fit and evaluate every ranker on every fold.

@@ -15,6 +15,8 @@ from rankwise.metrics.significance import (
     compare_to_best,
     stratified_mean,
 )
+from rankwise.metrics.statistics.against_best import Correction
+from rankwise.metrics.statistics.paired import TestMethod
 from rankwise.runtime.messages import (
     escape_hidden,
     setting,
@@ -52,8 +54,8 @@ def standings(
     complete: Mapping[str, bool],
     *,
     greater_is_better: bool,
-    test: str,
-    correction: str,
+    test: TestMethod,
+    correction: Correction,
     confidence_level: float,
     random_state: int,
     baseline: str | None = None,

@@ -29,6 +29,8 @@ from rankwise.datasets.table_columns import IgnoredColumnsWarning, is_frame
 from rankwise.metrics.default import list_constant, list_wide_gains
 from rankwise.metrics.measure import MeasureLike
 from rankwise.metrics.spec import list_specs
+from rankwise.metrics.statistics.against_best import Correction
+from rankwise.metrics.statistics.paired import TestMethod
 from rankwise.persistence import load
 from rankwise.prediction import Predictions, predictions
 from rankwise.runtime.constraints import draw_seed
@@ -69,8 +71,8 @@ def evaluate_systems(
     preset: str | None = None,
     all_queries: bool = False,
     ignore_identical_ids: bool = False,
-    test: str = "t",
-    correction: str = "auto",
+    test: TestMethod = "t",
+    correction: Correction = "auto",
     confidence_level: float = 0.95,
     random_state: Seed = 0,
 ) -> Leaderboard:

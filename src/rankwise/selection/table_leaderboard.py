@@ -6,11 +6,13 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from scipy.sparse.csgraph import connected_components
 
+from rankwise.metrics.statistics.against_best import Correction
+from rankwise.metrics.statistics.paired import TestMethod
 from rankwise.metrics.statistics.stratified import (
     fit_queries_and_systems,
     pool_run_errors,
@@ -42,12 +44,12 @@ def leaderboard(
     cluster: str | None = None,
     ignore: str | Sequence[str] = (),
     sep: str | None = None,
-    decimal: str | None = None,
+    decimal: Literal[".", ","] | None = None,
     greater_is_better: bool = True,
-    missing: str | float = "refuse",
+    missing: Literal["refuse", "drop", "pairs"] | float = "refuse",
     baseline: str | None = None,
-    test: str = "t",
-    correction: str = "auto",
+    test: TestMethod = "t",
+    correction: Correction = "auto",
     confidence_level: float = 0.95,
     random_state: Seed = 0,
 ) -> Leaderboard:

@@ -132,7 +132,9 @@ def from_ir_datasets(dataset: Any, fields: tuple[str, ...] | None = None) -> Tex
     return TextCollection(documents, queries, {"all": _qrels(rows)}, tuple(chosen), "ir_datasets")
 
 
-def load_text(name: str) -> TextCollection:
+def load_text(
+    name: Literal["vaswani", "cranfield", "scifact", "nfcorpus", "cystic_fibrosis"],
+) -> TextCollection:
     """Load a text collection by name from the data folders.
 
     Parameters

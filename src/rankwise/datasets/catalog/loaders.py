@@ -339,7 +339,9 @@ class QsarData:
         )
 
 
-def load_qsar(name: str) -> QsarData:
+def load_qsar(
+    name: Literal["dhfr", "cox2", "bzr", "ace", "ache", "thr", "therm", "gpb"],
+) -> QsarData:
     """Load one of Sutherland's sets with its published split, without inactive compounds.
 
     Parameters

@@ -44,7 +44,10 @@ PARTS = ("all", "train", "test")
 _MEKA = re.compile(r"-C\s+(-?[0-9]{1,9})(?![0-9])")
 
 
-def load_mulan(name: str, part: Literal["all", "train", "test"] = "all") -> MultiLabelData:
+def load_mulan(
+    name: Literal["emotions", "yeast", "corel5k", "delicious", "mediamill-discretized"],
+    part: Literal["all", "train", "test"] = "all",
+) -> MultiLabelData:
     """Load one of Mulan's sets by name.
 
     Parameters

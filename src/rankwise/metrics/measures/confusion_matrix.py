@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -99,7 +99,7 @@ class Confusion(Result):
         """Share of rows with an error of at most ``ranks`` ranks; NaN without rows."""
         return _mean(self.counts, (self._distances <= ranks).astype(np.float64))
 
-    def kappa(self, weights: str = "linear") -> float:
+    def kappa(self, weights: Literal["linear", "quadratic", "none"] = "linear") -> float:
         """Weighted kappa; NaN if all rows have the same label.
 
         Parameters
@@ -248,7 +248,7 @@ def kappa_interval(
     y: ArrayLike,
     predicted: ArrayLike,
     *,
-    weights: str = "quadratic",
+    weights: Literal["linear", "quadratic", "none"] = "quadratic",
     qid: ArrayLike | QueryGroups | None = None,
     classes: ArrayLike | None = None,
     confidence_level: float = 0.95,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,7 @@ from rankwise.metrics.statistics.all_pairs import (
 from rankwise.metrics.statistics.intervals import bootstrap_intervals, widen_near_bounds
 from rankwise.metrics.statistics.paired import (
     METHODS,
+    TestMethod,
     benjamini_hochberg,
     bonferroni,
     cohens_d,
@@ -53,6 +54,7 @@ _OF_P_VALUES = {
     "bonferroni": bonferroni,
 }
 CORRECTIONS = ("max_t", *_OF_P_VALUES)
+Correction = Literal["auto", "max_t", "holm", "benjamini_hochberg", "bonferroni"]
 INTERVALS = ("t", "bca", "percentile")
 
 
@@ -121,11 +123,11 @@ def compare_to_best(
     per_query: Mapping[str, ArrayLike],
     *,
     greater_is_better: bool = True,
-    method: str = "t",
-    correction: str = "auto",
+    method: TestMethod = "t",
+    correction: Correction = "auto",
     strata: ArrayLike | None = None,
     confidence_level: float = 0.95,
-    interval: str = "t",
+    interval: Literal["t", "bca", "percentile"] = "t",
     n_resamples: int = 9999,
     random_state: Seed = 0,
     run_errors: Mapping[str, tuple[float, float]] | None = None,
@@ -197,11 +199,11 @@ def compare_to_baseline(
     baseline: str,
     *,
     greater_is_better: bool = True,
-    method: str = "t",
-    correction: str = "auto",
+    method: TestMethod = "t",
+    correction: Correction = "auto",
     strata: ArrayLike | None = None,
     confidence_level: float = 0.95,
-    interval: str = "t",
+    interval: Literal["t", "bca", "percentile"] = "t",
     n_resamples: int = 9999,
     random_state: Seed = 0,
     run_errors: Mapping[str, tuple[float, float]] | None = None,
@@ -257,7 +259,7 @@ def _table(
     correction: str,
     strata: ArrayLike | None,
     confidence_level: float,
-    interval: str,
+    interval: Literal["t", "bca", "percentile"],
     n_resamples: int,
     random_state: Seed,
     run_errors: Mapping[str, tuple[float, float]] | None,

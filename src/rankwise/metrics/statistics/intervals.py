@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -268,7 +268,7 @@ def bootstrap_interval(
     *,
     strata: ArrayLike | None = None,
     confidence_level: float = 0.95,
-    method: str = "bca",
+    method: Literal["bca", "percentile"] = "bca",
     n_resamples: int = 9999,
     random_state: Seed = 0,
 ) -> Interval:
@@ -336,7 +336,7 @@ def bootstrap_intervals(
     *,
     strata: ArrayLike | None = None,
     confidence_level: float = 0.95,
-    method: str = "bca",
+    method: Literal["bca", "percentile"] = "bca",
     n_resamples: int = 9999,
     random_state: Seed = 0,
 ) -> Float64Array:

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from scipy.special import stdtr
@@ -37,6 +37,7 @@ from rankwise.runtime.result import Result
 from rankwise.typing import ArrayLike, Float64Array, Seed
 
 METHODS = ("t", "wilcoxon", "randomization")
+TestMethod = Literal["t", "wilcoxon", "randomization"]
 ALTERNATIVES = ("two-sided", "greater", "less")
 # Beyond a skewness of 4 / n of the mean difference, Wilcoxon's test errs too often.
 _OF_SIGNED_RANKS = 4.0
@@ -85,9 +86,9 @@ class PairedTest(Result):
 def paired_test(
     a: ArrayLike,
     b: ArrayLike,
-    method: str = "t",
+    method: TestMethod = "t",
     *,
-    alternative: str = "two-sided",
+    alternative: Literal["two-sided", "greater", "less"] = "two-sided",
     n_resamples: int = 9999,
     random_state: Seed = 0,
 ) -> PairedTest:
@@ -210,7 +211,7 @@ CHUNK = 1 << 16
 def sign_flip_p_values(
     differences: Float64Array,
     *,
-    alternative: str = "two-sided",
+    alternative: Literal["two-sided", "greater", "less"] = "two-sided",
     n_resamples: int = 9999,
     random_state: Seed = 0,
     mid_p: bool = False,

@@ -13,7 +13,7 @@ import json
 import re
 from collections.abc import Collection, Mapping, Sequence
 from numbers import Integral
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -378,8 +378,8 @@ class CatBoostRanker(BoostedRanker):
         max_bin: int = 254,
         monotone_constraints: Any = None,
         categorical_features: Any = FROM_DTYPE,
-        objective: str = "YetiRank",
-        gain: str = "auto",
+        objective: Literal["YetiRank", "PairLogit", "QueryRMSE"] = "YetiRank",
+        gain: Literal["auto", "exp2", "linear"] = "auto",
         measure: MeasureLike = "nDCG@10",
         early_stopping_rounds: int | None = None,
         params: dict[str, Any] | None = None,

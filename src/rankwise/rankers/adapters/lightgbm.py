@@ -11,7 +11,7 @@ import re
 import warnings
 from collections.abc import Collection, Mapping, Sequence
 from numbers import Integral
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -348,9 +348,9 @@ class LightGBMRanker(PositionFit, BoostedRanker):
         max_bin: int = 255,
         monotone_constraints: Any = None,
         categorical_features: Any = FROM_DTYPE,
-        objective: str = "lambdarank",
+        objective: Literal["lambdarank", "rank_xendcg"] = "lambdarank",
         truncation_level: int = 30,
-        gain: str = "auto",
+        gain: Literal["auto", "exp2", "linear"] = "auto",
         measure: MeasureLike = "nDCG@10",
         early_stopping_rounds: int | None = None,
         params: dict[str, Any] | None = None,

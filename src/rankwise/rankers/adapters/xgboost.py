@@ -12,7 +12,7 @@ import re
 import warnings
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import nullcontext, suppress
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -416,10 +416,10 @@ class XGBoostRanker(PositionFit, BoostedRanker):
         max_bin: int = 256,
         monotone_constraints: Any = None,
         categorical_features: Any = FROM_DTYPE,
-        objective: str = "rank:ndcg",
-        pair_method: str = "topk",
+        objective: Literal["rank:ndcg", "rank:pairwise"] = "rank:ndcg",
+        pair_method: Literal["topk", "mean"] = "topk",
         n_pairs: int | None = None,
-        gain: str = "auto",
+        gain: Literal["auto", "exp2", "linear"] = "auto",
         measure: MeasureLike = "nDCG@10",
         early_stopping_rounds: int | None = None,
         params: dict[str, Any] | None = None,

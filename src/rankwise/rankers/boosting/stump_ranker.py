@@ -269,7 +269,7 @@ class RankBoost(StumpRanker):
     ) -> None:
         self.n_estimators = n_estimators
         self.max_bins = max_bins
-        self.pair_weight = pair_weight
+        self.pair_weight: PairWeight = pair_weight
         self.query_weight: QueryWeight = query_weight
         self.measure = measure
         self.early_stopping_rounds = early_stopping_rounds
@@ -376,7 +376,7 @@ class FRank(StumpRanker):
     ) -> None:
         self.n_estimators = n_estimators
         self.max_bins = max_bins
-        self.pair_weight = pair_weight
+        self.pair_weight: PairWeight = pair_weight
         self.query_weight = query_weight
         self.measure = measure
         self.early_stopping_rounds = early_stopping_rounds

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 from numbers import Real
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -211,7 +211,7 @@ class BoltzRank(NeuralRanker):
         n_nodes: int = 10,
         *,
         n_pair_nodes: int = 0,
-        pair_reduction: str = "sum",
+        pair_reduction: Literal["sum", "mean"] = "sum",
         objective: MeasureLike = "nDCG@10",
         kl_weight: float = 0.003,
         n_rankings: int = 50,
@@ -219,10 +219,10 @@ class BoltzRank(NeuralRanker):
         slope: float = 1.0,
         n_features: int | None = None,
         features: ArrayLike | None = None,
-        activation: str = "tanh",
+        activation: Literal["relu", "sigmoid", "tanh"] = "tanh",
         n_epochs: int = 50,
         batch_size: int = 16,
-        optimizer: str = "adam",
+        optimizer: Literal["adam", "sgd"] = "adam",
         learning_rate_init: float = 0.01,
         lam: float = 0.0,
         scaling: bool = True,

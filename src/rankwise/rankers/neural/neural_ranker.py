@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import pairwise
 from numbers import Integral
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -101,10 +101,10 @@ class NeuralRanker(Ranker):
         self,
         hidden_layer_sizes: Sequence[int] | int = (32,),
         *,
-        activation: str = "relu",
+        activation: Literal["relu", "sigmoid", "tanh"] = "relu",
         n_epochs: int = 50,
         batch_size: int = 16,
-        optimizer: str = "adam",
+        optimizer: Literal["adam", "sgd"] = "adam",
         learning_rate_init: float = 0.01,
         lam: float = 1e-4,
         scaling: bool = True,
@@ -538,15 +538,15 @@ class LambdaRank(NeuralRanker):
         self,
         hidden_layer_sizes: Sequence[int] | int = (32,),
         *,
-        activation: str = "relu",
+        activation: Literal["relu", "sigmoid", "tanh"] = "relu",
         n_epochs: int = 50,
         batch_size: int = 16,
-        optimizer: str = "adam",
+        optimizer: Literal["adam", "sgd"] = "adam",
         learning_rate_init: float = 0.01,
         lam: float = 1e-4,
         scaling: bool = True,
-        gain: str = "auto",
-        discount: str = "log2",
+        gain: Literal["auto", "exp2", "linear"] = "auto",
+        discount: Literal["log2", "letor", "reciprocal"] = "log2",
         k: int | None = None,
         measure: MeasureLike = "nDCG@10",
         early_stopping_rounds: int | None = None,

@@ -25,7 +25,8 @@ import numpy as np
 from rankwise._version import RELEASE
 from rankwise.metrics.measure import Measure, StoredMeasure
 from rankwise.metrics.spec import parse
-from rankwise.metrics.statistics.against_best import check_correction
+from rankwise.metrics.statistics.against_best import Correction, check_correction
+from rankwise.metrics.statistics.paired import TestMethod
 from rankwise.runtime.constraints import draw_seed
 from rankwise.runtime.files import replace_files, sync_folder, writing
 from rankwise.runtime.messages import ArgumentError, check_share, convert_to_json
@@ -249,8 +250,8 @@ class Settings(NamesOldAttributes):
 
     data: str = ""
     select_by: str = ""
-    test: str = "t"
-    correction: str = "auto"
+    test: TestMethod = "t"
+    correction: Correction = "auto"
     confidence_level: float = 0.95
     baseline: str | None = None
     random_state: int = 0

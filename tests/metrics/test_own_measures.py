@@ -24,7 +24,7 @@ from rankwise.metrics import Measure, evaluate_labels, make_label_scorer, make_s
 from rankwise.metrics.measures.agreement import Misranking
 from rankwise.metrics.measures.ndcg import NDCG
 from rankwise.persistence import ModelFileError
-from rankwise.rankers import evaluate_stream
+from rankwise.rankers import evaluate_stream, record_evaluation
 from rankwise.selection import (
     Leaderboard,
     difference_bounds,
@@ -359,6 +359,17 @@ def test_wrong_functions_and_names():
     run, qrels = run_and_qrels()
     with pytest.raises(ValueError, match="must take unjudged documents as not relevant, got hits"):
         difference_bounds(qrels, {"a": run, "b": run}, hits)
+
+
+def test_results_show_the_name_of_a_function():
+    X, y, qid = rows()
+    found = permutation_importances(ridge(X, y, qid), X, y, qid, measure=hits, random_state=0)
+    assert found.source == "loss of hits"
+    recorded = {}
+    rankwise.LambdaMART(n_estimators=2, validation_measure=hits).fit(
+        X, y, qid=qid, X_val=X, y_val=y, qid_val=qid, callbacks=[record_evaluation(recorded)]
+    )
+    assert [*recorded["valid_0"]] == ["hits"]
 
 
 def test_queries_that_do_not_count():

@@ -242,7 +242,8 @@ def permutation_importances(
             repeats[j, repeat] = sign * (whole - value(mix_rows(table, sources)))
             sources[:, j] = np.arange(n)
     losses = repeats.mean(axis=1)
-    return PermutationImportances(names_of(estimator, table), losses, f"loss of {measure}", repeats)
+    source = f"loss of {measure if isinstance(measure, str) else parsed}"
+    return PermutationImportances(names_of(estimator, table), losses, source, repeats)
 
 
 def _permute_rows(groups: QueryGroups, within: str, rng: Any) -> Int64Array:

@@ -191,4 +191,5 @@ class TrainingLog:
 
 def evaluations(spec: Any, measure: Measure, values: list[float]) -> list[EvalResult]:
     """The last value on the validation rows, under the name that the user gave the measure."""
-    return [EvalResult("valid_0", str(spec), values[-1], measure.greater_is_better)]
+    name = spec if isinstance(spec, str) else str(measure)
+    return [EvalResult("valid_0", name, values[-1], measure.greater_is_better)]

@@ -9,6 +9,7 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
+from numbers import Integral
 from pathlib import Path
 from typing import Any, Literal
 
@@ -383,6 +384,8 @@ def _check_limits(time_limit: float | None, isolate: bool, n_jobs: int | None) -
             f"time_limit must be a positive number of seconds, got {time_limit}. "
             "Leave it out for no limit."
         )
+    if n_jobs is not None and (not isinstance(n_jobs, Integral) or n_jobs == 0):
+        raise ArgumentError("n_jobs", f"must be a number of processes, or -1, got {n_jobs!r}.")
     if not isolate and (time_limit is not None or n_jobs not in (None, 1)):
         given = f"n_jobs={n_jobs}" if time_limit is None else f"time_limit={time_limit:g}"
         raise ValueError(

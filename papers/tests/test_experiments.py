@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-import rankwise
 import rankwise_papers
+from rankwise._version import RELEASE
 from rankwise.experiments import Experiment
 from rankwise_papers.experiments import EXPERIMENTS
 from rankwise_papers.framework.experiment import experiments
@@ -36,8 +36,8 @@ def test_the_entry_point_announces_the_table():
 
 
 def test_both_distributions_have_one_version():
-    assert rankwise_papers.__version__ == rankwise.__version__
-    assert f"rankwise=={rankwise.__version__}" in PROJECT["dependencies"]
+    assert rankwise_papers.__version__ == RELEASE
+    assert f"rankwise=={RELEASE}" in PROJECT["dependencies"]
 
 
 @pytest.mark.parametrize("key", EXPERIMENTS)

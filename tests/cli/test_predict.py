@@ -160,7 +160,7 @@ def test_chunks_do_not_change_the_scores(
     """Neither of a model of rows, nor of one that reads queries as a whole."""
     data = judged_data(0)
     with sklearn.config_context(enable_metadata_routing=True):
-        scaled = make_pipeline(rw.QueryScaler(), rw.RidgeRanker())
+        scaled = make_pipeline(rw.features.QueryScaler(), rw.RidgeRanker())
         scaled.fit(pd.DataFrame(data.X, columns=NAMES), data.y, qid=data.qid)
     new = tmp_path / f"new.{kind}"
     if kind == "txt":
@@ -211,7 +211,7 @@ def test_queries_that_come_back(rankwise, frame, tmp_path, small_chunks):
     """Rows of queries that lie among each other wait; a query that is over must not come back."""
     data = judged_data(0)
     with sklearn.config_context(enable_metadata_routing=True):
-        scaled = make_pipeline(rw.QueryScaler(), rw.RidgeRanker())
+        scaled = make_pipeline(rw.features.QueryScaler(), rw.RidgeRanker())
         scaled.fit(pd.DataFrame(data.X, columns=NAMES), data.y, qid=data.qid)
     rw.save(scaled, tmp_path / "m")
     pair = np.arange(16).reshape(2, 8).T.ravel()  # a row of one query, a row of the other, …

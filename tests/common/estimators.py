@@ -12,7 +12,7 @@ import pytest
 from rankwise._registry import REGISTRY
 
 _NETWORK = {"hidden_layer_sizes": (8,), "n_epochs": 4, "learning_rate_init": 0.1, "batch_size": 8}
-_MEMBERS = ["linear_regression", "ada_rank"]  # keys without a search
+_MEMBERS = ["linear_regression", "ada_rank()"]  # no recipes, whose choices ignore weights
 SMALL: dict[str, dict[str, Any]] = {
     "pointwise_elm": {"n_nodes": 40},
     "pairwise_elm": {"n_nodes": 40},

@@ -89,7 +89,7 @@ def _numbers(interval: Interval) -> list[Any]:
     candidates = [1, 2, 3] if whole else [1e-3, 0.1, 0.5, 1.0, 2.0]
     ends = [interval.left, interval.right]
     candidates += [end for end in ends if end is not None and abs(end) < 300]
-    return [value for value in candidates if value in interval]
+    return [value for value in candidates if interval.is_satisfied_by(value)]
 
 
 def _is_allowed(cls: type, name: str, value: Any) -> bool:

@@ -125,7 +125,7 @@ def test_nodes_that_solr_does_not_know(activation, fitted):
         to_solr(fitted("pairwise_elm", activation=activation))
     X, y, _ = judged()
     last = rw.PairwiseELM(n_nodes=5, activation=activation, C=1.0)
-    behind_others = make_pipeline(rw.RandomNodes(5, activation="tanh"), last).fit(X, y)
+    behind_others = make_pipeline(rw.features.RandomNodes(5, activation="tanh"), last).fit(X, y)
     with pytest.raises(ExportError, match=f"sigmoid, tanh, relu nodes.*{activation} nodes"):
         to_solr(behind_others)
 

@@ -177,7 +177,7 @@ def test_steps_that_skl2onnx_knows_and_searches():
 
 def test_steps_that_nothing_knows():
     X, y, _ = judged()
-    own = make_pipeline(rw.QueryScaler(), rw.RidgeRanker()).fit(X, y)
+    own = make_pipeline(rw.features.QueryScaler(), rw.RidgeRanker()).fit(X, y)
     with pytest.raises(ExportError, match="QueryScaler cannot be exported"):
         to_onnx(own)
     other = make_pipeline(SplineTransformer(), rw.RidgeRanker()).fit(X, y)
@@ -324,7 +324,7 @@ def test_skl2onnx_converts_our_estimators_itself():
     X, y, _ = judged()
     pipeline = make_pipeline(
         StandardScaler(),
-        rw.Nystroem(n_components=10, random_state=0),
+        rw.features.Nystroem(n_components=10, random_state=0),
         rw.OrdinalSVM(kernel="linear"),
     ).fit(X, y)
     model = convert_sklearn(

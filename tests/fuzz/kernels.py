@@ -36,8 +36,8 @@ ORDINAL: dict[str, Any] = {
     "voted_prank": lambda: rw.VotedPRank(random_state=0),
 }
 MULTI_LABEL: dict[str, Any] = {
-    "compressed_sensing": lambda: rw.CompressedSensing(n_components=2, random_state=0),
-    "plst": lambda: rw.PLST(n_components=1, random_state=0),
+    "compressed_sensing": lambda: rw.labels.CompressedSensing(n_components=2, random_state=0),
+    "plst": lambda: rw.labels.PLST(n_components=1, random_state=0),
 }
 MEASURES = ["nDCG@3", "AP", "ERR", "P@2", "Tau", "Rho", "Misranking"]
 

@@ -92,7 +92,7 @@ def test_a_kernel_may_refuse_with_a_value_error_only(error, tmp_path, monkeypatc
 
     failures, _ = found(error)
     assert failures
-    assert all(error.__name__ in what for what in failures)
+    assert all(error.__name__ in what for what in failures), failures
     failures, counts = found(ValueError)
     assert not failures
     assert counts.refused

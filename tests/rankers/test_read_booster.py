@@ -390,7 +390,7 @@ def test_things_that_are_no_boosters(tmp_path):
         with pytest.raises(BoosterError, match=f"m: .*{said}"):
             rw.read_booster(tmp_path / "m")
     with pytest.raises(TypeError, match="read_booster"):
-        rw.ImportedBooster().fit([[0.0]])
+        rw.rankers.ImportedBooster().fit([[0.0]])
 
 
 DAMAGES = [

@@ -54,7 +54,7 @@ from rankwise.runtime.renames import (
     VALUES,
     find_new_name,
 )
-from rankwise.selection import Leaderboard, Settings, next_judgements
+from rankwise.selection import Leaderboard, Settings, compare, next_judgements
 from rankwise.streams import stream
 from rankwise.text import TextIndex, read_judgements
 from tests.cli.conftest import rankwise  # noqa: F401
@@ -137,6 +137,7 @@ def test_ranx_calls_the_rank_constant_k():
         (lambda: LambdaRank().set_params(cutoff=3), "cutoff is now k"),
         (lambda: fuse(RUNS, normalization="sum"), "normalization is now scaling"),
         (lambda: QueryScaler(method="rank"), "method is now scaling"),
+        (lambda: compare(["ridge"], None, metric="AP"), "metric is now measures[.]"),
     ],
 )
 def test_an_old_parameter_gives_the_new_one(call, said):

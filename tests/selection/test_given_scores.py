@@ -105,7 +105,7 @@ def test_rows_that_a_run_lacks_are_never_found(data):
         (
             {"feature_names": None},
             "column:99",
-            "must name a feature or a score column of the data. There are",
+            "a score column of the data. There are 4 features, numbered from 1.",
         ),
     ],
 )

@@ -184,6 +184,7 @@ def test_json_round_trip(board, tmp_path):
     np.testing.assert_equal(again.per_query(), board.per_query())
     board.to_json(tmp_path / "b.json")
     assert Leaderboard.from_json(tmp_path / "b.json").rows() == board.rows()
+    assert Leaderboard.from_json(board.to_json()).rows() == board.rows()
 
 
 def test_json_of_a_real_run_with_failures_and_text_ids(rng):

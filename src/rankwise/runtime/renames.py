@@ -19,7 +19,7 @@ PARAMETERS: dict[str, tuple[str, ...]] = {
     "confidence": ("confidence_level",),
     "cutoff": ("k",),
     "data": ("qrels",),
-    "metric": ("measure",),
+    "metric": ("measure", "measures"),
     "select": ("measure",),
     "select_by": ("measure",),
     "estimator": ("method",),
@@ -72,6 +72,10 @@ ATTRIBUTES: dict[str, dict[str, str]] = {
     "RowStream": {"refused": ""},
     "Settings": {"check_baseline": "", "confidence": "confidence_level"},
     "TextIndex": {"field_postings": ""},
+    "ValidatedParameters": {
+        **dict.fromkeys(("additive_scores", "encoded_rows", "fit_share", "networks"), ""),
+        **dict.fromkeys(("score_trees", "stored_trees", "tree_ensemble"), ""),
+    },
     "ValidatedParameters": dict.fromkeys(
         (
             "additive_scores",

@@ -385,8 +385,9 @@ class Leaderboard(Result):
 
     @classmethod
     def from_json(cls, path: str | Path) -> Leaderboard:
-        """Read a file written by :meth:`to_json`."""
-        return cls.from_dict(json.loads(Path(path).read_text(encoding="utf-8")))
+        """Read a file that :meth:`to_json` wrote, or the text that it returned."""
+        is_text = isinstance(path, str) and path.startswith("{")
+        return cls.from_dict(json.loads(path if is_text else Path(path).read_text("utf-8")))
 
     def _columns(self) -> dict[str, Any]:
         rows = self.rows()

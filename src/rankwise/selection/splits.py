@@ -275,9 +275,10 @@ def convert_to_folds(
         return query_folds(data, cv, random_state=random_state)
     if isinstance(data, Fold):
         data = [data]
-    is_list = isinstance(data, Sequence) and not isinstance(data, str) and len(data) > 0
-    are_folds = is_list and all(isinstance(fold, Fold) for fold in data)
-    if not isinstance(data, FoldedData) and not are_folds:
+    are_folds = isinstance(data, FoldedData)  # whose folds are made when they are due
+    if not are_folds and isinstance(data, Sequence) and not isinstance(data, str):
+        are_folds = len(data) > 0 and all(isinstance(fold, Fold) for fold in data)
+    if not are_folds:
         raise TypeError(
             "data must be a frame, a RankingData, a Fold, a FoldedData or a sequence of Fold, got "
             f"{_describe_data(data)}."

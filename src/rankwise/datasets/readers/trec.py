@@ -188,7 +188,10 @@ def _names(data: RankingData) -> tuple[NDArray[np.str_], NDArray[np.str_]]:
 # Ends messages about judgements in the place of a run, or the other way round.
 SWAPPED = "Are the judgements and the run swapped?"
 GRADES_RULE = "whole numbers, or fractions above 0"
-GRADES_FIX = "Drop such rows, or shift grades; if these are scores, pass them as the run."
+GRADES_FIX = (
+    "Drop such rows, or shift grades; if these are scores, pass them as the run, after the "
+    "judgements."
+)
 
 
 def id_array(values: Any, name: str, where: Callable[[int], str] = "row {}".format) -> NDArray[Any]:

@@ -170,7 +170,11 @@ def rank_net(
     query = query_of_rows(indptr, scores)[upper]
     terms = torch.nn.functional.softplus(scores[lower] - scores[upper])
     n_queries = len(indptr) - 1
-    counts = torch.ones_like(terms) if weight is None else weight[upper] * weight[lower]
+    if weight is None:
+        counts = torch.ones_like(terms)
+    else:  # a power of two, which changes no bit, keeps products of tiny weights above 0
+        weight = weight * 2.0 ** -weight.max().log2().floor()
+        counts = weight[upper] * weight[lower]
     totals = sums(counts, query, n_queries)
     return sums(counts * terms, query, n_queries) / torch.where(totals > 0, totals, 1.0)
 

@@ -250,7 +250,9 @@ class ColumnScores:
             return RowScores(given[self.name], None)
         names = data.feature_names or [str(number + 1) for number in range(data.n_features)]
         if self.name not in names:
-            hint = did_you_mean(self.name, [*given, *names], f"There are {len(names)} features.")
+            count = f"There are {len(names)} features"
+            hint = f"{count}." if data.feature_names else f"{count}, numbered from 1."
+            hint = did_you_mean(self.name, [*given, *names], hint)
             raise ValueError(
                 f"{COLUMN}{self.name} must name a feature or a score column of the data. {hint}"
             )

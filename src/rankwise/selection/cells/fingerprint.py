@@ -437,7 +437,9 @@ def _libraries(module: str) -> frozenset[str]:
 
 # The layers above this one only display, export or transport numbers. No module that computes
 # numbers can import them (see the layers in pyproject.toml), so they cannot change a result.
-_LAYERS_ABOVE = frozenset({"cli", "distributed", "experiments", "export", "report"})
+_LAYERS_ABOVE = frozenset({
+    "cli", "distributed", "exceptions", "experiments", "export", "report",
+})  # fmt: skip
 
 
 def file_hash(files: Iterable[tuple[str, Path]]) -> str:

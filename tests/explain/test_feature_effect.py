@@ -83,7 +83,7 @@ def test_bands_hold_the_middle_of_the_queries(rows):
     np.testing.assert_allclose(high, np.quantile(found.values, 0.75, axis=0))
     assert (found.band(0.9)[:, 0] <= low).all()
     np.testing.assert_array_equal(found.to_frame("pandas")[["low", "high"]], found.band())
-    assert str(found).splitlines()[0].split() == ["value", "mean", "low", "high"]
+    assert str(found).splitlines()[1].split() == ["value", "mean", "low", "high"]
 
 
 def test_frames_with_names_categories_and_missing_values(rows):

@@ -72,10 +72,6 @@ ATTRIBUTES: dict[str, dict[str, str]] = {
     "RowStream": {"refused": ""},
     "Settings": {"check_baseline": "", "confidence": "confidence_level"},
     "TextIndex": {"field_postings": ""},
-    "ValidatedParameters": {
-        **dict.fromkeys(("additive_scores", "encoded_rows", "fit_share", "networks"), ""),
-        **dict.fromkeys(("score_trees", "stored_trees", "tree_ensemble"), ""),
-    },
     "ValidatedParameters": dict.fromkeys(
         (
             "additive_scores",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache
+from typing import Any
 
 import numpy as np
 
@@ -39,7 +40,7 @@ class Compounds:
 
 
 @cache
-def compounds(name: str, *, by_train_alone: bool = False) -> Compounds:
+def compounds(name: Any, *, by_train_alone: bool = False) -> Compounds:
     """A set with every descriptor scaled to [0, 1] over all compounds, or the training ones."""
     data = load_qsar(name)
     used = data.X[data.train] if by_train_alone else data.X

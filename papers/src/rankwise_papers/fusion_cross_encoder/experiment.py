@@ -63,7 +63,7 @@ class FusionCrossEncoder(Experiment):
 
 
 @cache
-def load(name: str, depth: int) -> tuple[RunPool, Qrels]:
+def load(name: Any, depth: int) -> tuple[RunPool, Qrels]:
     """Both systems on the scored queries, and the judgements of these queries."""
     paths = {path.name.removesuffix(".gz"): path for path in fetch(SCORES)}
     encoder = _scores(paths[f"{name}.tsv"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache
+from typing import Any
 
 import numpy as np
 import sklearn.datasets
@@ -55,7 +56,7 @@ def source_of(name: str) -> str:
     return "" if name in BUNDLED else f"ordinal-{name}"
 
 
-def make_split(name: str, kind: str, seed: int) -> Split:
+def make_split(name: str, kind: Any, seed: int) -> Split:
     """A stratified split of a set with its costs; the seed draws both.
 
     Parameters

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
@@ -50,7 +50,7 @@ def _constant(draw: Draw, seed: int) -> float:
     return rank_loss(np.sort(draw.y_train)[(len(draw.y_train) - 1) // 2], draw)
 
 
-def _aggregate(combine: str) -> Callable[[int], Any]:
+def _aggregate(combine: Literal["bpm", "bag", "vote"]) -> Callable[[int], Any]:
     return lambda seed: AggregatePRank(
         combine, tau=TAU, n_prank=N_PRANK, shuffle=False, random_state=seed
     )

@@ -14,6 +14,7 @@ from rankwise.typing import Float64Array, Int64Array
 
 N_TRAIN, N_TEST = 50_000, 1000
 TAUS = (0.3, 0.6, 0.9)
+COMBINED: dict[str, Literal["vote", "bpm", "bag"]] = {"VP": "vote", "BPM": "bpm", "Bagg": "bag"}
 N_PRANK = 100
 AVERAGED = "PRank, mean of all hypotheses"
 DEPTHS = tuple(range(1, 15))
@@ -58,7 +59,7 @@ def perceptrons(data: Points, seed: int) -> dict[str, dict[str, float]]:
     losses["PRank-VP"] = _by_rule(voted, data)
     losses[AVERAGED] = {"one": data.loss(mean_hypothesis(voted, data.X_test))}
     for tau in TAUS:
-        for letters, combine in (("VP", "vote"), ("BPM", "bpm"), ("Bagg", "bag")):
+        for letters, combine in COMBINED.items():
             learner = AggregatePRank(
                 combine, tau, n_prank=N_PRANK, degree=2, shuffle=False, random_state=seed
             )

@@ -20,7 +20,7 @@ N_FOLDS, SEED, MOST_TRAINING = 5, 0, 800
 MEASURES = {"AP": "AP(ties=stable)", "nDCG@10": "nDCG(ties=stable)@10"}
 BM25 = {"BM25, 0.9, 0.4": {"k1": 0.9, "b": 0.4}, "BM25": {}}
 # Name of the collection, and its parts to learn from and to measure.
-SETS = {
+SETS: dict[str, tuple[Any, str, str]] = {
     "vaswani": ("vaswani", "all", "all"),
     "cranfield": ("cranfield", "all", "all"),
     "cystic-fibrosis-text": ("cystic_fibrosis", "all", "all"),

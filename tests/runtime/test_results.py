@@ -228,7 +228,7 @@ HEADINGS = {
     "Calibration": (CALIBRATED, "Calibration of 40 rows: mean error"),
     "FeatureEffect": (
         feature_effect(MODEL, FRAME, QID, 0, n_points=3),
-        f"Share of documents outranked by {BAD}: mean and middle half of 4 queries",
+        f"Share of documents outranked by {BAD}: mean and middle half over queries, n = 4",
     ),
     "Propensities": (
         Propensities(np.arange(2), np.ones(2), np.ones(2), np.array([1, np.nan]), "em", 0.9),

@@ -87,6 +87,22 @@ def test_parentheses_start_from_the_defaults_of_the_class(key):
 
 
 @pytest.mark.parametrize(
+    ("key", "is_chosen"),
+    [
+        ("lambdamart(n_estimators=12)", False),
+        ("lambdamart(n_estimators=12, early_stopping_rounds=2)", True),
+        ("rank_boost(n_estimators=12)", False),
+        ("ridge(alpha='val')", True),
+        ("ridge()", False),
+    ],
+)
+def test_the_class_of_a_key_chooses_nothing_unasked(key, is_chosen, rng):
+    (row,) = compare([key], graded_data(rng), cv=3).rows()
+    assert row["status"] == "done"
+    assert any(row["chosen"].values()) == is_chosen
+
+
+@pytest.mark.parametrize(
     ("entry", "message"),
     [
         ("ridge(alfa=1)", "ridge has no parameter 'alfa'. Did you mean 'alpha'?"),

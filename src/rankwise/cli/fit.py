@@ -236,8 +236,8 @@ def fit(
         parts.append(([vali_data], validation, True))
     with trial_progress(f"Fitting {ranker}"), name_bad_values(parts, columns):
         tuned = tune(
-            estimator, train, validation, chosen,
-            space=space, random_state=random_state, refit=True,
+            estimator, train, validation, chosen, space=space, random_state=random_state,
+            refit=True, early_stopping=not set_ and "(" not in ranker,
         )  # fmt: skip
     seconds = time.perf_counter() - start
     by_measure = bool(space) or "measure" in estimator.get_params()

@@ -60,8 +60,8 @@ class FeatureEffect(Result):
 
     def _heading(self) -> str:
         return (
-            f"Share of documents outranked by {self.name}: mean and middle half of "
-            f"{len(self.values)} queries"
+            f"Share of documents outranked by {self.name}: mean and middle half over queries, n = "
+            f"{len(self.values)}"
         )
 
 
@@ -134,6 +134,7 @@ def feature_effect(
     >>> X = np.array([[0.0], [1.0], [2.0], [3.0]])
     >>> ranker = RidgeRanker(alpha=1e-9).fit(X, [0, 1, 2, 3], qid=0)
     >>> print(feature_effect(ranker, X, None, 0))
+    Share of documents outranked by x0: mean and middle half over queries, n = 1
     value    mean     low    high
         0  0.1250  0.1250  0.1250
         1  0.3750  0.3750  0.3750

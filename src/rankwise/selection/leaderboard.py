@@ -386,8 +386,9 @@ class Leaderboard(Result):
     @classmethod
     def from_json(cls, path: str | Path) -> Leaderboard:
         """Read a file that :meth:`to_json` wrote, or the text that it returned."""
-        is_text = isinstance(path, str) and path.startswith("{")
-        return cls.from_dict(json.loads(path if is_text else Path(path).read_text("utf-8")))
+        if not isinstance(path, str) or not path.startswith("{"):
+            path = Path(path).read_text("utf-8")
+        return cls.from_dict(json.loads(path))
 
     def _columns(self) -> dict[str, Any]:
         rows = self.rows()

@@ -244,7 +244,7 @@ class OneError(BinaryMeasure):
 
     name: ClassVar[str] = "OneError"
     greater_is_better: ClassVar[bool] = False
-    cutoff: ClassVar[int | None] = None
+    cutoff = None
     rel: float = 1
     empty: Empty = 1  # value of a row without relevant labels
     ties: str = "mean"

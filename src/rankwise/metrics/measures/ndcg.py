@@ -141,7 +141,7 @@ class MeanNDCG(GainMeasure):
     """Mean of nDCG@j over all ranks j of a query, as LETOR 4's scripts print it; see ``DCG``."""
 
     name: ClassVar[str] = "MeanNDCG"
-    cutoff: ClassVar[int | None] = None
+    cutoff = None
 
     gain: Gain = "exp2"
     discount: str = "log2"

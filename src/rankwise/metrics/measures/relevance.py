@@ -127,7 +127,7 @@ class RPrecision(BinaryMeasure):
     """Precision at rank R, the number of relevant rows of the query."""
 
     name: ClassVar[str] = "Rprec"
-    cutoff: ClassVar[int | None] = None
+    cutoff = None
 
     rel: float = 1
     empty: Empty = "skip"  # value of a query without relevant rows
@@ -290,7 +290,7 @@ class BinaryPreference(JudgementMeasure, BinaryMeasure):
     """Binary preference of the judged rows."""
 
     name: ClassVar[str] = "Bpref"
-    cutoff: ClassVar[int | None] = None
+    cutoff = None
 
     rel: float = 1
     empty: Empty = "skip"  # value of a query without relevant rows
@@ -333,7 +333,7 @@ class InferredAveragePrecision(JudgementMeasure, BinaryMeasure):
     """
 
     name: ClassVar[str] = "infAP"
-    cutoff: ClassVar[int | None] = None
+    cutoff = None
 
     rel: float = 1
     empty: Empty = "skip"  # value of a query without relevant rows

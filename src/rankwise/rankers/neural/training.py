@@ -173,8 +173,8 @@ def rank_net(
     if weight is None:
         counts = torch.ones_like(terms)
     else:  # a power of two, which changes no bit, keeps products of tiny weights above 0
-        weight = weight * 2.0 ** -weight.max().log2().floor()
-        counts = weight[upper] * weight[lower]
+        scaled = weight * 2.0 ** -weight.max().log2().floor()
+        counts = scaled[upper] * scaled[lower]
     totals = sums(counts, query, n_queries)
     return sums(counts * terms, query, n_queries) / torch.where(totals > 0, totals, 1.0)
 

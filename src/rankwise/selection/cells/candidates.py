@@ -38,6 +38,7 @@ class Candidate:
     # grid to search on the validation part; empty for none
     space: dict[str, list[Any]] = field(default_factory=dict)
     is_recipe: bool = False  # the tuned recipe of a key
+    is_class: bool = False  # KEY(…): the class with these parameters, nothing chosen
     missing: str = ""  # why the ranker cannot run, and how to fix that; empty if it can
 
     def describe(self) -> str:
@@ -130,7 +131,9 @@ def _candidate(name: str, ranker: Any, random_state: int) -> Candidate:
             estimator, space = build_ranker(ranker, "rankers", seed=random_state)
         except ImportError as error:
             return Candidate(name, None, missing=str(error))
-        return Candidate(name, estimator, space, is_recipe="(" not in ranker)
+        return Candidate(
+            name, estimator, space, is_recipe="(" not in ranker, is_class="(" in ranker
+        )
     check_ranker(name, ranker)
     return Candidate(name, ranker)
 

@@ -117,6 +117,7 @@ def tune(
     space: dict[str, list[Any]] | None = None,
     random_state: Seed = 0,
     refit: bool = False,
+    early_stopping: bool = True,
 ) -> Tuned:
     """Fit with the parameters that are best on the validation part.
 
@@ -137,6 +138,9 @@ def tune(
     refit : bool
         Whether the best setting of a grid, with its number of trees, is fitted on all of ``train``
         if there is no ``vali``.
+    early_stopping : bool
+        Whether the number of trees or epochs is chosen on ``vali``, or else on held-out training
+        queries. False: only if ``early_stopping_rounds`` of the estimator says so.
 
     Notes
     -----
@@ -157,9 +161,12 @@ def tune(
         found = _search(estimator, train, vali, select, space, random_state)
         return _refit(found, estimator, train, set(space)) if refit and vali is None else found
     notes: list[str] = []
+    if not (early_stopping or _names_validation(estimator)):
+        vali = None
     if vali is None:
         notes = _choose_within_train_inplace(estimator)
-        notes += _choose_trees_inplace(estimator, train, random_state)
+        if early_stopping:
+            notes += _choose_trees_inplace(estimator, train, random_state)
     notes += fit(estimator, train, vali)
     if getattr(estimator, "is_cut_", False):
         notes.append(
@@ -251,6 +258,14 @@ def _choose_within_train_inplace(estimator: Any) -> list[str]:
     return [
         f"no validation part: {name} by cross-validation over training queries" for name in at_val
     ]
+
+
+def _names_validation(estimator: Any) -> bool:
+    """Whether parameters ask for validation rows: "val", or a number of rounds without gain."""
+    params = estimator.get_params(deep=False)
+    searched = (params.get(name) for name in _PATH_PARAMETERS)
+    is_path = any(isinstance(value, str) and value == "val" for value in searched)
+    return is_path or params.get("early_stopping_rounds") is not None
 
 
 def _choose_trees_inplace(estimator: Any, train: RankingData, random_state: int) -> list[str]:

@@ -616,7 +616,12 @@ def build_ranker(
             hint = say_new_name(name, known)
             hint = hint or did_you_mean(name, known, f"Parameters: {', '.join(known)}.")
             raise ValueError(f"{setting}: {key} has no parameter {name!r}. {hint}")
-    return estimator.set_params(**merged), {}
+    estimator.set_params(**merged)
+    try:
+        estimator._validate_params()
+    except ValueError as error:
+        raise ValueError(f"{setting}: {text}: {error}") from error
+    return estimator, {}
 
 
 def split_list(text: str) -> list[str]:

@@ -108,6 +108,9 @@ def test_the_class_of_a_key_chooses_nothing_unasked(key, is_chosen, rng):
         ("ridge(alfa=1)", "ridge has no parameter 'alfa'. Did you mean 'alpha'?"),
         ("ridge(1)", r"'ridge\(1\)' must be RANKER\(NAME=VALUE,…\)"),
         ("ridge(alpha=1", r"'ridge\(alpha=1' must be RANKER"),
+        ("ridge(alpha=)", r"ridge\(alpha=\): .*'alpha' .* must be .* Got ''"),
+        ("ridge(alpha=1)(x=2)", r"ridge\(alpha=1\)\(x=2\): .*'alpha' .* must be "),
+        ("ridge(alpha=-1)", r"ridge\(alpha=-1\): .*'alpha' .* must be "),
         ("rigde()", "'rigde' is not a ranker of the registry. Did you mean 'ridge'?"),
     ],
 )

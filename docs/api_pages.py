@@ -47,6 +47,8 @@ MODULES = {
     "rankwise.export": "Export",
     "rankwise.distributed": "Clusters",
     "rankwise.exceptions": "Warnings and errors",
+    "rankwise.rankers": "Training logs, stored boosters",
+    "rankwise.streams": "Streams of rows",
     "rankwise.experiments": "Published experiments",
     "rankwise.ordinal": "Ordinal classes",
     "rankwise.labels": "Labels and costs",

@@ -385,7 +385,7 @@ class Leaderboard(Result):
 
     @classmethod
     def from_json(cls, path: str | Path) -> Leaderboard:
-        """Read a file that :meth:`to_json` wrote, or the text that it returned."""
+        """Read a file that ``to_json`` wrote, or the text that it returned."""
         if not isinstance(path, str) or not path.startswith("{"):
             path = Path(path).read_text("utf-8")
         return cls.from_dict(json.loads(path))

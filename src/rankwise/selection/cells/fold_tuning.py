@@ -261,10 +261,12 @@ def _choose_within_train_inplace(estimator: Any) -> list[str]:
 
 
 def _names_validation(estimator: Any) -> bool:
-    """Whether parameters ask for validation rows: "val", or a number of rounds without gain."""
+    """Whether parameters ask for validation rows: "val", a list, or rounds without gain."""
     params = estimator.get_params(deep=False)
     searched = (params.get(name) for name in _PATH_PARAMETERS)
-    is_path = any(isinstance(value, str) and value == "val" for value in searched)
+    is_path = any(
+        value == "val" if isinstance(value, str) else np.ndim(value) > 0 for value in searched
+    )
     return is_path or params.get("early_stopping_rounds") is not None
 
 

@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 from matplotlib.figure import Figure
+from typer import Context
+from typer.main import get_command
 from typer.testing import CliRunner
 
 import rankwise
@@ -119,6 +121,36 @@ def test_the_commands_of_the_command_line_page_run(tmp_path, monkeypatch):
         done = CliRunner().invoke(app, shlex.split(command), prog_name="rankwise")
         assert done.exit_code == 0, f"{command}\n{done.output}"
     assert (tmp_path / "out.html").stat().st_size > 10_000
+
+
+def commands_of(group, before=()):
+    """Options of every command, by the words that call it."""
+    context = Context(group)
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
+        if hasattr(command, "commands"):
+            yield from commands_of(command, (*before, name))
+        else:
+            options = {o for p in command.params for o in (*p.opts, *p.secondary_opts)}
+            yield (*before, name), options | {"--help", "-h", "--debug"}
+
+
+def test_options_in_pages_exist():
+    """Command lines that no test runs name options of today, too."""
+    known = dict(commands_of(get_command(app)))
+    wrong, n_lines = [], 0
+    for path in [*PAGES, ROOT / "README.md", ROOT / "CONTRIBUTING.md"]:
+        text = re.sub(r"\\\n\s*", " ", path.read_text("utf-8"))
+        for line in re.findall(r"^(?:\s+|\$ )rankwise ([a-z].*)$", text, re.M):
+            words = line.split()
+            command = next((tuple(words[:n]) for n in (2, 1) if tuple(words[:n]) in known), None)
+            if command is None:
+                continue
+            n_lines += 1
+            given = {word.partition("=")[0] for word in words if re.match(r"--?[a-z]", word)}
+            wrong += [f"{path.name}: {line}" for _ in given - known[command]]
+    assert wrong == []
+    assert n_lines > 50
 
 
 def test_readme_names_targets_of_the_makefile():

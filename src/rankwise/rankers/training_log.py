@@ -48,8 +48,8 @@ class CallbackEnv:
         Number after the last iteration, if nothing stops the training.
     evaluation_result_list : list of named tuples (str, str, float, bool)
         Data, measure, value, and whether higher is better, as ``dataset_name``, ``metric_name``,
-        ``metric_value`` and ``maximize``. Networks report the loss of "training".
-        Validation rows are called "valid_0".
+        ``metric_value`` and ``maximize``. Validation rows are called "valid_0". Networks also
+        report the training loss, as "training".
     """
 
     params: dict[str, Any]

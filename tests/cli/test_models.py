@@ -204,12 +204,16 @@ def test_wrong_settings_are_exit_code_two(rankwise, letor_file, tmp_path, settin
     assert run.err.startswith(f"error: {message}")
 
 
-def test_bad_values_and_files_are_exit_code_one(rankwise, letor_file, tmp_path):
-    arguments = ("fit", letor_file, "--ranker", "ridge", "--out", tmp_path / "m")
-    run = rankwise(*arguments, "--set", "alpha=-1")
-    assert run.code == 1
-    assert "alpha" in run.err
-    assert run.err.count("\n") == 1
+def test_a_bad_value_of_a_parameter_is_exit_code_two(rankwise, letor_file, tmp_path):
+    for options in (["--ranker", "ridge", "--set", "alpha=-1"], ["--ranker", "ridge(alpha=-1)"]):
+        run = rankwise("fit", letor_file, *options, "--out", tmp_path / "m")
+        assert run.code == 2
+        assert f"{options[-2]}: ridge" in run.err
+        assert "'alpha' parameter of RidgeRanker must be" in run.err
+        assert run.err.count("\n") == 1
+
+
+def test_bad_files_are_exit_code_one(rankwise, letor_file, tmp_path):
     (tmp_path / "foreign").write_bytes(b"PK no model")
     run = rankwise("predict", tmp_path / "foreign", letor_file)
     assert run.code == 1

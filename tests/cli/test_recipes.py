@@ -69,3 +69,13 @@ def test_fit_names_the_formats_that_the_model_can_be_exported_to(rankwise, letor
     assert "\nexports to: onnx, python, solr, elasticsearch, ranklib\n" in shown
     assert rankwise(*made, "pairwise_elm", "--json").json["exports"] == ["onnx", "solr"]
     assert "\nexports to: no format" in rankwise(*made, "score_blend").out
+
+
+@pytest.mark.parametrize("width", [80, 160, None])
+def test_the_list_shows_recipes_at_every_width(rankwise, width, monkeypatch):
+    monkeypatch.setattr("rankwise.cli.listing.terminal_width", lambda: width)
+    found = rankwise("list", "rankers")
+    assert found.code == 0
+    assert "RidgeRanker(alpha='val')" in found.out
+    assert ("closed-form" in found.out) == (width != 80)
+    assert ("Left out for the width: kind, tags" in found.out) == (width == 80)

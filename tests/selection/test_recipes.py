@@ -224,7 +224,7 @@ def test_every_row_says_what_it_ran(board, tmp_path):
     page = (tmp_path / "report.html").read_text("utf-8")
     text, table = str(board), board.to_markdown()
     for ranker, ran in expected.items():
-        assert f"{ranker} ran {ran}." in text
+        assert f"{ranker} = {ran}" in text
         assert f"{ran}." in table.replace("\\", "") or f"{ran}. " in table.replace("\\", "")
         assert f"<dt>{ranker}</dt><dd>{ran}</dd>" in page
 

@@ -108,12 +108,15 @@ def show_result(result: Result, json: bool) -> None:
 
 def print_table(
     columns: Sequence[str],
-    rows: Sequence[Sequence[str]],
+    rows: Sequence[Sequence[str | list[str]]],
     *,
     title: str = "",
     right: Sequence[str] = (),
 ) -> None:
-    """Print a table on stdout, below its title; the columns in ``right`` align right."""
+    """Print a table on stdout, below its title; the columns in ``right`` align right.
+
+    A cell is a text, or a list of lines.
+    """
     from rich import box
     from rich.console import Console
     from rich.table import Table
@@ -128,7 +131,8 @@ def print_table(
             overflow="fold",
         )
     for row in rows:
-        table.add_row(*(Text(escape_hidden(cell)) for cell in row))
+        lines = ([cell] if isinstance(cell, str) else cell for cell in row)
+        table.add_row(*(Text("\n".join(map(escape_hidden, texts))) for texts in lines))
     console = Console() if sys.stdout.isatty() else Console(width=_PIPE_WIDTH)
     if title:
         console.print(Text(escape_hidden(title), style="bold"), soft_wrap=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 import textwrap
+from collections.abc import Sequence
 from enum import StrEnum
 from typing import Annotated, Any
 
@@ -53,9 +54,12 @@ def list_(
     if json:
         print_json(listed)
         return
+    is_narrow = (terminal_width() or _WIDE) < _WIDE
     for kind in chosen:
         _, convert, purpose = _KINDS[kind]
         rows = [convert(row) for row in listed[kind.value]]
+        if "recipe" in rows[0]:
+            rows = [_recipe_below(row, ("kind", "tags") if is_narrow else ()) for row in rows]
         columns = list(rows[0])
         print_table(
             columns,
@@ -63,6 +67,22 @@ def list_(
             title=f"{kind.value} {purpose}",
             right=("rows", "queries", "features", "folds"),
         )
+        if is_narrow and "tags" in listed[kind.value][0]:
+            echo("Left out for the width: kind, tags (all are in --json).")
+
+
+# Characters that a table of rankers with their kinds and tags needs.
+_WIDE = 140
+
+
+def _recipe_below(row: dict[str, Any], left_out: Sequence[str]) -> dict[str, Any]:
+    """Row of a ranker with its recipe below its summary, and without some columns."""
+    merged = row | {"summary": [row["summary"], row["recipe"]]}
+    return {
+        "summary, recipe" if name == "summary" else name: cell
+        for name, cell in merged.items()
+        if name != "recipe" and name not in left_out
+    }
 
 
 def _list_parameters(ranker: str, json: bool) -> None:

@@ -325,7 +325,7 @@ class Leaderboard(Result):
           difference 0, no interval, and None below;
         - ``p``, ``p_corrected``: p-values of the paired test against the best, uncorrected and
           corrected for all pairs; ``separable``: whether ``p_corrected`` is below
-            1 - confidence_level;
+          1 - confidence_level;
         - ``effect``: Cohen's d of the paired differences to the best; ``wins``, ``ties``,
           ``losses``: numbers of queries on which the ranker is better than, equal to and worse than
           the best;
@@ -594,7 +594,7 @@ def leaderboard_text(board: Leaderboard, width: int | None = None) -> str:
     if is_fitted(settings):
         text += [_OF_COSTS] if not {*_COSTS} <= {*hidden} else []
         text.append(f"Parameters were chosen on validation parts by {settings.select_by}.")
-        text += [f"{row['ranker']} ran {row['ran']}." for row in rows if row["rank"]]
+        text += [f"{row['ranker']} = {row['ran']}" for row in rows if row["rank"]]
     text += describe_columns(settings)
     text += none_counts(board)
     text += shares_of_unjudged(board)

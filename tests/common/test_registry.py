@@ -37,9 +37,12 @@ VALIDATION = {"X_val", "y_val", "qid_val"}
 NEVER_ROUTED = {*VALIDATION, "init_model", "callbacks", "verbose"}
 
 
-def find_public(name: str) -> object:
-    """What the documented path of a class leads to."""
-    module, _, _ = PUBLIC.get(f"rankwise.{name}", f"rankwise.{name}").rpartition(".")
+def find_public(cls: type) -> object:
+    """What the documented path of a class leads to: rankwise, where it moved, or its package."""
+    name = cls.__name__
+    package = ".".join(cls.__module__.split(".")[:2])
+    path = f"{'rankwise' if name in rankwise.__all__ else package}.{name}"
+    module, _, _ = PUBLIC.get(f"rankwise.{name}", path).rpartition(".")
     return getattr(importlib.import_module(module), name)
 
 
@@ -48,7 +51,7 @@ def test_entry_loads_and_default_constructs(key):
     entry, cls = REGISTRY[key], load_class(key)
     assert entry.path == f"{cls.__module__}:{cls.__name__}"
     cls()
-    assert find_public(cls.__name__) is cls
+    assert find_public(cls) is cls
     assert BY_CLASS_NAME[cls.__name__] is entry
 
 

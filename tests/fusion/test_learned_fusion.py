@@ -225,7 +225,10 @@ def test_learning_curve(judged):
     assert curve.gain[0] > 0
     low, high = curve.interval()[0]
     assert low <= curve.gain[0] <= high
-    assert len(str(curve).splitlines()) == 3
+    heading, columns, *rows = str(curve).splitlines()
+    assert heading == "AP, baseline rrf; gain with the middle 95 % of the draws"
+    assert columns.split() == ["n_judged", "learned", "baseline", "gain", "low", "high"]
+    assert [int(row.split()[0]) for row in rows] == [5, 29]
     order = np.random.RandomState(1).permutation(30)
     pool = pool_runs(systems)
     drawn = np.isin(qrels.qid, pool.groups.ids[order[:5]])

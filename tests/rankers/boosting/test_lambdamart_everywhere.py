@@ -6,6 +6,7 @@ A new parameter fails here until it has a value in ``VALUES``, and then on each 
 from __future__ import annotations
 
 import json
+import re
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from typer.testing import CliRunner
 
 from rankwise import AutoRanker, LambdaMART, load, save
 from rankwise._registry import REGISTRY
+from rankwise.cli._console import UsageError
 from rankwise.cli._named_entries import read_candidates
 from rankwise.cli._options import make_ranker
 from rankwise.cli.main import app
@@ -122,11 +124,32 @@ def test_the_command_line_takes_it(name):
     assert getattr(candidate, name) == value
 
 
-@pytest.mark.parametrize("value", [60.0, 0.5, None])
-@pytest.mark.parametrize("name", AutoRanker().get_params())
+BLEND = {
+    "time_budget": [60.0, 0.5, None],
+    "measure": ["AP", None],
+    "n_trials": [3, None],
+    "query_weight": ["document", None],
+    "cv": [3, None],
+    "n_jobs": [2, None],
+    "random_state": [7, None],
+    "clock": ["wall"],
+    "verbose": [True],
+}
+
+
+@pytest.mark.parametrize(("name", "value"), [(name, v) for name in BLEND for v in BLEND[name]])
 def test_the_command_line_takes_those_of_the_blend(name, value):
+    assert set(BLEND) == set(AutoRanker().get_params())
     ranker = read_candidates(f"auto({name}={value})", None)[0][f"auto({name}={value})"]
     assert getattr(ranker, name) == value
+
+
+@pytest.mark.parametrize("setting", ["clock=60", "n_trials=0.5", "query_weight=60", "cv=0.5"])
+def test_the_command_line_refuses_what_the_blend_does(setting):
+    name, _, value = setting.partition("=")
+    said = f"--rankers: auto({setting}): The {name!r} parameter of AutoRanker must be "
+    with pytest.raises(UsageError, match=f"{re.escape(said)}.* Got {value}"):
+        read_candidates(f"auto({setting})", None)
 
 
 @pytest.mark.parametrize("name", sorted({*WITH_EFFECT} - {"categorical_features"}))

@@ -58,34 +58,38 @@ print(kernels, compiled)
     assert compiled == 0
 
 
-@pytest.mark.parametrize(
-    ("name", "n_rows"),
-    [
-        *((name, 60) for name in ("RidgeRanker", "RankSVM", "RankingTree", "RankingForest")),
-        *((name, 60) for name in ("RankBoost", "McRank", "ORBoost", "FRank", "AdaRank")),
-        ("LambdaMART", 10),
-    ],
-)
-def test_a_loaded_model_scores_a_few_rows_without_numba(name, n_rows, tmp_path):
+ROWS_OF_MODELS = {
+    **dict.fromkeys(("RidgeRanker", "RankSVM", "RankingTree", "RankingForest"), 60),
+    **dict.fromkeys(("RankBoost", "McRank", "ORBoost", "FRank", "AdaRank"), 60),
+    "LambdaMART": 10,
+}
+
+
+def test_loaded_models_score_a_few_rows_without_numba(tmp_path):
     X = np.random.default_rng(0).normal(size=(60, 4))
-    estimator = getattr(rankwise, name)().fit(X, (X[:, 0] > 0).astype(int), qid=np.arange(60) // 10)
-    estimator.save(tmp_path / "model")
-    X = X[:n_rows]
     np.save(tmp_path / "X.npy", X)
+    y, models = (X[:, 0] > 0).astype(int), {}
+    for name in ROWS_OF_MODELS:
+        models[name] = getattr(rankwise, name)().fit(X, y, qid=np.arange(60) // 10)
+        models[name].save(tmp_path / name)
     code = f"""
 import sys
+from pathlib import Path
 import numpy as np
 import rankwise
-X = np.load({str(tmp_path / "X.npy")!r})
-model = rankwise.load({str(tmp_path / "model")!r})
-print(*rankwise.scores(model, X).tolist())
-print("numba" in sys.modules)
+folder = Path({str(tmp_path)!r})
+X = np.load(folder / "X.npy")
+for name, n_rows in {ROWS_OF_MODELS}.items():
+    scores = rankwise.scores(rankwise.load(folder / name), X[:n_rows])
+    print(name, "numba" in sys.modules, *scores.tolist())
 """
-    scores, has_numba = run_python(code).splitlines()
-    np.testing.assert_array_equal(
-        np.array(scores.split(), dtype=float), rankwise.scores(estimator, X)
-    )
-    assert has_numba == "False"
+    lines = run_python(code).splitlines()
+    assert len(lines) == len(ROWS_OF_MODELS)
+    for line in lines:
+        name, has_numba, *scores = line.split()
+        assert has_numba == "False", name
+        wanted = rankwise.scores(models[name], X[: ROWS_OF_MODELS[name]])
+        np.testing.assert_array_equal(np.array(scores, dtype=float), wanted, err_msg=name)
 
 
 @pytest.mark.parametrize("arguments", [["--help"], ["list"], ["reproduce", "list"]])

@@ -1,14 +1,15 @@
 """Encoding of the columns of a table as numbers, including categories.
 
 A tree splits numbers at thresholds and nominal columns by subsets. Columns with an ordered dtype
-are replaced by their codes and split like numbers. Text and unordered categories are nominal.
+are replaced by their codes and split like numbers. Text and unordered categories are nominal. A
+nominal column with a statistic of each category is a column of numbers to trees.
 """
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import narwhals as nw
@@ -21,7 +22,7 @@ from rankwise.checks.rows import check_names, check_rows, hides_names
 from rankwise.checks.text_categories import kind_of_text
 from rankwise.runtime.frames import Table, convert_to_array, is_missing
 from rankwise.runtime.messages import callers_level
-from rankwise.structure.state_rules import Dictionary, Instance, Number, Plain, Rule, require
+from rankwise.structure.state_rules import Array, Dictionary, Instance, Number, Plain, Rule, require
 from rankwise.typing import Float64Array, FrameLike, Matrix, densify, is_sparse
 
 FROM_DTYPE = "from_dtype"
@@ -39,11 +40,22 @@ class ColumnTable:
     _structure: ClassVar[dict[str, Rule]] = {
         "nominal": Dictionary(Number("i", low=0), Plain()),
         "ordered": Dictionary(Number("i", low=0), Plain()),
+        "statistics": Dictionary(Number("i", low=0), Array(None, dtype="f8")),
+        "prior": Dictionary(Number("i", low=0), Number()),
     }
 
     # By column: sorted categories of the training rows; codes are positions.
     nominal: dict[int, NDArray[Any]]
     ordered: dict[int, NDArray[Any]]  # By column: declared categories of the dtype.
+    # By encoded nominal column: the number that stands for each category, in the order of
+    # ``nominal[column]``, and the one that stands for unknown categories. All are float32 numbers,
+    # so that float32 rows, and exports that read them, have the same ones.
+    statistics: dict[int, Float64Array] = field(default_factory=dict)
+    prior: dict[int, float] = field(default_factory=dict)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        # Tables stored before rankwise 1.0 have no statistics.
+        vars(self).update({"statistics": {}, "prior": {}, **state})
 
     @classmethod
     def of(
@@ -104,16 +116,17 @@ class ColumnTable:
         return cls(nominal, ordered)
 
     def n_categories(self, n_features: int) -> NDArray[np.int32]:
-        """Number of categories of each nominal column, 0 for all others."""
+        """Number of categories of each column that is split by subsets, 0 for all others."""
         numbers = np.zeros(n_features, dtype=np.int32)
         for column, categories in self.nominal.items():
-            numbers[column] = len(categories)
+            numbers[column] = 0 if column in self.statistics else len(categories)
         return numbers
 
     def encode(self, X: FrameLike | Table) -> Table:
-        """X with codes in place of categories; unchanged if no column is categorical.
+        """X with numbers in place of categories; unchanged if no column is categorical.
 
-        Unknown categories become missing values (NaN), with a warning if a column of several rows
+        These are codes, or the statistics of encoded columns. Unknown categories become missing
+        values (NaN), or the prior of encoded columns, with a warning if a column of several rows
         has no other. Text instead of numbers, or numbers instead of text, raise ValueError.
         """
         coded = {**self.nominal, **self.ordered}
@@ -129,6 +142,7 @@ class ColumnTable:
             for j, categories in coded.items():
                 values = convert_to_array(frame[names[j]].to_native())
                 codes = _codes(values, categories, repr(names[j]), unknown)
+                codes = self._replace_codes(j, codes, values)
                 new.append(nw.new_series(names[j], codes, nw.Float64, backend=backend))
             warn_of_unknown(unknown)
             return table.with_columns(new)
@@ -136,12 +150,29 @@ class ColumnTable:
         # float32 stays float32; object arrays keep numbers as they are until the rows are checked.
         out = array.astype(array.dtype if array.dtype in (np.float32, object) else np.float64)
         for column, categories in coded.items():
-            out[:, column] = _codes(array[:, column], categories, str(column), unknown)
+            values = array[:, column]
+            codes = _codes(values, categories, str(column), unknown)
+            out[:, column] = self._replace_codes(column, codes, values)
         warn_of_unknown(unknown)
         return Table(out)
 
+    def _replace_codes(
+        self, column: int, codes: Float64Array, values: NDArray[Any]
+    ) -> Float64Array:
+        """Statistics in place of codes if the column has them; missing values stay NaN."""
+        statistics = self.statistics.get(column)
+        if statistics is None:
+            return codes
+        is_known = ~np.isnan(codes)
+        numbers = np.full(len(codes), self.prior[column])
+        numbers[is_known] = statistics[codes[is_known].astype(np.int64)]
+        unknown = np.flatnonzero(~is_known)
+        is_missing_value = [is_missing(value) for value in values[unknown].tolist()]
+        numbers[unknown[is_missing_value]] = np.nan
+        return numbers
+
     def continue_codes(self, earlier: ColumnTable, what: str = "init_model") -> ColumnTable:
-        """Return this table with the codes of an earlier one; new categories come last.
+        """Return this table with the codes and statistics of an earlier one; new codes come last.
 
         Raises ValueError if the categorical columns differ, or ordered categories have changed.
         """
@@ -156,12 +187,14 @@ class ColumnTable:
             )
         nominal = {}
         for column, categories in self.nominal.items():
-            before = earlier.nominal[column]
+            before = nominal[column] = earlier.nominal[column]
+            if column in earlier.statistics:
+                continue  # new categories are unknown: the earlier statistics lack them
             known = set(before.tolist())
             new = [value for value in categories.tolist() if value not in known]
             # Known categories keep their codes, which the earlier trees refer to.
             nominal[column] = np.concatenate([before, np.array(new, dtype=before.dtype)])
-        return ColumnTable(nominal, self.ordered)
+        return ColumnTable(nominal, self.ordered, earlier.statistics, earlier.prior)
 
     def check_width(self, n_features: int) -> None:
         """Raise ValueError if a column of categories lies beyond the table."""
@@ -174,6 +207,13 @@ class ColumnTable:
             for column, categories in table.items():
                 require(type(categories) is np.ndarray and categories.ndim == 1,
                         f"{name}[{column}]", "be a one-dimensional array", categories)  # fmt: skip
+        require(self.statistics.keys() == self.prior.keys(), "prior",
+                f"have the columns {[*self.statistics]}", [*self.prior])  # fmt: skip
+        for column, statistics in self.statistics.items():
+            categories = self.nominal.get(column, statistics[:0])
+            require(column in self.nominal and statistics.shape == categories.shape,
+                    f"statistics[{column}]", f"have shape ({len(categories)},), as the categories",
+                    statistics.shape)  # fmt: skip
 
 
 class CategoricalInput:

@@ -19,6 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 from rankwise._registry import REGISTRY
 from rankwise.export.maps import (
     Affine,
+    CategoryValues,
     Chain,
     ExportError,
     Filled,
@@ -466,7 +467,10 @@ def _chain_of_ensemble(estimator: Any, ensemble: TreeEnsemble) -> Chain:
 
 
 def _chain(stored: StoredTrees, table: ColumnTable) -> Chain:
-    """Convert trees on codes of categories to trees on the categories themselves."""
+    """Convert trees on codes of categories to trees on the categories themselves.
+
+    Trees on statistics of categories stay as they are; the statistics come with them.
+    """
     numbers = {
         column: categories.astype(np.float64)
         for column, categories in table.nominal.items()
@@ -484,9 +488,32 @@ def _chain(stored: StoredTrees, table: ColumnTable) -> Chain:
             )
             members[node] = (left, right)
         trees.append(replace(tree, members=members))
+    tested = {column for tree in stored.trees for column in np.unique(tree.feature).tolist()}
+    encoded = {
+        column: _category_values(column, numbers.get(column), table)
+        for column in sorted(table.statistics.keys() & tested)
+    }
     return (
-        Trees(tuple(trees), stored.constant, stored.has_missing, categories, stored.tells_missing),
-    )
+        Trees(
+            tuple(trees), stored.constant, stored.has_missing, categories, stored.tells_missing,
+            encoded,
+        ),
+    )  # fmt: skip
+
+
+def _category_values(
+    column: int, numbers: Float64Array | None, table: ColumnTable
+) -> CategoryValues:
+    """Statistics of the categories of a column; ``numbers`` are the categories, None if named."""
+    values = table.statistics[column]
+    keys = np.arange(float(len(values))) if numbers is None else numbers
+    order = np.argsort(keys, kind="stable")
+    if len(np.unique(keys)) < len(keys):
+        raise ExportError(
+            f"categories of column {column} must be distinct as float64 numbers, got whole numbers "
+            "beyond 2**53. Convert them to text before training."
+        )
+    return CategoryValues(keys[order], values[order], table.prior[column])
 
 
 def _step_function(

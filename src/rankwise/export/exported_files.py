@@ -209,8 +209,8 @@ class Split:
 class EngineTree:
     """One tree; node 0 is the root, and all arrays are (n_nodes,).
 
-    ``sets`` maps nodes to the categories that go left, and those that go right or None for all
-    others. Unknown ones go the way of missing values.
+    ``sets`` maps nodes to the categories that go left and to those that go right, of which one may
+    be None for all others. With both, unknown ones go the way of missing values.
     """
 
     feature: Int64Array  # column of the test; -1 at leaves
@@ -221,7 +221,7 @@ class EngineTree:
     missing: Int64Array  # RIGHT, LEFT or AS_ZERO
     values: NDArray[Any]  # of the type of the thresholds
     is_strict: bool = False  # whether a value goes left if it is below the threshold, not at most
-    sets: dict[int, tuple[Float64Array, Float64Array | None]] = field(default_factory=dict)
+    sets: dict[int, tuple[Float64Array | None, Float64Array | None]] = field(default_factory=dict)
 
     def goes_left(self, nodes: Int64Array, x: NDArray[Any]) -> NDArray[np.bool_]:
         """Side of each value at its node."""
@@ -234,13 +234,14 @@ class EngineTree:
         left = np.where(absent & (missing != AS_ZERO), missing == LEFT, left)
         for node in np.unique(nodes).tolist() if self.sets else ():
             if node in self.sets:
-                here = nodes == node
+                here = (nodes == node) & ~absent
                 to_left, to_right = self.sets[node]
-                is_left = np.isin(x[here], to_left)
-                others = ~is_left
-                known = others if to_right is None else np.isin(x[here], to_right)
-                known = known & ~absent[here]
-                left[here] = is_left | (others & ~known & (self.missing[node] == LEFT))
+                is_left = to_left is not None and np.isin(x[here], to_left)
+                is_right = to_right is not None and np.isin(x[here], to_right)
+                others_left = to_left is None or (
+                    to_right is not None and self.missing[node] == LEFT
+                )
+                left[here] = is_left | (~is_right & others_left)
         return left
 
     def leaves(self, X: NDArray[Any]) -> Int64Array:
@@ -427,10 +428,8 @@ def xgboost_trees(model: dict[str, Any]) -> tuple[tuple[EngineTree, ...], float]
         sets: dict[int, tuple[Any, Any]] = {}
         for place, node in enumerate(tree["categories_nodes"]):
             first, size = tree["categories_segments"][place], tree["categories_sizes"][place]
-            if not tree["default_left"][node]:
-                raise ValueError("a node of categories sends missing values to the right.")
-            # Listed categories go right, any other one left, as missing values do here.
-            sets[node] = (np.zeros(0), np.array(tree["categories"][first : first + size], "f8"))
+            # Listed categories go right, any other one left.
+            sets[node] = (None, np.array(tree["categories"][first : first + size], "f8"))
         trees.append(
             EngineTree(
                 np.where(inner, tree["split_indices"], -1).astype(np.int64),

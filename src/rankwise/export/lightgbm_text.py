@@ -13,7 +13,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ import numpy as np
 from rankwise.export.chains import prepare_export
 from rankwise.export.maps import (
     LIGHTGBM_FORBIDDEN,
+    CategoryValues,
     ExportError,
     Trees,
     replace_forbidden,
@@ -34,6 +36,7 @@ from rankwise.export.parts import (
     node_weights,
     separate_float32,
     trees_of,
+    warn_of_unknown_names,
 )
 from rankwise.runtime.files import write_file
 from rankwise.trees.tree_ensemble import ScoreTree
@@ -110,7 +113,9 @@ def to_lightgbm(
     """
     estimator, names = prepare_export(estimator, path, features)
     names = replace_forbidden(names, LIGHTGBM_FORBIDDEN, "LightGBM")
-    text = lightgbm_text(trees_of(estimator, "to_lightgbm"), names)
+    trees = trees_of(estimator, "to_lightgbm", encoded=True)
+    warn_of_unknown_names(trees, "LightGBM", estimator)
+    text = lightgbm_text(split_by_sets(trees), names)
     if path is not None:
         write_file(path, text.encode())
     return text
@@ -150,6 +155,73 @@ def lightgbm_text(trees: Trees, names: list[str]) -> str:
     lines = ["tree", *(f"{key}={value}" for key, value in header.items()), "", ""]
     named = f"pandas_categorical:{_pandas_categories(trees)}\n"
     return "\n".join(lines) + "".join(blocks) + f"end of trees\n\n{named}"
+
+
+def split_by_sets(trees: Trees) -> Trees:
+    """Trees with sets of categories in place of thresholds of their statistics.
+
+    LightGBM has one side for unknown and missing categories. Where these part, a node that parts
+    missing values alone comes first, and their side of the tree is copied for them.
+    """
+    if not trees.encoded:
+        return trees
+    grown = tuple(_split_by_sets(tree, trees.encoded) for tree in trees.trees)
+    return replace(trees, trees=grown, encoded={})
+
+
+def _split_by_sets(tree: ScoreTree, encoded: Mapping[int, CategoryValues]) -> ScoreTree:
+    # By node of the new tree: the node that it comes from, and what differs.
+    source: list[int] = []
+    threshold: list[float] = []
+    missing_left: list[bool] = []
+    children: list[list[int]] = []
+    members: dict[int, tuple[Float64Array, Float64Array]] = {}
+    is_copy: list[bool] = []  # for missing values, without weight of training rows
+    parts_missing: list[bool] = []
+    # A node, its place as a child of a new one, and the encoded columns that are known to be
+    # missing (True) or not (False) there.
+    waiting: list[tuple[int, list[int], int, dict[int, bool]]] = [(0, [-1], 0, {})]
+    while waiting:
+        node, places, side, absent = waiting.pop()
+        while absent.get(int(tree.feature[node])):
+            node = int((tree.left if tree.missing_left[node] else tree.right)[node])
+        column, is_left = int(tree.feature[node]), bool(tree.missing_left[node])
+        below = [int(tree.left[node]), int(tree.right[node])]
+        number = places[side] = len(source)
+        source.append(node)
+        threshold.append(float(tree.threshold[node]))
+        missing_left.append(is_left)
+        children.append([-1, -1])
+        is_copy.append(any(absent.values()))
+        parts_missing.append(False)
+        if column in encoded:
+            left, right, unknown_left = encoded[column].goes_left(threshold[number])
+            if unknown_left != is_left and column not in absent:
+                threshold[number], missing_left[number], parts_missing[number] = np.inf, False, True
+                waiting.append((node, children[number], 0, {**absent, column: False}))
+                copied = below[0 if is_left else 1]
+                waiting.append((copied, children[number], 1, {**absent, column: True}))
+                continue
+            members[number], missing_left[number] = (left, right), unknown_left
+        elif node in tree.members:
+            members[number] = tree.members[node]
+        if column >= 0:
+            waiting += [(child, children[number], k, absent) for k, child in enumerate(below)]
+    to_left, to_right = np.array(children, dtype=np.int64).T
+    # The gain of a split is that of the set, and so none of the node that parts missing values.
+    is_counted = ~(np.array(is_copy) | parts_missing)
+    return replace(
+        tree,
+        feature=tree.feature[source],
+        threshold=np.array(threshold),
+        left=to_left,
+        right=to_right,
+        missing_left=np.array(missing_left),
+        values=tree.values[source],
+        members=members,
+        cover=None if tree.cover is None else np.where(is_copy, 0.0, tree.cover[source]),
+        gain=None if tree.gain is None else np.where(is_counted, tree.gain[source], 0.0),
+    )
 
 
 def _tree(

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -94,6 +94,29 @@ class VoteMean:
 
 
 @dataclass(frozen=True, eq=False)
+class CategoryValues:
+    """Numbers that trees compare in place of the categories of a column."""
+
+    # (n_categories,), ascending: what rows of an exported file hold. Positions in the list of
+    # categories if these have names, else the categories themselves.
+    keys: Float64Array
+    values: Float64Array  # (n_categories,), float32 numbers
+    prior: float  # value of any other key
+
+    def encode(self, keys: Float64Array) -> Float64Array:
+        """Value of each key; NaN, a missing value, stays NaN."""
+        place = np.searchsorted(self.keys, keys)
+        known, values = np.append(self.keys, np.nan), np.append(self.values, self.prior)
+        values = np.where(known[place] == keys, values[place], self.prior)
+        return np.where(np.isnan(keys), np.nan, values)
+
+    def goes_left(self, threshold: float) -> tuple[Float64Array, Float64Array, bool]:
+        """Keys that go left and right at a threshold, and whether unknown ones go left."""
+        is_left = self.values <= threshold
+        return self.keys[is_left], self.keys[~is_left], bool(self.prior <= threshold)
+
+
+@dataclass(frozen=True, eq=False)
 class Trees:
     """Sum of trees and a constant."""
 
@@ -104,6 +127,25 @@ class Trees:
     # Category for each number, by column of text or ordered categories
     categories: dict[int, NDArray[Any]] = field(default_factory=dict)
     tells_missing: bool = True  # whether the model knows; XGBoost's do not
+    # By column that is encoded and tested by a tree, whose thresholds then are those of the values
+    encoded: dict[int, CategoryValues] = field(default_factory=dict)
+
+    def encode(self, rows: Float64Array) -> Float64Array:
+        """Rows as the trees read them, with values in place of the keys of encoded columns."""
+        if not self.encoded:
+            return rows
+        out = rows.astype(np.float64)
+        for column, known in self.encoded.items():
+            out[:, column] = known.encode(out[:, column])
+        return out
+
+    def with_float32_keys(self) -> Trees:
+        """The trees as a program reads them that rounds rows to float32 first."""
+        encoded = {
+            column: replace(known, keys=known.keys.astype(np.float32).astype(np.float64))
+            for column, known in self.encoded.items()
+        }
+        return replace(self, encoded=encoded)
 
 
 @dataclass(frozen=True, eq=False)

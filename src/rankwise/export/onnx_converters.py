@@ -37,7 +37,7 @@ from rankwise.export.maps import (
     VoteMean,
     first_step,
 )
-from rankwise.export.parts import constant_tree, floor_float32
+from rankwise.export.parts import check_float32_keys, constant_tree, floor_float32
 from rankwise.rankers.adapters.read_booster import ImportedBooster
 from rankwise.trees.tree_ensemble import ScoreTree
 
@@ -136,6 +136,12 @@ def write_trees(step: Trees, graph: Graph, x: str, *, in_float64: bool) -> str:
     # An ensemble needs a tree.
     trees = step.trees or (constant_tree(0.0),)
     tables = [_table(tree) for tree in trees]
+    if step.encoded:
+        x = _prepend_values(step, graph, x, in_float64=in_float64)
+        first = {column: number for number, column in enumerate(step.encoded)}
+        for table in tables:
+            columns = table["features"].tolist()
+            table["features"] = np.array([first.get(j, len(first) + j) for j in columns])
     sizes = [len(table["modes"]) for table in tables]
     joined = {key: np.concatenate([table[key] for table in tables]) for key in tables[0]}
     tree_ids = np.repeat(np.arange(len(trees)), sizes)
@@ -171,6 +177,24 @@ def write_trees(step: Trees, graph: Graph, x: str, *, in_float64: bool) -> str:
         }
     out = graph.node("TreeEnsembleRegressor", x, domain="ai.onnx.ml", op_version=3, **attributes)
     return graph.cast(out, DOUBLE) if in_float64 else out
+
+
+def _prepend_values(step: Trees, graph: Graph, x: str, *, in_float64: bool) -> str:
+    """Rows that begin with the values of each encoded column, in the order of ``encoded``."""
+    check_float32_keys(step)
+    columns = []
+    for column, known in step.with_float32_keys().encoded.items():
+        keys = graph.node("Gather", x, graph.constant([column], np.int64), axis=1)
+        values = graph.node(
+            "LabelEncoder", graph.cast(keys, FLOAT), domain="ai.onnx.ml", op_version=2,
+            keys_floats=known.keys.tolist(), values_floats=known.values.tolist(),
+            default_float=known.prior,
+        )  # fmt: skip
+        # LabelEncoder takes NaN for an unknown key.
+        missing = graph.constant(np.nan, np.float32)
+        values = graph.node("Where", graph.node("IsNaN", keys), missing, values)
+        columns.append(graph.cast(values, DOUBLE) if in_float64 else values)
+    return graph.node("Concat", *columns, x, axis=1)
 
 
 def _table(tree: ScoreTree) -> dict[str, Any]:

@@ -65,6 +65,7 @@ def part_of(estimator: Any, format: str, activations: Sequence[str] = ()) -> Mod
         case (Affine() as weighted,) if weighted.weights.shape[1] == 1:
             return LinearPart(scaled, weighted)
         case (Trees() as trees,):
+            _refuse_encoded(trees, estimator, format, is_scaled=bool(scaled))
             fix = (
                 ", which trees of search engines cannot split. Encode them as columns of 0 and 1, "
                 "or use to_onnx."
@@ -103,6 +104,31 @@ def warn_of_missing(trees: Trees, format: str) -> None:
             f"{format} reads missing values as 0, and models of XGBoost do not tell whether values "
             "were missing in training. If some were, rows without them rank otherwise there: fill "
             "them before training.",
+            UserWarning,
+            stacklevel=3,
+        )
+
+
+def warn_of_unknown_names(trees: Trees, format: str, estimator: Any) -> None:
+    """Warn of columns of text whose unknown categories data frames make missing values.
+
+    ``format`` is a library that reads frames; rows of numbers tell both apart.
+    """
+    names = getattr(innermost(estimator), "feature_names_in_", None)
+    listed = []
+    for column in sorted(trees.encoded.keys() & trees.categories.keys()):
+        unknown = trees.encoded[column].prior
+        parted = (
+            (tree.feature == column) & ((unknown <= tree.threshold) != tree.missing_left)
+            for tree in trees.trees
+        )
+        if any(nodes.any() for nodes in parted):
+            listed.append(str(column) if names is None else repr(str(names[column])))
+    if listed:
+        warnings.warn(
+            f"{format} turns unknown categories of data frames into missing values, which this "
+            f"model tells apart in {', '.join(listed)}. Pass positions in the lists of categories, "
+            "and -1 for unknown ones.",
             UserWarning,
             stacklevel=3,
         )
@@ -205,18 +231,21 @@ _WORDS = {
 LARGEST_CATEGORY = 2**20
 
 
-def trees_of(estimator: Any, format: str) -> Trees:
+def trees_of(estimator: Any, format: str, *, encoded: bool = False) -> Trees:
     """Trees of a model on its original features, with categories.
 
     The model is a sum of trees, or a pipeline of scalers and such a model. Its thresholds are kept,
     but if scalers precede the trees, they are float32 numbers such that every float32 row takes the
     branches of the pipeline. ``format`` names the function in errors: ExportError is raised if the
-    model is not a sum of trees, or scales a column of categories.
+    model is not a sum of trees, or scales a column of categories, or if trees compare statistics of
+    categories that the format cannot look up (unless ``encoded``).
     """
     chain = chain_of(estimator)
     scaled, rest = split_scalers(chain)
     match rest:
         case (Trees() as trees,):
+            if scaled or not encoded:
+                _refuse_encoded(trees, estimator, format, is_scaled=bool(scaled))
             if not scaled:
                 return trees
             fix = " behind a scaler. Fit without the scaler, which trees do not need."
@@ -226,6 +255,22 @@ def trees_of(estimator: Any, format: str) -> Trees:
                 f"{format} takes sums of trees, with scalers before them; "
                 f"{describe_model(estimator, chain)}{_members(estimator)} Use to_onnx."
             )
+
+
+def _refuse_encoded(
+    trees: Trees, estimator: Any, format: str, *, is_scaled: bool = False
+) -> None:
+    """Raise if trees compare statistics of categories, which would look like numbers of rows."""
+    for column in trees.encoded:
+        names = getattr(innermost(estimator), "feature_names_in_", None)
+        called = column if names is None else f"{column} ({str(names[column])!r})"
+        fix = "Use to_onnx, to_python, to_lightgbm or to_xgboost."
+        if is_scaled:
+            fix = "Fit without the scaler, which trees do not need."
+        raise ExportError(
+            f"column {called} has categories in whose place the trees compare statistics, which "
+            f"{format} cannot look up{' behind a scaler' if is_scaled else ''}. {fix}"
+        )
 
 
 def _members(estimator: Any) -> str:
@@ -322,6 +367,16 @@ def category_numbers(values: Float64Array, column: int, format: str) -> list[int
             f"{format}, got {values[~whole][0]:g}. Number the categories before training."
         )
     return values.astype(np.int64).tolist()
+
+
+def check_float32_keys(trees: Trees) -> None:
+    """Raise ExportError if rows of float32 numbers cannot tell the categories of a column apart."""
+    for column, known in trees.with_float32_keys().encoded.items():
+        if len(np.unique(known.keys)) < len(known.keys):
+            raise ExportError(
+                f"categories of column {column} must be distinct as float32 numbers for ONNX, whose "
+                "rows have this type. Convert them to text before training, or use to_python."
+            )
 
 
 Float32Array = NDArray[np.float32]

@@ -42,7 +42,8 @@ def to_python(
     str
         Source code that imports NumPy only and runs on Python 3.8 or later. ``score(X)`` takes
         rows as a float array, with NaN for missing values. ``encode(rows)`` replaces named
-        categories by numbers.
+        categories by numbers, and unknown ones by NaN or, if the trees compare statistics of the
+        column's categories, by -1.
 
     Raises
     ------
@@ -91,7 +92,7 @@ def _body(estimator: Any, n_features: int) -> str:
             weights, constant = unscale_weights(part)
             return _LINEAR.format(constant=constant, n=n_features, weights=_array(weights, "<f8"))
         case (*scaled, Trees()) if all(type(step) is Scaled for step in scaled):
-            return _trees(trees_of(estimator, "to_python"), n_features)
+            return _trees(trees_of(estimator, "to_python", encoded=True), n_features)
         case chain:
             raise ExportError(
                 "to_python takes linear models and sums of trees, with scalers before them; "
@@ -121,7 +122,18 @@ def _trees(trees: Trees, n_features: int) -> str:
         right=_array(np.where(inner, joined.right + start, 0), "<i8"),
         missing_left=_array(joined.missing_left, "|b1"),
         values=_array(joined.values, "<f8"),
+        statistics=_statistics(trees),
     )
+
+
+def _statistics(trees: Trees) -> str:
+    """Source of a dict of the numbers, values and prior of each encoded column."""
+    items = [
+        f"    {column}: (\n{_array(known.keys, '<f8')},\n{_array(known.values, '<f8')},\n"
+        f"{float(known.prior)!r}),\n"
+        for column, known in trees.encoded.items()
+    ]
+    return f"{{\n{''.join(items)}}}" if items else "{}"
 
 
 def _list_categories(trees: Trees) -> dict[int, list[Any]]:
@@ -183,24 +195,38 @@ _MISSING_LEFT = {missing_left}
 _VALUES = {values}
 # Categories that go left and right at nodes that split columns without order.
 _SETS = {sets!r}
+# By column whose categories have statistics: their numbers, statistics, and that of all others.
+_STATISTICS = {statistics}
 
 
 def encode(rows):
-    """Rows as floats: categories as numbers, missing values and unknown categories as NaN."""
+    """Rows as floats: categories as numbers, missing values as NaN.
+
+    Unknown categories become NaN, too, or -1 in columns with statistics.
+    """
     out = np.empty((len(rows), {n}))
     positions = {{j: {{v: i for i, v in enumerate(known)}} for j, known in CATEGORIES.items()}}
     for i, row in enumerate(rows):
         for j, value in enumerate(row):
-            if j in positions:
-                out[i, j] = positions[j].get(value, np.nan)
+            if value is None or type(value).__name__ in ("NAType", "NaTType") or value != value:
+                out[i, j] = np.nan
+            elif j in positions:
+                out[i, j] = positions[j].get(value, -1.0 if j in _STATISTICS else np.nan)
             else:
-                out[i, j] = np.nan if value is None else value
+                out[i, j] = value
     return out
 
 
 def score(X):
     """Score of every row of X, shape (n_rows, {n}), NaN where missing; higher ranks higher."""
     X = _rows(X)
+    if _STATISTICS:
+        X = X.copy()
+    for j, (numbers, statistics, prior) in _STATISTICS.items():
+        place = np.searchsorted(numbers, X[:, j])
+        known = np.append(numbers, np.nan)[place] == X[:, j]
+        found = np.where(known, np.append(statistics, prior)[place], prior)
+        X[:, j] = np.where(np.isnan(X[:, j]), np.nan, found)
     scores = np.full(len(X), _CONSTANT)
     for root in _ROOTS.tolist():
         nodes = np.full(len(X), root)

@@ -30,7 +30,7 @@ from rankwise.groups import QueryGroups
 from rankwise.prediction import innermost, scores_of
 from rankwise.rankers.adapters.read_booster import library_of
 from rankwise.runtime.constraints import check_random_state
-from rankwise.runtime.frames import Table, frame_for
+from rankwise.runtime.frames import Table, frame_for, is_missing
 from rankwise.runtime.result import Result
 from rankwise.typing import ArrayLike, Float64Array, Seed, is_sparse
 
@@ -122,8 +122,9 @@ def verify(
         rng = check_random_state(random_state)
         if exported.has_slack:
             not_tried.append("values between thresholds and the nearest that Solr can represent")
-        probes = probe_rows(trees, rows, rng, exported, with_missing=with_missing)
-        of_probes = _model_scores(estimator, trees, probes)
+        of_file = trees.with_float32_keys() if exported.dtype == np.float32 else trees
+        probes = probe_rows(of_file, rows, rng, exported, with_missing=with_missing)
+        of_probes = _model_scores(estimator, of_file, probes)
     else:
         not_tried.append("values at thresholds: the model is no sum of trees")
     found = exported.score(np.concatenate([rows, probes]))
@@ -147,7 +148,8 @@ def _round_values(trees: Trees, rows: Float64Array) -> tuple[Float64Array, Float
     with np.errstate(over="ignore"):
         rounded = rows.astype(np.float32).astype(np.float64)
     grown = tuple(EngineTree.of(tree) for tree in trees.trees)
-    change = sum_trees(grown, rounded) - sum_trees(grown, rows)
+    after, before = trees.with_float32_keys().encode(rounded), trees.encode(rows)
+    change = sum_trees(grown, after) - sum_trees(grown, before)
     example = ""
     if change.any():
         row = int(np.flatnonzero(change)[0])
@@ -160,7 +162,7 @@ def _round_values(trees: Trees, rows: Float64Array) -> tuple[Float64Array, Float
 
 def _trees(estimator: Any) -> Trees | None:
     try:
-        return trees_of(estimator, "verify")
+        return trees_of(estimator, "verify", encoded=True)
     except ExportError:
         return None
 
@@ -174,16 +176,21 @@ def _numbers(estimator: Any, X: Any, trees: Trees | None) -> NDArray[Any]:
         return np.asarray(dense, dtype=np.float64)
     rows = np.array(last._encoded_rows(X), dtype=np.float64)
     given = np.asarray(X, dtype=object)
-    for column in set(table.nominal) - set(trees.categories):
-        rows[:, column] = [np.nan if value is None else value for value in given[:, column]]
+    for column, categories in table.nominal.items():
+        values = given[:, column].tolist()
+        if column in trees.categories and column in table.statistics:
+            positions = {value: float(code) for code, value in enumerate(categories.tolist())}
+            values = [value if is_missing(value) else positions.get(value, -1.0) for value in values]
+        if column not in trees.categories or column in table.statistics:
+            rows[:, column] = [np.nan if is_missing(value) else value for value in values]
     return rows
 
 
 def _model_scores(estimator: Any, trees: Trees, rows: Float64Array) -> Float64Array:
     """Scores of rows of numbers by the model; by its trees if it has columns of categories."""
-    if trees.categories or any(tree.members for tree in trees.trees):
+    if trees.categories or trees.encoded or any(tree.members for tree in trees.trees):
         grown = tuple(EngineTree.of(tree) for tree in trees.trees)
-        return sum_trees(grown, rows, trees.constant)
+        return sum_trees(grown, trees.encode(rows), trees.constant)
     names = getattr(estimator, "feature_names_in_", None)
     listed = None if names is None else [str(name) for name in names]
     with warnings.catch_warnings():
@@ -392,6 +399,8 @@ def probe_rows(
 def _values(trees: Trees, column: int, given: Float64Array, exported: ExportedFile) -> Float64Array:
     """Values to try in a column."""
     cuts, categories = [], set()
+    if column in trees.encoded:
+        categories.update(trees.encoded[column].keys.tolist())
     for tree in trees.trees:
         at = np.flatnonzero(tree.feature == column)
         nominal = [node for node in at.tolist() if node in tree.members]
@@ -400,6 +409,8 @@ def _values(trees: Trees, column: int, given: Float64Array, exported: ExportedFi
             for side in tree.members[node]:
                 categories.update(side.tolist())
     given = given[np.isfinite(given)][:200]
+    if column in trees.encoded:
+        given = given.astype(exported.dtype).astype(np.float64)
     if categories:
         unknown = max(categories) + 1.0
         return np.array([*categories, unknown, unknown + 100.0, *given[:50]])

@@ -8,7 +8,7 @@ left.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from rankwise.export.chains import prepare_export
 from rankwise.export.maps import (
     XGBOOST_FORBIDDEN,
+    CategoryValues,
     ExportError,
     first_step,
     replace_forbidden,
@@ -31,6 +32,7 @@ from rankwise.export.parts import (
     positive_weights,
     trees_of,
     warn_of_missing,
+    warn_of_unknown_names,
 )
 from rankwise.runtime.files import write_file
 from rankwise.trees.tree_ensemble import ScoreTree
@@ -96,12 +98,17 @@ def to_xgboost(
     [2.250000238418579, 0.0, 1.0]
     """
     estimator, names = prepare_export(estimator, path, features)
-    trees = trees_of(estimator, "to_xgboost")
+    trees = trees_of(estimator, "to_xgboost", encoded=True)
+    warn_of_unknown_names(trees, "XGBoost", estimator)
     is_named = features is not None or hasattr(first_step(estimator), "feature_names_in_")
     listed = replace_forbidden(names, XGBOOST_FORBIDDEN, "XGBoost") if is_named else []
-    grown = [xgboost_tree(tree, number, len(names)) for number, tree in enumerate(trees.trees)]
+    grown = [
+        xgboost_tree(tree, number, len(names), trees.encoded)
+        for number, tree in enumerate(trees.trees)
+    ]
     n_trees = len(grown)
     nominal = {int(tree.feature[node]) for tree in trees.trees for node in tree.members}
+    nominal |= trees.encoded.keys()
     kinds = ["c" if column in nominal else "float" for column in range(len(names))]
     forest = {
         "gbtree_model_param": {"num_parallel_tree": "1", "num_trees": str(n_trees)},
@@ -160,21 +167,28 @@ def _swap(tree: ScoreTree, swapped: NDArray[np.bool_], threshold: float) -> Scor
     )
 
 
-def xgboost_tree(tree: ScoreTree, number: int, n_features: int) -> dict[str, Any]:
+def xgboost_tree(
+    tree: ScoreTree, number: int, n_features: int, encoded: Mapping[int, CategoryValues]
+) -> dict[str, Any]:
     """Entries of a tree in a model file.
 
     XGBoost sends unknown categories to the left. Missing values, which unknown categories follow
     in a ScoreTree, therefore go left at nodes of categories, and the set holds the other side.
+    At thresholds of statistics, unknown categories go left, and missing values by themselves.
     """
-    to_right = {}
-    for node, sides in tree.members.items():
+    to_right, swapped = {}, np.zeros(len(tree.feature), dtype=bool)
+    sides = {node: (*known, tree.missing_left[node]) for node, known in tree.members.items()}
+    for node in np.flatnonzero(np.isin(tree.feature, list(encoded))).tolist():
+        sides[node] = encoded[int(tree.feature[node])].goes_left(tree.threshold[node])
+    for node, (*known, unknown_left) in sides.items():
         left_side, right_side = (
-            category_numbers(side, int(tree.feature[node]), "XGBoost") for side in sides
+            category_numbers(side, int(tree.feature[node]), "XGBoost") for side in known
         )
-        to_right[node] = right_side if tree.missing_left[node] else left_side
+        to_right[node] = right_side if unknown_left else left_side
+        swapped[node] = not unknown_left
     nominal = np.zeros(len(tree.feature), dtype=bool)
     nominal[list(to_right)] = True
-    tree = _swap(tree, nominal & ~tree.missing_left, 0.0)
+    tree = _swap(tree, swapped, 0.0)
     tree = limit_conditions(replace(tree, threshold=np.where(nominal, 0.0, tree.threshold)))
     order = np.array(_breadth_first(tree))
     place = np.full(len(tree.feature), -1)

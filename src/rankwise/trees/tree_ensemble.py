@@ -273,7 +273,10 @@ class TreeEnsemble:
         below it; 0 for columns of numbers.
         """
         inner = self.feature >= 0
-        fits = (n_categories[self.feature] > 0) & inner == self.nominal
+        sizes = n_categories[self.feature]
+        # A node that parts missing values from all categories is no set of them.
+        parts_missing = inner & ~self.nominal & (self.threshold >= sizes - 1.0)
+        fits = ((sizes > 0) & inner == self.nominal) | parts_missing
         require(bool(fits.all()), "trees_.nominal", "be True if a column of categories is split",
                 "other nodes")  # fmt: skip
         most = np.repeat(n_categories[self.feature], np.diff(self.category_indptr))

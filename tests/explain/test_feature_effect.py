@@ -8,7 +8,7 @@ from sklearn.linear_model import LinearRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.tree import DecisionTreeClassifier
 
-from rankwise import RankingForest, RidgeRanker
+from rankwise import LambdaMART, RankingForest, RidgeRanker
 from rankwise.explain import feature_effect
 from rankwise.features import QueryScaler
 
@@ -101,6 +101,25 @@ def test_frames_with_names_categories_and_missing_values(rows):
     np.testing.assert_array_equal(
         plain.grid, feature_effect(ranker, frame, qid, 0, n_points=5).grid
     )
+
+
+@pytest.mark.parametrize(
+    "levels", [np.arange(50.0), np.array([*range(25), *map(str, range(25))], dtype=object)]
+)
+def test_categories_are_levels_and_not_points_of_an_axis(levels, rng):
+    """The most frequent ones, also of numbers, and of numbers next to text."""
+    X = rng.normal(size=(400, 2)).astype(object)
+    X[:, 1] = levels[np.where(np.arange(400) % 2, np.arange(400) % 6, np.arange(400) % 50)]
+    y = np.array([str(value) < "3" for value in X[:, 1]]).astype(int)
+    if levels.dtype != object:
+        X = X.astype(float)
+    ranker = LambdaMART(5, categorical_features=[1]).fit(X, y, qid=np.arange(400) % 20)
+    found = feature_effect(ranker, X, None, 1, n_points=8)
+    assert found.grid.dtype == object
+    most = [*levels[:6].tolist(), *found.grid[6:]]
+    assert found.grid.tolist() == most and len(most) == 8
+    X[0, 1] = np.nan
+    assert np.nan not in feature_effect(ranker, X, None, 1).grid
 
 
 def test_queries_are_drawn(rows):

@@ -9,7 +9,7 @@ import pytest
 from sklearn.exceptions import NotFittedError
 from sklearn.tree import DecisionTreeClassifier
 
-from rankwise import PRank, RankingTree
+from rankwise import LambdaMART, PRank, RankingTree
 from rankwise.trees import export_text
 from rankwise.trees.column_table import ColumnTable
 from rankwise.trees.tree import Tree
@@ -48,6 +48,42 @@ def test_words_of_every_kind_of_split(mixed):
     assert sum(line.endswith("age is missing") for line in lines) == 8
     assert sum("class " in line for line in lines) == tree.get_n_leaves() == 16
     assert len(lines) == tree.tree_.n_nodes - 1 + 16
+
+
+@pytest.mark.parametrize("n_levels", [6, 600])
+def test_thresholds_of_statistics_name_categories(n_levels, rng):
+    """Rows of all levels, unknown ones and missing ones follow the words to their score."""
+    levels = np.array([f"brand{k:03d}" for k in range(n_levels)], dtype=object)
+    statistics = rng.normal(size=n_levels).astype(np.float32).astype(np.float64)
+    table = ColumnTable({0: levels}, {}, {0: statistics}, {0: 0.25})
+    X = np.append(levels[np.arange(600) % n_levels], [None] * 40)[:, None]
+    numbers = table.encode(X).rows.astype(float)
+    y = np.nan_to_num(numbers[:, 0], nan=9.0) > 0.5
+    ranker = LambdaMART(1, min_samples_leaf=2, max_leaf_nodes=5)
+    ranker.fit(numbers, y + np.arange(640) % 2, qid=np.arange(640) % 16)
+    ranker.columns_ = table
+    lines = export_text(ranker, digits=17).splitlines()
+    assert any(" in {brand" in line for line in lines) and "<=" not in "".join(lines)
+    if n_levels > 6:
+        assert any(line.endswith(" more}") for line in lines)
+        return
+    for value in [*levels[:6], "unheard", None]:
+        depth = 0
+        for line in lines:
+            level, _, words = line.rpartition("|   ")
+            at = line.count("|   ")
+            if at != depth:
+                continue
+            if "score" in words:
+                assert float(words.split()[1]) == ranker.predict(np.array([[value]], object))[0]
+                break
+            names = words[words.find("{") + 1 : words.find("}")].split(", ")
+            holds = (value in names) != (" not in {" in words) and value is not None
+            holds = holds or (value is None and words.endswith("missing"))
+            holds = holds or (value is not None and words.endswith("is present"))
+            depth += holds
+        else:
+            raise AssertionError(f"{value} reaches no leaf")
 
 
 def test_every_row_follows_the_words(mixed):

@@ -14,6 +14,7 @@ from rankwise.groups import QueryGroups
 from rankwise.prediction import reads_queries
 from rankwise.runtime.constraints import check_random_state
 from rankwise.runtime.finite import names_its_class
+from rankwise.runtime.frames import is_missing
 from rankwise.runtime.messages import check_whole
 from rankwise.runtime.result import Result
 from rankwise.typing import ArrayLike, Float64Array, Int64Array, Seed
@@ -112,7 +113,8 @@ def feature_effect(
     Notes
     -----
     The grid holds values from rows of X between the 1 % and the 99 % quantile, without missing
-    values. For a value v and document d of a query with n documents, the share is
+    values. Of categories, text or numbers, it holds the most frequent ones. For a value v and
+    document d of a query with n documents, the share is
     ``(#{e != d: s(e) < s(d, v)} + #{e != d: s(e) = s(d, v)} / 2) / (n - 1)``. Here ``s(d, v)`` is
     the score of d with the feature set to v, and ``s(e)`` is the unchanged score of e. Unlike the
     partial dependence of the score [1]_, shares can be compared between queries, features and
@@ -153,7 +155,7 @@ def feature_effect(
     column = _column_number(feature, names)
     groups = QueryGroups.from_qid(qid, table.shape[0])
     drawn = _draw_queries(groups, max_queries, random_state)
-    sources, grid = _grid(_values_of(table, column), n_points)
+    sources, grid = _grid(_values_of(table, column), n_points, _is_nominal(estimator, column))
     members = [groups.rows([query]) for query in drawn.tolist()]
     ends = np.cumsum([len(rows) for rows in members])[:-1]
     rows = np.concatenate(members)
@@ -211,16 +213,32 @@ def _values_of(table: Any, column: int) -> NDArray[Any]:
     return frame[:, column].to_numpy()
 
 
-def _grid(values: NDArray[Any], n_points: int) -> tuple[Int64Array, NDArray[Any]]:
+def _is_nominal(estimator: Any, column: int) -> bool:
+    """Whether a model takes the numbers of a column for categories without order."""
+    table = getattr(estimator, "columns_", None)
+    return table is not None and column in table.nominal
+
+
+def _grid(
+    values: NDArray[Any], n_points: int, is_nominal: bool
+) -> tuple[Int64Array, NDArray[Any]]:
     """Rows that supply the grid values, and these values in ascending order."""
-    is_number = values.dtype.kind in "biuf"
+    is_number = values.dtype.kind in "biuf" and not is_nominal
     if is_number:
         known = np.flatnonzero(~np.isnan(values.astype(np.float64)))
     else:
-        known = np.flatnonzero([value is not None and value == value for value in values])
+        known = np.flatnonzero([not is_missing(value) for value in values.tolist()])
     if len(known) == 0:
         raise ValueError("X must have values of the feature, got missing values only.")
-    distinct, first, counts = np.unique(values[known], return_index=True, return_counts=True)
+    found, listed = values[known], None
+    if not is_number:
+        # Numbers and text do not compare, so text comes after numbers.
+        listed = sorted(set(found.tolist()), key=lambda value: (isinstance(value, str), value))
+        place = {value: number for number, value in enumerate(listed)}
+        found = np.array([place[value] for value in found.tolist()])
+    distinct, first, counts = np.unique(found, return_index=True, return_counts=True)
+    if listed is not None:
+        distinct = np.array(listed, dtype=object)
     if len(distinct) <= n_points:
         return known[first], distinct
     if not is_number:  # the most frequent categories

@@ -18,6 +18,9 @@ from rankwise.trees.tree_ensemble import TreeEnsemble
 from rankwise.typing import Int64Array
 
 
+SHOWN_CATEGORIES = 127  # half of the categories that a column split by subsets may have
+
+
 class FittedTree(Protocol):
     """Parts of a fitted tree estimator that texts and drawings need."""
 
@@ -95,7 +98,8 @@ class TreeReader:
 
         Missing values are named where the column had some in fit. Of the categories that can
         reach the node those of the shorter list are named; any that the fit has not seen count as
-        missing.
+        missing. At a threshold of their statistics, those are named that part from unknown ones,
+        which the other side takes.
         """
         tree, table = self.estimator.tree_, self.estimator.columns_
         column, threshold = int(tree.feature[node]), float(tree.threshold[node])
@@ -119,18 +123,27 @@ class TreeReader:
 
     def _subsets(self, node: int, column: int) -> tuple[str, str]:
         """Categories of a nominal column that go left, and those that go right."""
-        names = self.estimator.columns_.nominal[column]
+        table = self.estimator.columns_
+        names = table.nominal[column]
         inside = self._codes(node)
         reach = self._reaching(node, column)
         left = [_word(name) for code, name in enumerate(names) if code in reach & inside]
         right = [_word(name) for code, name in enumerate(names) if code in reach - inside]
-        if not right:
+        is_right_named = len(right) < len(left)
+        if column in table.statistics:
+            is_right_named = table.prior[column] <= self.estimator.tree_.threshold[node]
+        if not right and (is_right_named or column not in table.statistics):
             return "is present", "is missing"
-        if not left:
+        if not left and (not is_right_named or column not in table.statistics):
             return "is missing", "is present"
-        if len(right) < len(left):
-            return f"not in {{{', '.join(right)}}}", f"in {{{', '.join(right)}}}"
-        return f"in {{{', '.join(left)}}}", f"not in {{{', '.join(left)}}}"
+        named = right if is_right_named else left
+        more = [f"{len(named) - SHOWN_CATEGORIES} more"] if len(named) > SHOWN_CATEGORIES else []
+        listed = f"{{{', '.join([*named[:SHOWN_CATEGORIES], *more])}}}"
+        return (
+            (f"not in {listed}", f"in {listed}")
+            if is_right_named
+            else (f"in {listed}", f"not in {listed}")
+        )
 
     def _reaching(self, node: int, column: int) -> set[int]:
         """Codes of a nominal column that the splits above let through."""
@@ -157,7 +170,10 @@ class TreeReader:
 
     def _codes(self, node: int) -> set[int]:
         """Codes that go left at a nominal node."""
-        tree = self.estimator.tree_
+        tree, table = self.estimator.tree_, self.estimator.columns_
+        column = int(tree.feature[node])
+        if column in table.statistics:
+            return set(np.flatnonzero(table.statistics[column] <= tree.threshold[node]).tolist())
         of_node = slice(tree.category_indptr[node], tree.category_indptr[node + 1])
         return set(tree.categories[of_node].tolist())
 

@@ -214,6 +214,11 @@ class ColumnTable:
             require(column in self.nominal and statistics.shape == categories.shape,
                     f"statistics[{column}]", f"have shape ({len(categories)},), as the categories",
                     statistics.shape)  # fmt: skip
+            numbers = np.append(statistics, self.prior[column])
+            with np.errstate(over="ignore"):
+                is_float32 = numbers.astype(np.float32) == numbers
+            require(bool(is_float32.all()), f"statistics[{column}] and its prior",
+                    "be float32 numbers", numbers[~is_float32][:1])  # fmt: skip
 
 
 class CategoricalInput:

@@ -148,7 +148,7 @@ def test_the_encoding_chooses_columns(encoding, encoded, subsets, judged):
 
 def test_subsets_refuse_more_categories_than_a_byte_holds(judged):
     frame, y, qid = judged
-    with pytest.raises(ValueError, match="at most 255 .* in column 'shop'.*encoding='ordered'"):
+    with pytest.raises(ValueError, match=r"at most 255 .* in column 'shop'.*encoding='ordered'"):
         make(categorical_encoding="subset").fit(frame, y, qid=qid)
     make(categorical_encoding="subset").fit(frame[["a", "colour"]], y, qid=qid)
     with pytest.raises(ValueError, match="monotonic_cst must be 0 for columns of categories"):

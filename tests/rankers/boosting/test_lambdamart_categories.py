@@ -1,4 +1,4 @@
-"""LambdaMART on columns of categories: frames, unknown ones, files, explanations, exports."""
+"""LambdaMART on columns of categories split by subsets: frames, files, explanations, exports."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from rankwise.export import to_ranklib, to_solr
 from rankwise.export.maps import ExportError
 from rankwise.trees import export_text
 
+SUBSETS = {"categorical_encoding": "subset", "min_samples_leaf": 5}
 COLOURS = np.array(["red", "green", "blue", "white", "black"])
 LIFT = np.array([0.0, 2.0, 0.0, 3.0, 0.5])
 
@@ -35,7 +36,7 @@ def judged(rng):
 @pytest.fixture
 def ranker(judged):
     frame, y, qid = judged
-    ranker = LambdaMART(20, categorical_features=["shop"], min_samples_leaf=5)
+    ranker = LambdaMART(20, categorical_features=["shop"], **SUBSETS)
     return ranker.fit(frame, y, qid=qid)
 
 
@@ -52,10 +53,10 @@ def test_kinds_of_columns_give_the_same_scores(judged, ranker, rng):
     codes = frame["colour"].map({name: i for i, name in enumerate(sorted(COLOURS))}).astype(float)
     array = frame.assign(colour=codes).to_numpy(dtype=float)
     for X, chosen in ((text, ["shop"]), (polars, ["shop"]), (array, [0, 2])):
-        again = LambdaMART(20, categorical_features=chosen, min_samples_leaf=5)
+        again = LambdaMART(20, categorical_features=chosen, **SUBSETS)
         np.testing.assert_array_equal(again.fit(X, y, qid=qid).predict(X), scores)
     order = rng.permutation(len(y))
-    again = LambdaMART(20, categorical_features=["shop"], min_samples_leaf=5, n_jobs=2)
+    again = LambdaMART(20, categorical_features=["shop"], **SUBSETS, n_jobs=2)
     again.fit(frame.iloc[order], y[order], qid=qid[order])
     np.testing.assert_array_equal(again.predict(frame), scores)
     assert ranker.score(frame, y, qid=qid) > 0.8
@@ -71,7 +72,7 @@ def test_unknown_categories_are_missing(judged, ranker):
 def test_stages_and_warm_start(judged, ranker):
     frame, y, qid = judged
     np.testing.assert_array_equal(list(ranker.staged_predict(frame))[-1], ranker.predict(frame))
-    first = LambdaMART(7, categorical_features=["shop"], min_samples_leaf=5, warm_start=True)
+    first = LambdaMART(7, categorical_features=["shop"], **SUBSETS, warm_start=True)
     first.fit(frame, y, qid=qid).set_params(n_estimators=20).fit(frame, y, qid=qid)
     np.testing.assert_array_equal(first.predict(frame), ranker.predict(frame))
     with pytest.raises(ValueError, match="warm_start needs the same columns of categories"):
@@ -143,10 +144,10 @@ def test_wrong_categories(judged):
         LambdaMART(2, monotonic_cst={"colour": 1}).fit(frame, y, qid=qid)
     many = frame.assign(shop=np.arange(len(frame)))
     with pytest.raises(ValueError, match="categories a column, got 600 in column 'shop'"):
-        LambdaMART(2, categorical_features=["shop"]).fit(many, y, qid=qid)
+        LambdaMART(2, categorical_features=["shop"], **SUBSETS).fit(many, y, qid=qid)
     array = many.assign(colour=0).to_numpy(dtype=float)
     with pytest.raises(ValueError, match=r"categories a column, got 600 in column 2\."):
-        LambdaMART(2, categorical_features=[2]).fit(array, y, qid=qid)
+        LambdaMART(2, categorical_features=[2], **SUBSETS).fit(array, y, qid=qid)
     tree = RankingTree(method="histogram", categorical_features=["shop"])
     with pytest.raises(ValueError, match="categories a column, got 600 in column 'shop'"):
         tree.fit(many, y)

@@ -86,6 +86,7 @@ from rankwise.trees.boosted.growth_rules import (
     monotone_signs,
 )
 from rankwise.trees.column_table import FROM_DTYPE, CategoricalInput, ColumnTable
+from rankwise.trees.target_statistics import CategoricalEncoding, ColumnEncoder
 from rankwise.trees.tree_ensemble import OrderedRows, ScoreTree, TreeEnsemble
 from rankwise.typing import ArrayLike, Float64Array, FrameLike, Int64Array, Seed, canonicalize
 
@@ -179,12 +180,6 @@ class EarlierTrees:
             ranker.trees_, n_rounds, ranker.has_missing_, biases, ranker.n_features_in_,
             ranker.columns_,
         )  # fmt: skip
-
-    def continue_codes(self, columns: ColumnTable) -> ColumnTable:
-        """The columns of new rows, with the codes that the trees refer to."""
-        return (
-            columns if self.columns is None else columns.continue_codes(self.columns, "warm_start")
-        )
 
     def check(self, n_features: int, n_rounds: int) -> None:
         """Raise if the trees have other features or took more rounds; warn if they took as many."""
@@ -302,8 +297,19 @@ class LambdaMART(TreeScores):
         Groups of features, by number or name: all features on a path from the root to a leaf belong
         to one group. Features without a group form one group.
     categorical_features : {"from_dtype"}, array-like of bool, int or str, or None
-        Nominal features of at most 255 categories: a mask, numbers or names. In frames, text and
-        unordered categories are also nominal; ordered ones are split by their order. None: none.
+        Nominal features: a mask, numbers or names. In frames, text and unordered categories are
+        also nominal; ordered ones are split by their order. None: none.
+    categorical_encoding : {"auto", "subset", "ordered"}, default="auto"
+        How trees read nominal features:
+
+        - "subset": splits send a subset of the categories, of which there may be at most 255, to
+          one side;
+        - "ordered": a number replaces each category: an estimate of how much it raises the label
+          within a query, shrunk towards 0 with the weight of one row. The features are estimated
+          together. In training, a row receives the estimate from queries earlier in a random
+          order, so that no row sees its own label or query (ordered target statistics) [6]_.
+          Unknown categories receive 0;
+        - "auto": "ordered" for features of more than 16 categories, else "subset".
     early_stopping_rounds : int >= 1, optional
         Used only if ``fit`` receives X_val: stop after this many trees without improvement and keep
         the trees up to the best, with dropout as they were then.
@@ -315,11 +321,12 @@ class LambdaMART(TreeScores):
     warm_start : bool, default=False
         Whether ``fit`` continues from the existing trees, up to ``n_estimators`` in total. On the
         same rows the trees equal those of a single call (with dropout: up to rounding). Early
-        stopping keeps the existing trees.
+        stopping keeps the existing trees. Numbers that replace categories remain those of the first
+        fit; new categories are unknown to it, see ``categorical_encoding``.
         The same ``n_estimators`` as before adds nothing, and ``fit`` warns.
     random_state : int, RandomState, Generator or None, default=None
-        Seed for drawing queries, features and thresholds, and for the noise of "yetirank" and
-        "xendcg".
+        Seed for drawing queries, features and thresholds, for the noise of "yetirank" and "xendcg",
+        and for the order of queries in which categories are encoded (None: always the same one).
     n_jobs : int, optional
         Number of threads. None or -1: all cores, at most ``RANKWISE_NUM_THREADS``. Results
         are bit-identical for any number.
@@ -328,7 +335,8 @@ class LambdaMART(TreeScores):
     ----------
     trees_ : TreeEnsemble
     columns_ : ColumnTable
-        Categories of the nominal features; trees refer to them by position.
+        Categories of the nominal features; trees refer to them by position, or by the number that
+        replaces them.
     has_missing_ : ndarray of shape (n_features_in_,), bool
         Columns with missing values in training rows; all False if there was nothing to learn.
     n_estimators_ : int
@@ -371,7 +379,8 @@ class LambdaMART(TreeScores):
     Missing values go to the side with the larger gain; at nodes without missing values in training,
     to the side with more second derivatives. Nominal splits use the best subset of categories
     without penalties [2]_. Categories without training rows in the node go to the heavier side,
-    unknown categories are treated as missing; these include categories of rows of weight 0 only.
+    unknown categories are treated as missing, or receive the number 0 where numbers replace
+    categories; they include categories of rows of weight 0 only.
     Neither the order of rows and queries nor the names of the queries change the model, because
     random numbers are drawn by the content of the queries. Rows of equal scores, as all are before
     the first tree, rank in an order that their content determines. The order of validation rows
@@ -402,6 +411,8 @@ class LambdaMART(TreeScores):
     .. [4] Ke et al., "LightGBM: a highly efficient gradient boosting decision tree", NeurIPS 2017.
     .. [5] Rashmi and Gilad-Bachrach, "DART: dropouts meet multiple additive regression trees",
        AISTATS 2015.
+    .. [6] Prokhorenkova et al., "CatBoost: unbiased boosting with categorical features", NeurIPS
+       2018.
 
     Examples
     --------
@@ -469,6 +480,7 @@ class LambdaMART(TreeScores):
         "monotonic_cst": ["array-like", dict, None],
         "interaction_cst": [list, tuple, StrOptions({"no_interactions", "pairwise"}), None],
         "categorical_features": [StrOptions({FROM_DTYPE}), "array-like", None],
+        "categorical_encoding": [StrOptions(set(get_args(CategoricalEncoding)))],
         "early_stopping_rounds": [minimum(1), None],
         "validation_measure": [*MEASURE_KINDS, None],
         "importance_type": [StrOptions({"gain", "split"})],
@@ -512,6 +524,7 @@ class LambdaMART(TreeScores):
         monotonic_cst: Any = None,
         interaction_cst: Any = None,
         categorical_features: Any = FROM_DTYPE,
+        categorical_encoding: CategoricalEncoding = "auto",
         early_stopping_rounds: int | None = None,
         validation_measure: MeasureLike | None = None,
         importance_type: Literal["gain", "split"] = "gain",
@@ -551,6 +564,7 @@ class LambdaMART(TreeScores):
         self.monotonic_cst = monotonic_cst
         self.interaction_cst = interaction_cst
         self.categorical_features = categorical_features
+        self.categorical_encoding: CategoricalEncoding = categorical_encoding
         self.early_stopping_rounds = early_stopping_rounds
         self.validation_measure = validation_measure
         self.importance_type: Literal["gain", "split"] = importance_type
@@ -621,23 +635,29 @@ class LambdaMART(TreeScores):
         forget(self)
         table = Table.of(X)
         columns = ColumnTable.of(table, self.categorical_features, sample_weight)
-        self.columns_: ColumnTable = earlier.continue_codes(columns)
-        data = check_fit(self, self.columns_.encode(table), y, qid, sample_weight, allow_nan=True)
+        encoder = ColumnEncoder.of(columns, earlier.columns, self.categorical_encoding)
+        self.columns_: ColumnTable = encoder.codes
+        data = check_fit(self, encoder.codes.encode(table), y, qid, sample_weight, allow_nan=True)
         earlier.check(self.n_features_in_, self.n_estimators)
-        held_X = None if X_val is None else self._encode(X_val)
-        held_out = check_validation(self, data, held_X, y_val, qid_val, allow_nan=True)
         positions = None if position is None else check_positions(position, data)
-        self._set_score_name(data.y)
-        if follows_measure(self.objective, self.decay) and data.y.min() < data.y.max():
-            refuse_constant(measure, data.y, "The trees")
-            for note in list_wide_gains({str(self.measure): measure}, data.y):
-                warnings.warn(f"{note}.", WideGainsWarning, stacklevel=callers_level())
 
         # Distinct rows of each query, in an order that their content determines.
         matrix = canonicalize(data.X)
         order, indptr, weight = distinct_rows_of_queries(
             matrix, data.y, data.groups, data.sample_weight, positions, n_threads=n_threads
         )
+        # A random_state of None, too, gives the same model twice.
+        order_seed = 0 if self.random_state is None else seed
+        matrix, self.columns_ = encoder.encode_rows(
+            matrix, order, data.y[order], indptr, weight, order_seed
+        )
+        held_X = None if X_val is None else self._encode(X_val)
+        held_out = check_validation(self, data, held_X, y_val, qid_val, allow_nan=True)
+        self._set_score_name(data.y)
+        if follows_measure(self.objective, self.decay) and data.y.min() < data.y.max():
+            refuse_constant(measure, data.y, "The trees")
+            for note in list_wide_gains({str(self.measure): measure}, data.y):
+                warnings.warn(f"{note}.", WideGainsWarning, stacklevel=callers_level())
         rows = OrderedRows(matrix, order)
         judged = JudgedRows(data.y[order], indptr, weight, self.query_weight)
         loss = self._loss(judged, measure, seed, n_threads)
@@ -687,7 +707,7 @@ class LambdaMART(TreeScores):
 
     @property
     def _most_categories(self) -> int | None:
-        return MAX_BINS
+        return MAX_BINS if self.categorical_encoding == "subset" else None
 
     def _measures(self) -> tuple[Measure, Measure]:
         """Measures of the gradients and of early stopping, with the gains of ``label_gain``."""

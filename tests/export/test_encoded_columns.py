@@ -130,7 +130,31 @@ def test_files_rank_as_the_model(format, kind, sides, tmp_path):
     assert found.largest_difference == 0 or format in ("onnx", "xgboost")
     other = rw.LambdaMART()
     vars(other).update({**vars(ranker), "columns_": statistics(LEVELS[kind][0], 7)})
-    assert not verify(other, path, X, qid=QID).holds
+    differs = verify(other, path, X, qid=QID)
+    assert not differs.holds and "None" not in differs.first.cause
+    if format in ("lightgbm", "xgboost"):
+        assert "by its set of categories; the file sends it" in differs.first.cause
+
+
+@pytest.mark.parametrize("kind", LEVELS)
+@pytest.mark.parametrize("library", ["arrow", "arrow dictionary", "polars", "array"])
+def test_rows_of_every_library_are_verified(kind, library, tmp_path):
+    """Missing values of Arrow's dictionaries are missing, and not the last category."""
+    X = frame(kind, 8, ["known", "unknown", "missing"])
+    if library == "array":
+        rows = X.to_numpy(dtype=object)
+    elif kind == "mixed":
+        return  # a column of other libraries has one type
+    elif library == "polars":
+        rows = pytest.importorskip("polars").from_pandas(X)
+    else:
+        named = X["e"].astype("category") if library == "arrow dictionary" else X["e"]
+        rows = pytest.importorskip("pyarrow").Table.from_pandas(X.assign(e=named))
+    ranker = fitted(kind)
+    path = written("python", ranker, tmp_path)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "X does not have valid feature names")
+        assert verify(ranker, path, rows, qid=QID).holds
 
 
 @pytest.mark.parametrize("kind", WRITES_SETS)

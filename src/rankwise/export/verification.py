@@ -24,13 +24,14 @@ from rankwise.export.exported_files import (
     read_exported,
     sum_trees,
 )
+from rankwise.export.lightgbm_text import split_by_sets
 from rankwise.export.maps import ExportError, Trees, feature_names
 from rankwise.export.parts import SOLR_SLACK, floor_float32, subtract_slack, trees_of
 from rankwise.groups import QueryGroups
 from rankwise.prediction import innermost, scores_of
 from rankwise.rankers.adapters.read_booster import library_of
 from rankwise.runtime.constraints import check_random_state
-from rankwise.runtime.frames import Table, frame_for, is_missing
+from rankwise.runtime.frames import Table, convert_to_array, frame_for, is_missing
 from rankwise.runtime.result import Result
 from rankwise.typing import ArrayLike, Float64Array, Seed, is_sparse
 
@@ -175,9 +176,14 @@ def _numbers(estimator: Any, X: Any, trees: Trees | None) -> NDArray[Any]:
         dense = X.toarray() if is_sparse(X) else X
         return np.asarray(dense, dtype=np.float64)
     rows = np.array(last._encoded_rows(X), dtype=np.float64)
-    given = np.asarray(X, dtype=object)
+    frame = Table.of(X).numeric_frame
+    given = np.asarray(X, dtype=object) if frame is None else None
     for column, categories in table.nominal.items():
-        values = given[:, column].tolist()
+        # An array of a whole Arrow table would lose missing values of its dictionaries.
+        if frame is None:
+            values = given[:, column].tolist()
+        else:
+            values = convert_to_array(frame[frame.columns[column]].to_native()).tolist()
         if column in trees.categories and column in table.statistics:
             positions = {value: float(code) for code, value in enumerate(categories.tolist())}
             values = [value if is_missing(value) else positions.get(value, -1.0) for value in values]
@@ -447,8 +453,14 @@ def describe_difference(trees: Trees | None, file_trees: tuple[EngineTree, ...],
         return ""
     # A constant is the first tree in some formats, and the last one in others.
     before = int(len(file_trees) > len(trees.trees) and file_trees[0].feature[0] < 0)
+    if not file_trees[0].is_strict:  # LightGBM
+        trees = split_by_sets(trees)
     for number, tree in enumerate(trees.trees[: len(file_trees) - before]):
         model, other = EngineTree.of(tree), file_trees[number + before]
+        for node in np.flatnonzero(np.isin(tree.feature, list(trees.encoded))).tolist():
+            known = trees.encoded[int(tree.feature[node])]
+            left, right, unknown_left = known.goes_left(float(tree.threshold[node]))
+            model.sets[node] = (None, right) if unknown_left else (left, None)
         said = _compare(model, other, row)
         if said:
             return f"tree {number}: {said}"

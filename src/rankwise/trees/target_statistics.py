@@ -23,12 +23,13 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from rankwise.features.binning import MAX_BINS
 from rankwise.trees.column_table import ColumnTable
 from rankwise.typing import Float64Array, Int64Array
 
 CategoricalEncoding = Literal["auto", "subset", "ordered"]
 # Chosen on seeds 0 to 4 of the simulation of benchmarks/study_categories.py.
-STRENGTH = 1.0  # weight of the rows that a category seems to have at the prior
+STRENGTH = 3.0  # weight of the rows that a category seems to have at the prior
 N_BLOCKS = 16
 N_SWEEPS = 2  # over the columns in every block, from the estimates of the block before
 LAST_SWEEPS = 4  # over all rows
@@ -37,11 +38,16 @@ MOST_IN_SUBSETS = 16  # categories of a column that "auto" splits by subsets
 
 @dataclass(frozen=True, eq=False)
 class ColumnEncoder:
-    """Encoding of the nominal columns of a fit: by codes at first, then some by statistics."""
+    """Encoding of the nominal columns of a fit: by codes at first, then some by statistics.
+
+    "auto" encodes columns of more than ``MOST_IN_SUBSETS`` categories, but for those that are
+    constant in every query: their effects are 0, while subsets of them can interact with others.
+    """
 
     codes: ColumnTable  # all nominal columns by codes
     earlier: ColumnTable | None  # of the fit that this one continues, with statistics to keep
     encoded: list[int]  # columns that receive statistics
+    encoding: CategoricalEncoding
 
     @classmethod
     def of(
@@ -53,10 +59,10 @@ class ColumnEncoder:
             continued = columns.continue_codes(earlier, "warm_start").nominal
             # Codes of all categories: those that the earlier fit lacks are unknown, not missing.
             own = {column: columns.nominal[column] for column in encoded}
-            return cls(replace(columns, nominal={**continued, **own}), earlier, encoded)
+            return cls(replace(columns, nominal={**continued, **own}), earlier, encoded, encoding)
         most = {"auto": MOST_IN_SUBSETS, "subset": np.inf, "ordered": -1}[encoding]
         encoded = [j for j, categories in columns.nominal.items() if len(categories) > most]
-        return cls(columns, None, encoded)
+        return cls(columns, None, encoded, encoding)
 
     def encode_rows(
         self,
@@ -72,20 +78,26 @@ class ColumnEncoder:
         ``order`` gives the distinct rows, query by query; other rows keep their codes. ``y`` and
         ``weight`` are those of the distinct rows.
         """
-        if not self.encoded:
+        nominal, encoded = self.codes.nominal, self.encoded
+        if self.earlier is None and self.encoding == "auto":
+            encoded = [
+                column
+                for column in encoded
+                if len(nominal[column]) > MAX_BINS or varies(X[order, column], y, indptr)
+            ]
+        if not encoded:
             return X, self.codes
-        nominal = self.codes.nominal
-        sizes = [len(nominal[column]) for column in self.encoded]
-        cells = order[:, None], np.array(self.encoded)
+        sizes = [len(nominal[column]) for column in encoded]
+        cells = order[:, None], np.array(encoded)
         codes = X[cells].astype(np.float64)
         values, statistics = encode_in_order(codes, sizes, y, indptr, weight, seed)
         table = replace(
             self.codes,
-            statistics=dict(zip(self.encoded, statistics, strict=True)),
-            prior=dict.fromkeys(self.encoded, 0.0),
+            statistics=dict(zip(encoded, statistics, strict=True)),
+            prior=dict.fromkeys(encoded, 0.0),
         )
         if self.earlier is not None:
-            for place, column in enumerate(self.encoded):
+            for place, column in enumerate(encoded):
                 known = set(self.earlier.nominal[column].tolist())
                 is_new = np.array([value not in known for value in nominal[column].tolist()])
                 new = np.flatnonzero(is_new)
@@ -113,6 +125,7 @@ def encode_in_order(
 
     All results are float32 numbers, see :class:`rankwise.trees.column_table.ColumnTable`.
     """
+    indptr = np.unique(indptr)  # without empty queries
     sizes = np.diff(indptr)
     # Rows in the random order of the queries: the blocks before a block are the first rows.
     chosen = np.random.default_rng(seed).permutation(len(sizes))
@@ -134,6 +147,15 @@ def encode_in_order(
     out[rows] = values.T
     out[np.isnan(codes)] = np.nan
     return _round(out), [_round(statistics[:-1]) for statistics in effects.statistics]
+
+
+def varies(codes: NDArray[Any], y: Float64Array, indptr: Int64Array) -> bool:
+    """Whether rows of a query with different labels have different categories, in any query."""
+    starts = np.unique(indptr)[:-1]
+    low, high = np.minimum.reduceat(y, starts), np.maximum.reduceat(y, starts)
+    column = np.where(np.isnan(codes), -1.0, codes)
+    first, last = np.minimum.reduceat(column, starts), np.maximum.reduceat(column, starts)
+    return bool(((low < high) & (first < last)).any())
 
 
 class CategoryEffects:

@@ -1,0 +1,309 @@
+"""Columns of categories: LambdaMART's encodings, LightGBM and CatBoost.
+
+    python -m benchmarks.study_categories choose > build/study_categories_choose.txt
+    python -m benchmarks.study_categories show > docs/study_categories.txt
+
+Simulation: 1,200 queries of 20 rows, 800 for training; six columns N(0, 1) and four columns of
+categories; the utility is ``n0 n1 + n2 + sum_j e_j[c_j] + N(0, 1)`` with effects N(0, 1), times 0
+in the parts "random ids"; grades cut it at its quantiles .5, .8, .92 and .98. Categories are
+uniform, or drawn by Zipf's law. ``choose`` runs seeds from 0 on, ``show`` from 1000 on.
+
+Tables: Expedia's ids, MovieLens-100k's movies and users, Home Depot's brands (first word of the
+title) and products, Book-Crossing's books and publishers (start of the ISBN). Every split trains on
+70 % of at most 12,000 rows; ``choose`` takes splits 0 to 4, ``show`` splits 100 to 119.
+
+All have 100 trees, learning rate .1 and one thread; LightGBM and CatBoost (YetiRank) are fitted by
+their own libraries. Values in ``build/study_categories.jsonl`` are not computed again. More
+arguments select parts, such as ``200`` or ``expedia``, as in the first column of the output.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+import warnings
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rankwise import LambdaMART
+from rankwise.datasets import fetch, load_book_crossing, load_movielens
+from rankwise.groups import QueryGroups
+from rankwise.metrics import parse
+
+STORE = Path("build/study_categories.jsonl")
+TRAIN_SHARE, MOST_ROWS = 0.7, 12_000
+SIMULATIONS = {
+    f"{levels:,}{law}{ids}": (levels, not ids, bool(law))
+    for ids in ("", ", random ids")
+    for law in ("", ", Zipf")
+    for levels in (20, 200, 1_000, 10_000)
+}
+SEEDS = {"choose": range(10), "show": range(1000, 1020)}
+RELEVANT = {"movies": 4, "books": 8}  # least grade that AP counts as relevant, if not 1
+SPLITS = {"choose": range(5), "show": range(100, 120)}
+BASE = "LambdaMART"
+# Columns of categories, or numbers in their place.
+SETTINGS: dict[str, dict[str, Any]] = {
+    BASE: {},
+    "ordered": {"categorical_encoding": "ordered"},
+    "subset": {"categorical_encoding": "subset"},
+    "numbers": {"categorical_features": None},
+}
+LEFT_OUT, PEERS = "left out", ("LightGBM", "CatBoost")
+Rows = tuple[np.ndarray, list[int], np.ndarray, np.ndarray]  # X, columns of categories, y, qid
+
+
+def simulate(levels: int, has_effects: bool, is_zipf: bool, seed: int) -> Rows:
+    """A draw of the simulation; the first 800 queries are for training."""
+    rng = np.random.default_rng(seed)
+    n = 24_000
+    numbers = rng.normal(size=(n, 6))
+    shares = 1 / np.arange(1.0, levels + 1) if is_zipf else np.ones(levels)
+    if is_zipf:
+        codes = rng.choice(levels, size=(n, 4), p=shares / shares.sum())
+    else:
+        codes = rng.integers(0, levels, size=(n, 4))
+    effects = has_effects * rng.normal(size=(4, levels))
+    utility = numbers[:, 0] * numbers[:, 1] + numbers[:, 2] + rng.normal(size=n)
+    utility += sum(effects[j, codes[:, j]] for j in range(4))
+    y = np.searchsorted(np.quantile(utility, [0.5, 0.8, 0.92, 0.98]), utility).astype(float)
+    return np.column_stack([numbers, codes]), [6, 7, 8, 9], y, np.repeat(np.arange(1200), 20)
+
+
+def load_expedia() -> Rows:
+    """Hotels of searches; sites, countries, hotels and destinations are categories."""
+    import pandas as pd
+
+    table = pd.read_csv(fetch("expedia-slice")[0])
+    table = table[table["srch_id"] != table["srch_id"].iloc[-1]]
+    y = np.where(table["booking_bool"] > 0, 5.0, 1.0 * (table["click_bool"] > 0))
+    later = ["date_time", "position", "click_bool", "gross_bookings_usd", "booking_bool"]
+    X = table.drop(columns=[*later, "srch_id"])
+    ids = [
+        "site_id", "visitor_location_country_id", "prop_country_id", "prop_id",
+        "srch_destination_id",
+    ]  # fmt: skip
+    columns = [X.columns.get_loc(name) for name in ids]
+    return X.to_numpy(dtype=float), columns, y, table["srch_id"].to_numpy()
+
+
+def load_movies() -> Rows:
+    """Movies by users; movies, occupations and the first two digits of zip codes are categories."""
+    import pandas as pd
+
+    ratings = load_movielens("100k")
+    folder = Path(fetch("movielens-100k")[0]).parent
+    read: dict[str, Any] = {"sep": "|", "header": None, "encoding": "latin-1"}
+    items = pd.read_csv(folder / "u.item.gz", **read).set_index(0)
+    users = pd.read_csv(folder / "u.user.gz", **read).set_index(0)
+    user, item, rating = triplets(ratings)
+    item_rows, user_rows = items.loc[item], users.loc[user]
+    year = pd.to_numeric(item_rows[2].str[-4:], errors="coerce").to_numpy()
+    jobs, zips = number_values(user_rows[3]), number_values(user_rows[4].str[:2])
+    genres = item_rows.iloc[:, 4:].to_numpy(dtype=float)
+    age = user_rows[1].to_numpy(dtype=float)
+    X = np.column_stack([year, age, genres, item, jobs, zips]).astype(float)
+    width = X.shape[1]
+    return X, [width - 3, width - 2, width - 1], rating, user
+
+
+def load_books() -> Rows:
+    """Books by users; the books and the starts of their ISBN are categories."""
+    import pandas as pd
+
+    user, item, rating = triplets(load_book_crossing())
+    isbn = pd.Series(item).astype(str)
+    X = np.column_stack([
+        isbn.str.len(), number_values(isbn), number_values(isbn.str[:5]),
+        number_values(isbn.str[:3]),
+    ])  # fmt: skip
+    return X.astype(float), [1, 2, 3], rating, user
+
+
+def load_products() -> Rows:
+    """Products by search terms; brands and products are categories, words in common numbers."""
+    import pandas as pd
+
+    table = pd.read_csv(fetch("home-depot")[0], encoding="latin-1")
+    titles = table["product_title"].str.lower().str.split()
+    terms = table["search_term"].str.lower().str.split()
+    shared = [len({*title} & {*term}) for title, term in zip(titles, terms, strict=True)]
+    X = np.column_stack([
+        shared, np.array(shared) / terms.str.len(), titles.str.len(),
+        number_values(titles.str[0]), table["product_uid"],
+    ])  # fmt: skip
+    qid = number_values(table["search_term"])
+    return X.astype(float), [3, 4], np.round(3 * table["relevance"].to_numpy() - 3), qid
+
+
+TABLES: dict[str, Callable[[], Rows]] = {
+    "expedia": load_expedia, "movies": load_movies, "books": load_books,
+    "home-depot": load_products,
+}  # fmt: skip
+
+
+def number_values(values: Any) -> np.ndarray:
+    """Positions among the sorted values."""
+    return np.unique(np.asarray(values, dtype=str), return_inverse=True)[1]
+
+
+def triplets(ratings: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Users, items and ratings of a set of ratings."""
+    users = np.repeat(ratings.user_ids, np.diff(ratings.indptr))
+    return users, ratings.item_ids[ratings.items], ratings.values
+
+
+@cache
+def load_table(name: str) -> Rows:
+    """Queries with different labels, drawn at random, up to ``MOST_ROWS`` rows."""
+    X, columns, y, qid = TABLES[name]()
+    codes = np.unique(qid, return_inverse=True)[1]
+    order = np.random.default_rng(0).permutation(codes.max() + 1)
+    low, high = np.full(len(order), np.inf), np.full(len(order), -np.inf)
+    np.minimum.at(low, codes, y)
+    np.maximum.at(high, codes, y)
+    order = order[low[order] < high[order]]
+    sizes = np.bincount(codes)[order]
+    kept = order[: int(np.searchsorted(np.cumsum(sizes), MOST_ROWS, side="right"))]
+    rows = np.flatnonzero(np.isin(codes, kept))
+    rows = rows[np.argsort(codes[rows], kind="stable")]
+    return X[rows], columns, y[rows], codes[rows]
+
+
+def draw(part: str, seed: int) -> tuple[Rows, np.ndarray]:
+    """Rows of a part, sorted by query, and a mask of those for training."""
+    if part in SIMULATIONS:
+        rows = simulate(*SIMULATIONS[part], seed)
+        return rows, rows[3] < 800
+    rows = load_table(part)
+    queries = np.unique(rows[3])
+    order = np.random.default_rng(seed).permutation(queries)
+    return rows, np.isin(rows[3], order[: round(TRAIN_SHARE * len(queries))])
+
+
+def score_rows(key: str, rows: Rows, train: np.ndarray) -> np.ndarray:
+    """Scores of the rows that are not for training."""
+    X, columns, y, qid = rows
+    group = np.unique(qid[train], return_counts=True)[1]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        if key == "LightGBM":
+            from lightgbm import LGBMRanker
+
+            # Codes from 0 on; its labels are whole grades.
+            coded = X.copy()
+            for column in columns:
+                coded[:, column] = np.unique(X[:, column], return_inverse=True)[1]
+            labels = np.unique(y, return_inverse=True)[1]
+            model = LGBMRanker(n_estimators=100, learning_rate=0.1, n_jobs=1, verbose=-1)
+            model.fit(coded[train], labels[train], group=group, categorical_feature=columns)
+            return model.predict(coded[~train])
+        if key == "CatBoost":
+            import pandas as pd
+            from catboost import CatBoostRanker
+
+            frame = pd.DataFrame(X)
+            frame[columns] = frame[columns].astype("int64")
+            model = CatBoostRanker(
+                loss_function="YetiRank", iterations=100, learning_rate=0.1, cat_features=columns,
+                thread_count=1, random_seed=0, verbose=0, allow_writing_files=False,
+            )  # fmt: skip
+            model.fit(frame[train], y[train], group_id=qid[train])
+            return model.predict(frame[~train])
+        given: dict[str, Any] = {"categorical_features": columns, "n_jobs": 1}
+        if key == LEFT_OUT:
+            X = np.delete(X, columns, axis=1)
+            given = {"n_jobs": 1}
+        else:
+            given |= SETTINGS[key]
+        return LambdaMART(**given).fit(X[train], y[train], qid=qid[train]).predict(X[~train])
+
+
+def measure(part: str, seed: int, key: str) -> dict[str, float]:
+    """nDCG@10 and AP of the rows that are not for training, and CPU seconds."""
+    rows, train = draw(part, seed)
+    start = time.process_time()
+    scores = score_rows(key, rows, train)
+    seconds = time.process_time() - start
+    y, groups = rows[2][~train], QueryGroups.from_qid(rows[3][~train], int((~train).sum()))
+    ap = parse(f"AP(rel={RELEVANT.get(part, 1)})").mean(y, scores, groups)
+    return {"nDCG@10": parse("nDCG@10").mean(y, scores, groups), "AP": ap, "seconds": seconds}
+
+
+def has_setting(part: str, key: str) -> bool:
+    """Whether a part has a contestant: subsets have at most 255 categories."""
+    if key != "subset":
+        return True
+    if part in SIMULATIONS:
+        return SIMULATIONS[part][0] <= 255
+    X, columns, _, _ = load_table(part)
+    return all(len(np.unique(X[:, column])) <= 255 for column in columns)
+
+
+def measure_all(parts: list[str], stage: str) -> dict[tuple[str, str, int], dict[str, float]]:
+    """Values by part, contestant and seed; those in the store are kept."""
+    known: dict[tuple[str, str, int], dict[str, float]] = {}
+    if STORE.exists():
+        for line in STORE.read_text().splitlines():
+            cell = json.loads(line)
+            known[tuple(cell["key"])] = cell["values"]
+    STORE.parent.mkdir(exist_ok=True)
+    keys = [*SETTINGS, LEFT_OUT, *PEERS]
+    # Seeds outermost, so that an early end leaves the same seeds of all parts.
+    for seed in sorted({*SEEDS[stage], *SPLITS[stage]}):
+        for part in parts:
+            if seed not in (SEEDS if part in SIMULATIONS else SPLITS)[stage]:
+                continue
+            for key in keys:
+                if (part, key, seed) in known or not has_setting(part, key):
+                    continue
+                values = measure(part, seed, key)
+                known[part, key, seed] = values
+                with STORE.open("a") as file:
+                    file.write(json.dumps({"key": [part, key, seed], "values": values}) + "\n")
+    return known
+
+
+def print_leads(parts: list[str], stage: str, known: dict[Any, dict[str, float]]) -> None:
+    """Print the means of LambdaMART and its leads over each contestant, by part and measure."""
+    keys = [key for key in (*SETTINGS, LEFT_OUT, *PEERS) if key != BASE]
+    for name in ("nDCG@10", "AP"):
+        print(f"\n{name} of {BASE}, and its lead over each, in thousandths, with standard errors\n")
+        print(f"{'':24}{BASE:>12}" + "".join(f"{key:>16}" for key in keys) + f"{'n':>5}")
+        for part in parts:
+            seeds = (SEEDS if part in SIMULATIONS else SPLITS)[stage]
+            # Splits share queries, seeds share nothing.
+            shared = 0.0 if part in SIMULATIONS else 1 / TRAIN_SHARE - 1
+            done = [seed for seed in seeds if (part, PEERS[-1], seed) in known]
+            ours = np.array([known[part, BASE, seed][name] for seed in done])
+            cells = []
+            for key in keys:
+                if not has_setting(part, key) or len(done) < 2:
+                    cells.append("-")
+                    continue
+                lead = 1000 * (ours - [known[part, key, seed][name] for seed in done])
+                error = np.sqrt(lead.var(ddof=1) * (1 / len(done) + shared))
+                cells.append(f"{lead.mean():.1f}±{error:.1f}")
+            line = "".join(f"{cell:>16}" for cell in cells)
+            print(f"{part:24}{ours.mean() if len(ours) else np.nan:12.4f}{line}{len(done):5}")
+
+
+def main() -> None:
+    stage, *chosen = sys.argv[1:]
+    if stage not in SEEDS:
+        sys.exit("study_categories needs choose or show.")
+    parts = chosen or [*SIMULATIONS, *TABLES]
+    known = measure_all(parts, stage)
+    print(
+        f"study_categories: {stage}, seeds from {SEEDS[stage][0]}, splits from {SPLITS[stage][0]}"
+    )
+    print_leads(parts, stage, known)
+
+
+if __name__ == "__main__":
+    main()

@@ -148,26 +148,60 @@ def test_folds_without_a_column(rankwise, tmp_path):
     assert done.json["settings"]["left_out"]["BM25"] == "ignored"
 
 
-def test_many_categories(rankwise, tmp_path):
+def many_shops(folder):
+    """Tables of 400 and of 200 shops, as paths."""
     frames = [FRAME.iloc[np.arange(1200) % N].reset_index(drop=True) for _ in range(2)]
     for frame, n_shops in zip(frames, (400, 200), strict=True):
         frame["shop"] = [f"shop {i % n_shops}" for i in range(len(frame))]
         frame["qid"] = np.arange(len(frame)) // 10
         kept = frame.drop(columns=["listed", "id", "brand"])
-        kept.to_csv(tmp_path / f"{n_shops}.csv", index=False)
-    train, vali = tmp_path / "400.csv", tmp_path / "200.csv"
+        kept.to_csv(folder / f"{n_shops}.csv", index=False)
+    return folder / "400.csv", folder / "200.csv"
+
+
+@pytest.mark.parametrize("encoding", ["auto", "ordered"])
+def test_any_number_of_categories(encoding, rankwise, tmp_path):
+    """From fit to an export that is verified, with a shop that the model does not know."""
+    pytest.importorskip("lightgbm")
+    train, vali = many_shops(tmp_path)
+    trees = f"lambdamart(n_estimators=3,categorical_encoding={encoding})"
+    words = ("--ranker", "lambdamart", "--set", "n_estimators=3")
+    words += ("--set", f"categorical_encoding={encoding}", "--out", tmp_path / "m")
+    done = rankwise("fit", train, "--vali-data", vali, *words)
+    assert done.code == 0, done.err
+    assert "shop" not in done.err
+    assert done.out.count("exports to: onnx, python, lightgbm, xgboost\n") == 1
+    model = load(tmp_path / "m")
+    assert model.feature_names_in_.tolist() == ["BM25", "price", "shop"]
+    assert len(model.columns_.statistics[2]) == 400
+    new = pd.read_csv(vali)
+    new.loc[::5, "shop"], new.loc[1::5, "shop"] = "a new shop", None
+    new.to_csv(tmp_path / "new.csv", index=False)
+    words = ("--format", "lightgbm", "--verify", tmp_path / "new.csv")
+    done = rankwise("export", tmp_path / "m", tmp_path / "m.txt", *words)
+    assert done.code == 0 and "the file ranks as the model" in done.out, done.err
+    done = rankwise("export", tmp_path / "m", tmp_path / "m.json", "--format", "solr")
+    assert done.code == 1 and "('shop') has categories in whose place" in done.err
+    done = rankwise("compare", train, "--test-data", vali, "--rankers", trees, "--json")
+    assert done.code == 0, done.err
+    assert not any("shop" in note for row in done.json["rows"] for note in row["notes"])
+
+
+def test_many_categories(rankwise, tmp_path):
+    train, vali = many_shops(tmp_path)
+    trees = "lambdamart(n_estimators=3,categorical_encoding=subset)"
     said = "LambdaMART takes at most 255 categories in a column, and leaves out 'shop' (400 categ"
-    words = ("--ranker", "lambdamart", "--set", "n_estimators=3", "--out", tmp_path / "m")
+    words = ("--ranker", trees, "--out", tmp_path / "m")
     done = rankwise("fit", train, "--vali-data", vali, *words)
     assert done.code == 0, done.err
     assert done.err.count(said) == 1
     assert load(tmp_path / "m").feature_names_in_.tolist() == ["BM25", "price"]
     assert rankwise("predict", tmp_path / "m", vali).code == 0
-    words = ("--rankers", f"{TREES},ranking_forest(n_estimators=3)")
+    words = ("--rankers", f"{trees},ranking_forest(n_estimators=3)")
     done = rankwise("compare", train, "--test-data", vali, *words, "--json")
     assert done.code == 0, done.err
     notes = {row["ranker"]: row["notes"] for row in done.json["rows"]}
-    assert any(note.startswith(said) for note in notes[TREES])
+    assert any(note.startswith(said) for note in notes[trees])
     assert not any("shop" in note for note in notes["ranking_forest(n_estimators=3)"])
 
 

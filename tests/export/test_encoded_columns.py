@@ -281,7 +281,7 @@ def test_scalers_before_them_are_refused(format):
     ranker = fitted("whole")
     pipeline = make_pipeline(StandardScaler(), ranker)
     pipeline[0].fit(frame("whole", 0))
-    with pytest.raises(ExportError, match="cannot look up behind a scaler. Fit without"):
+    with pytest.raises(ExportError, match=r"cannot look up behind a scaler\. Fit without"):
         getattr(export, f"to_{format}")(pipeline)
     assert export_formats(pipeline) == ["onnx"]
 

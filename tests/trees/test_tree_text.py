@@ -70,9 +70,8 @@ def test_thresholds_of_statistics_name_categories(n_levels, rng):
     for value in [*levels[:6], "unheard", None]:
         depth = 0
         for line in lines:
-            level, _, words = line.rpartition("|   ")
-            at = line.count("|   ")
-            if at != depth:
+            words = line.rpartition("|   ")[2]
+            if line.count("|   ") != depth:
                 continue
             if "score" in words:
                 assert float(words.split()[1]) == ranker.predict(np.array([[value]], object))[0]

@@ -219,9 +219,7 @@ def _is_nominal(estimator: Any, column: int) -> bool:
     return table is not None and column in table.nominal
 
 
-def _grid(
-    values: NDArray[Any], n_points: int, is_nominal: bool
-) -> tuple[Int64Array, NDArray[Any]]:
+def _grid(values: NDArray[Any], n_points: int, is_nominal: bool) -> tuple[Int64Array, NDArray[Any]]:
     """Rows that supply the grid values, and these values in ascending order."""
     is_number = values.dtype.kind in "biuf" and not is_nominal
     if is_number:

@@ -42,7 +42,8 @@ def export_formats(estimator: Any) -> list[str]:
     Notes
     -----
     Nothing is written. The answer depends on the fitted model, not only on its class: trees that
-    split unordered categories fit fewer formats, and AutoRanker keeps different families.
+    split unordered categories, or compare statistics of them, fit fewer formats, and AutoRanker
+    keeps different families.
 
     Examples
     --------

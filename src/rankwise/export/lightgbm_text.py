@@ -84,7 +84,8 @@ def to_lightgbm(
     Warns
     -----
     UserWarning
-        If names have characters that LightGBM forbids; these become "_".
+        If names have characters that LightGBM forbids; these become "_". If the model parts missing
+        and unknown categories, which LightGBM reads alike in data frames.
 
     Notes
     -----
@@ -97,7 +98,9 @@ def to_lightgbm(
 
     Columns of text and of ordered categories are listed in ``pandas_categorical``: pass a data
     frame with these columns as ``category``, or their positions in the list. Other nominal columns
-    take the category numbers themselves. The weights of the training rows become the counts that
+    take the category numbers themselves. Where the trees compare statistics of categories, the file
+    has the sets of categories on either side; if missing and unknown ones part, a test for missing
+    values comes first. Of a column of text, pass -1 for unknown ones then. The weights of the training rows become the counts that
     ``pred_contrib`` needs; a model that keeps no weights counts each leaf once.
 
     Composition: sum of trees x LightGBM's text.

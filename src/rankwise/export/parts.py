@@ -257,9 +257,7 @@ def trees_of(estimator: Any, format: str, *, encoded: bool = False) -> Trees:
             )
 
 
-def _refuse_encoded(
-    trees: Trees, estimator: Any, format: str, *, is_scaled: bool = False
-) -> None:
+def _refuse_encoded(trees: Trees, estimator: Any, format: str, *, is_scaled: bool = False) -> None:
     """Raise if trees compare statistics of categories, which would look like numbers of rows."""
     for column in trees.encoded:
         names = getattr(innermost(estimator), "feature_names_in_", None)

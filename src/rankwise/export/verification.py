@@ -186,7 +186,9 @@ def _numbers(estimator: Any, X: Any, trees: Trees | None) -> NDArray[Any]:
             values = convert_to_array(frame[frame.columns[column]].to_native()).tolist()
         if column in trees.categories and column in table.statistics:
             positions = {value: float(code) for code, value in enumerate(categories.tolist())}
-            values = [value if is_missing(value) else positions.get(value, -1.0) for value in values]
+            values = [
+                value if is_missing(value) else positions.get(value, -1.0) for value in values
+            ]
         if column not in trees.categories or column in table.statistics:
             rows[:, column] = [np.nan if is_missing(value) else value for value in values]
     return rows

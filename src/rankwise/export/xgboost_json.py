@@ -1,8 +1,8 @@
 """Export of sums of trees to XGBoost's JSON, and to OpenSearch as dumps of XGBoost.
 
 Both compute in float32, with finite conditions. A value goes left if it is below the condition, and
-NaN goes to the side of ``default_left``. A category of a node's set goes right, and any other one
-left.
+NaN goes to the side of ``default_left``, also at nodes of categories. A category of a node's set
+goes right, and any other one left.
 """
 
 from __future__ import annotations
@@ -75,7 +75,8 @@ def to_xgboost(
     Warns
     -----
     UserWarning
-        If names have characters that XGBoost forbids; these become "_".
+        If names have characters that XGBoost forbids; these become "_". If the model parts missing
+        and unknown categories, which XGBoost reads alike in data frames.
 
     Notes
     -----
@@ -84,7 +85,8 @@ def to_xgboost(
     ``base_weights`` hold the leaves too, which OpenSearch reads (``model/xgboost+json+raw``).
     Unordered categories need XGBoost 2.1 or later; their columns have the type "c". Named
     categories are positions: pass a data frame whose columns of dtype ``category`` have the same
-    categories in the same order, which are in the attribute "categories" of the Booster.
+    categories in the same order, which are in the attribute "categories" of the Booster. Where the
+    trees compare statistics of categories, the file has the sets of categories on either side.
 
     Composition: sum of trees x XGBoost's JSON.
 

@@ -108,7 +108,7 @@ class ColumnTable:
                 ordered[column] = declared
         if odd:
             warnings.warn(
-                f"columns become categories, which have no order: {', '.join(odd)}. Write them as "
+                f"columns become categories, which have no order: {', '.join(odd)}. Write them "
                 f"numbers, or name them in categorical_features if they are to be categories.",
                 UserWarning,
                 stacklevel=callers_level(),
@@ -351,8 +351,8 @@ def warn_of_unknown(columns: Sequence[str]) -> None:
     """Warn of columns without any category that is known from the fit, if there are any."""
     if columns:
         warnings.warn(
-            f"{UNKNOWN_CATEGORIES}: {'; '.join(columns)}. They tell the model nothing. Write them as "
-            "in fit, or fit again.",
+            f"{UNKNOWN_CATEGORIES}: {'; '.join(columns)}. They tell the model nothing. Write them "
+            "as in fit, or fit again.",
             UserWarning,
             stacklevel=callers_level(),
         )

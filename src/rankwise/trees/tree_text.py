@@ -17,7 +17,6 @@ from rankwise.trees.tree import Tree
 from rankwise.trees.tree_ensemble import TreeEnsemble
 from rankwise.typing import Int64Array
 
-
 SHOWN_CATEGORIES = 127  # half of the categories that a column split by subsets may have
 
 

@@ -349,7 +349,7 @@ def warn_of_unknown(columns: Sequence[str]) -> None:
     """Warn of columns without any category that is known from the fit, if there are any."""
     if columns:
         warnings.warn(
-            f"{UNKNOWN_CATEGORIES}: {'; '.join(columns)}. They count as missing. Write them as in "
+            f"{UNKNOWN_CATEGORIES}: {'; '.join(columns)}. They tell it nothing. Write them as in "
             "fit, or fit again.",
             UserWarning,
             stacklevel=callers_level(),

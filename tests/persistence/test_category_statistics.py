@@ -81,7 +81,7 @@ def test_levels_are_the_numbers_of_the_table(ranker):
     rows = pd.DataFrame({"price": 0.0, "maker": [LEVELS[7], "new", None]})
     encoded = ranker._encoded_rows(rows)[:, 1]
     np.testing.assert_array_equal(encoded, [table().statistics[1][7], 0.125, np.nan])
-    with pytest.warns(UserWarning, match="'maker' holds 'new' and the like.*tell the model noth"):
+    with pytest.warns(UserWarning, match="'maker' holds 'new' and the like.*tell it noth"):
         ranker.predict(rows[1:2].loc[[1, 1]])
     with pytest.raises(ValueError, match="column 'maker' of X must hold text as in fit"):
         ranker.predict(rows.assign(maker=4.0))

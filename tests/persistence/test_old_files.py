@@ -124,6 +124,12 @@ def test_penalties_that_became_their_reciprocals(name, new, tmp_path):
     assert hasattr(refitted, f"{new}_")
 
 
+def test_parameters_that_old_files_lack_fit_the_same_model(tmp_path):
+    model, params = load_old("lambdamart", tmp_path)
+    assert "categorical_encoding" not in params
+    assert clone(model).get_params()["categorical_encoding"] == "subset"
+
+
 @pytest.mark.parametrize(
     ("penalty", "now"), [("cv", "cv"), ("lpo", "lpo"), (1.0, "cv"), ([1.0, 2.0], "cv")]
 )

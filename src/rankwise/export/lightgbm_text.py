@@ -100,8 +100,9 @@ def to_lightgbm(
     frame with these columns as ``category``, or their positions in the list. Other nominal columns
     take the category numbers themselves. Where the trees compare statistics of categories, the file
     has the sets of categories on either side; if missing and unknown ones part, a test for missing
-    values comes first. Of a column of text, pass -1 for unknown ones then. The weights of the training rows become the counts that
-    ``pred_contrib`` needs; a model that keeps no weights counts each leaf once.
+    values comes first. Of a column of text, pass -1 for unknown ones then. The weights of the
+    training rows become the counts that ``pred_contrib`` needs; a model that keeps no weights
+    counts each leaf once.
 
     Composition: sum of trees x LightGBM's text.
 

@@ -372,8 +372,8 @@ def check_float32_keys(trees: Trees) -> None:
     for column, known in trees.with_float32_keys().encoded.items():
         if len(np.unique(known.keys)) < len(known.keys):
             raise ExportError(
-                f"categories of column {column} must be distinct as float32 numbers for ONNX, whose "
-                "rows have this type. Convert them to text before training, or use to_python."
+                f"categories of column {column} must be distinct as float32 numbers for ONNX, the "
+                "type of its rows. Convert them to text before training, or use to_python."
             )
 
 

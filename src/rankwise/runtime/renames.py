@@ -58,6 +58,8 @@ RECIPROCALS: dict[str, dict[str, str]] = {
     "ELMRank": {"C": "alpha", "C_": "alpha_"},
     "MPRank": {"C": "lam", "C_": "lam_"},
 }
+# Parameters that older files lack, where the default of today would fit another model.
+LACKED: dict[str, dict[str, Any]] = {"LambdaMART": {"categorical_encoding": "subset"}}
 # Other attributes by class, with what replaced them. Empty: internal today.
 ATTRIBUTES: dict[str, dict[str, str]] = {
     "Blend": {"of_scores": "rankwise.fusion.fuse"},

@@ -108,7 +108,7 @@ class ColumnTable:
                 ordered[column] = declared
         if odd:
             warnings.warn(
-                f"columns become categories, which have no order: {', '.join(odd)}. Write them "
+                f"columns become categories, which have no order: {', '.join(odd)}. Write them as "
                 f"numbers, or name them in categorical_features if they are to be categories.",
                 UserWarning,
                 stacklevel=callers_level(),
@@ -122,12 +122,13 @@ class ColumnTable:
             numbers[column] = 0 if column in self.statistics else len(categories)
         return numbers
 
-    def encode(self, X: FrameLike | Table) -> Table:
+    def encode(self, X: FrameLike | Table, unknown_code: float = np.nan) -> Table:
         """X with numbers in place of categories; unchanged if no column is categorical.
 
-        These are codes, or the statistics of encoded columns. Unknown categories become missing
-        values (NaN), or the prior of encoded columns, with a warning if a column of several rows
-        has no other. Text instead of numbers, or numbers instead of text, raise ValueError.
+        These are codes, or the statistics of encoded columns. Unknown categories of nominal columns
+        become ``unknown_code``, or the prior of encoded columns, with a warning if a column of
+        several rows has no other. Missing values and unknown ordered categories are NaN. Text
+        instead of numbers, or numbers instead of text, raise ValueError.
         """
         coded = {**self.nominal, **self.ordered}
         table = Table.of(X)
@@ -142,7 +143,7 @@ class ColumnTable:
             for j, categories in coded.items():
                 values = convert_to_array(frame[names[j]].to_native())
                 codes = _codes(values, categories, repr(names[j]), unknown)
-                codes = self._replace_codes(j, codes, values)
+                codes = self._replace_codes(j, codes, values, unknown_code)
                 new.append(nw.new_series(names[j], codes, nw.Float64, backend=backend))
             warn_of_unknown(unknown)
             return table.with_columns(new)
@@ -152,24 +153,25 @@ class ColumnTable:
         for column, categories in coded.items():
             values = array[:, column]
             codes = _codes(values, categories, str(column), unknown)
-            out[:, column] = self._replace_codes(column, codes, values)
+            out[:, column] = self._replace_codes(column, codes, values, unknown_code)
         warn_of_unknown(unknown)
         return Table(out)
 
     def _replace_codes(
-        self, column: int, codes: Float64Array, values: NDArray[Any]
+        self, column: int, codes: Float64Array, values: NDArray[Any], unknown_code: float
     ) -> Float64Array:
-        """Statistics in place of codes if the column has them; missing values stay NaN."""
+        """Statistics in place of codes if the column has them, and a number for unknown values."""
         statistics = self.statistics.get(column)
-        if statistics is None:
+        number = self.prior.get(column, unknown_code)
+        if column not in self.nominal or (statistics is None and np.isnan(number)):
             return codes
-        is_known = ~np.isnan(codes)
-        numbers = np.full(len(codes), self.prior[column])
-        numbers[is_known] = statistics[codes[is_known].astype(np.int64)]
-        unknown = np.flatnonzero(~is_known)
-        is_missing_value = [is_missing(value) for value in values[unknown].tolist()]
-        numbers[unknown[is_missing_value]] = np.nan
-        return numbers
+        unknown = np.flatnonzero(np.isnan(codes))
+        unknown = unknown[[not is_missing(value) for value in values[unknown].tolist()]]
+        if statistics is not None:
+            known = ~np.isnan(codes)
+            codes[known] = statistics[codes[known].astype(np.int64)]
+        codes[unknown] = number
+        return codes
 
     def continue_codes(self, earlier: ColumnTable, what: str = "init_model") -> ColumnTable:
         """Return this table with the codes and statistics of an earlier one; new codes come last.
@@ -227,6 +229,7 @@ class CategoricalInput:
     _structure: ClassVar[dict[str, Rule]] = {"columns_": Instance((ColumnTable,))}
 
     columns_: ColumnTable
+    _unknown_code: ClassVar[float] = np.nan  # of categories without training rows
 
     @property
     def _most_categories(self) -> int | None:
@@ -260,7 +263,7 @@ class CategoricalInput:
                 check_names(self, list(nw.from_native(table.rows).columns), reset=False)
             else:
                 validate_data(self, table.rows, reset=False, skip_check_array=True)
-        return self.columns_.encode(table)
+        return self.columns_.encode(table, self._unknown_code)
 
 
 def dense_within_memory(X: FrameLike) -> FrameLike:
@@ -351,8 +354,8 @@ def warn_of_unknown(columns: Sequence[str]) -> None:
     """Warn of columns without any category that is known from the fit, if there are any."""
     if columns:
         warnings.warn(
-            f"{UNKNOWN_CATEGORIES}: {'; '.join(columns)}. They tell the model nothing. Write them "
-            "as in fit, or fit again.",
+            f"{UNKNOWN_CATEGORIES}: {'; '.join(columns)}. They tell it nothing. Write them as in "
+            "fit, or fit again.",
             UserWarning,
             stacklevel=callers_level(),
         )

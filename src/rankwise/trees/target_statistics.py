@@ -23,7 +23,6 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from rankwise.features.binning import MAX_BINS
 from rankwise.trees.column_table import ColumnTable
 from rankwise.typing import Float64Array, Int64Array
 
@@ -33,21 +32,18 @@ STRENGTH = 3.0  # weight of the rows that a category seems to have at the prior
 N_BLOCKS = 16
 N_SWEEPS = 2  # over the columns in every block, from the estimates of the block before
 LAST_SWEEPS = 4  # over all rows
+LEAST_Z = 2.0  # of the variance between the categories of a column that has effects
 MOST_IN_SUBSETS = 16  # categories of a column that "auto" splits by subsets
+_TINY = np.finfo(float).tiny
 
 
 @dataclass(frozen=True, eq=False)
 class ColumnEncoder:
-    """Encoding of the nominal columns of a fit: by codes at first, then some by statistics.
-
-    "auto" encodes columns of more than ``MOST_IN_SUBSETS`` categories, but for those that are
-    constant in every query: their effects are 0, while subsets of them can interact with others.
-    """
+    """Encoding of the nominal columns of a fit: by codes at first, then some by statistics."""
 
     codes: ColumnTable  # all nominal columns by codes
     earlier: ColumnTable | None  # of the fit that this one continues, with statistics to keep
     encoded: list[int]  # columns that receive statistics
-    encoding: CategoricalEncoding
 
     @classmethod
     def of(
@@ -59,10 +55,10 @@ class ColumnEncoder:
             continued = columns.continue_codes(earlier, "warm_start").nominal
             # Codes of all categories: those that the earlier fit lacks are unknown, not missing.
             own = {column: columns.nominal[column] for column in encoded}
-            return cls(replace(columns, nominal={**continued, **own}), earlier, encoded, encoding)
+            return cls(replace(columns, nominal={**continued, **own}), earlier, encoded)
         most = {"auto": MOST_IN_SUBSETS, "subset": np.inf, "ordered": -1}[encoding]
         encoded = [j for j, categories in columns.nominal.items() if len(categories) > most]
-        return cls(columns, None, encoded, encoding)
+        return cls(columns, None, encoded)
 
     def encode_rows(
         self,
@@ -79,12 +75,6 @@ class ColumnEncoder:
         ``weight`` are those of the distinct rows.
         """
         nominal, encoded = self.codes.nominal, self.encoded
-        if self.earlier is None and self.encoding == "auto":
-            encoded = [
-                column
-                for column in encoded
-                if len(nominal[column]) > MAX_BINS or varies(X[order, column], y, indptr)
-            ]
         if not encoded:
             return X, self.codes
         sizes = [len(nominal[column]) for column in encoded]
@@ -149,20 +139,12 @@ def encode_in_order(
     return _round(out), [_round(statistics[:-1]) for statistics in effects.statistics]
 
 
-def varies(codes: NDArray[Any], y: Float64Array, indptr: Int64Array) -> bool:
-    """Whether rows of a query with different labels have different categories, in any query."""
-    starts = np.unique(indptr)[:-1]
-    low, high = np.minimum.reduceat(y, starts), np.maximum.reduceat(y, starts)
-    column = np.where(np.isnan(codes), -1.0, codes)
-    first, last = np.minimum.reduceat(column, starts), np.maximum.reduceat(column, starts)
-    return bool(((low < high) & (first < last)).any())
-
-
 class CategoryEffects:
     """Additive effects of the categories of several columns on labels, by ridge regression.
 
-    Queries have effects of their own, without a penalty. Block coordinate descent starts from the
-    estimates of the call before.
+    Queries have effects of their own, without a penalty. Columns whose categories differ no more
+    than those of random ids do have none: trees would split their noise. Block coordinate descent
+    starts from the estimates of the call before.
     """
 
     def __init__(
@@ -189,20 +171,39 @@ class CategoryEffects:
         self._weight = np.where(low < high, 1.0, 0.0)[self._query]
         if weight is not None:
             self._weight *= weight
+        totals = np.add.reduceat(self._weight, starts)
+        sums = np.add.reduceat(self._weight * self._target, starts)
+        centred = self._target - (sums / np.maximum(totals, _TINY))[self._query]
+        self._chosen = [j for j, size in enumerate(n_categories) if self._differ(j, size, centred)]
+
+    def _differ(self, column: int, size: int, centred: Float64Array) -> bool:
+        """Whether the categories of a column differ in an analysis of variance."""
+        codes, weight = self._codes[column], self._weight
+        counts = np.bincount(codes, weight, size + 1)[:size]
+        sums = np.bincount(codes, weight * centred, size + 1)[:size]
+        squares = np.bincount(codes, weight * centred**2, size + 1)[:size].sum()
+        between = (sums**2 / np.maximum(counts, _TINY)).sum()
+        n_seen, n_more = np.count_nonzero(counts), counts.sum() - np.count_nonzero(counts)
+        if n_more < 1:  # no category has two rows
+            return False
+        variance = (squares - between) / n_more
+        error = variance * np.sqrt(2 * n_seen * (1 + n_seen / n_more))
+        return bool(between - n_seen * variance > LEAST_Z * error)
 
     def estimate(self, n_queries: int, n_sweeps: int) -> None:
         """Estimate the effects from the first queries."""
         starts = self._starts[:n_queries]
         n_rows = len(self._target) if n_queries == len(self._starts) else self._starts[n_queries]
         query, weight = self._query[:n_rows], self._weight[:n_rows]
-        totals = np.maximum(np.add.reduceat(weight, starts), np.finfo(float).tiny)
+        totals = np.maximum(np.add.reduceat(weight, starts), _TINY)
         codes = [column[:n_rows] for column in self._codes]
         sizes = [len(statistics) for statistics in self.statistics]
         counts = [np.bincount(c, weight, size) for c, size in zip(codes, sizes, strict=True)]
         effects = [statistics[c] for statistics, c in zip(self.statistics, codes, strict=True)]
         residual = self._target[:n_rows] - sum(effects)
         for _ in range(n_sweeps):
-            for j, column in enumerate(codes):
+            for j in self._chosen:
+                column = codes[j]
                 means = np.add.reduceat(weight * residual, starts) / totals
                 excess = weight * (residual - means[query] + effects[j])
                 statistics = np.bincount(column, excess, sizes[j]) / (counts[j] + STRENGTH)

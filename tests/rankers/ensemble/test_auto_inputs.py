@@ -327,23 +327,27 @@ def test_only_dates_are_refused():
         AutoRanker(**SMALL).fit(pd.DataFrame({"day": pd.date_range("2024-01-01", periods=N)}), Y)
 
 
-def test_beyond_255_categories_the_lighter_ones_are_missing():
+def test_trees_read_any_number_of_categories():
     rng = np.random.default_rng(2)
-    ids = np.array([f"id{k:04}" for k in rng.permutation(300)], dtype=object)
-    names = np.concatenate([np.repeat(ids[:255], 3), ids[255:]])
-    good = np.isin(names, ids[:120]).astype(float)
-    frame, qid = pd.DataFrame({"name": names, "x": 0.0}), rng.permutation(len(names)) % 40
-    with pytest.warns(UserWarning, match="reads the 255 heaviest categories .*: 'name'"):
-        ranker = AutoRanker(**SMALL).fit(frame, good, qid=qid)
+    ids = np.array([f"id{k:04}" for k in rng.permutation(400)], dtype=object)
+    names = np.repeat(ids, 3)
+    good = np.isin(names, ids[:200]).astype(float)
+    frame = pd.DataFrame({"name": names, "x": rng.normal(size=len(names))})
+    qid = rng.permutation(len(names)) % 40
+    ranker = AutoRanker(**SMALL).fit(frame, good, qid=qid)
     assert not ranker.skipped_
-    assert sorted(ranker.columns_.nominal[0]) == sorted(ids[:255])
-    rare = frame.assign(name=ids[260]).iloc[:2]
-    unknown = frame.assign(name=None).iloc[:2]
-    with pytest.warns(UserWarning, match="knows no category .*'name'"):
-        scores = ranker.predict(rare)
-    np.testing.assert_array_equal(scores, ranker.predict(unknown))
-    known = frame.assign(name=[ids[0], *ids[200:201]] + [None] * (len(names) - 2)).iloc[:2]
-    assert np.diff(ranker.predict(known))[0] < 0
+    trees = [model for model in ranker.models_ if isinstance(model, rankwise.LambdaMART)]
+    assert trees
+    assert all(set(model.columns_.statistics) == {0} for model in trees)
+    assert sorted(ranker.columns_.nominal[0]) == sorted(ids)
+    assert ranker.score(frame, good, qid=qid) > 0.8
+    rows = frame.assign(name=["new", None, *ids[[0, 300]], *names[4:]])
+    coded = ranker._encode(rows).rows["name"]
+    assert coded[0] == -1
+    assert np.isnan(coded[1])
+    values = trees[0]._encode(np.column_stack([coded, frame["x"]])).rows[:4, 0]
+    assert values[0] == trees[0].columns_.prior[0]
+    assert values[2] > 0 > values[3]
 
 
 def test_a_family_without_a_trial_is_named():

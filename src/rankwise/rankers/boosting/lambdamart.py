@@ -308,9 +308,9 @@ class LambdaMART(TreeScores):
           within a query, shrunk towards 0 with the weight of three rows. The features are estimated
           together. In training, a row receives the estimate from queries earlier in a random
           order, so that no row sees its own label or query (ordered target statistics) [6]_.
-          Unknown categories receive 0;
-        - "auto": "ordered" for features of more than 16 categories, else "subset"; "subset" too for
-          those of at most 255 categories that do not vary within any query.
+          Unknown categories receive 0, as do all categories of a feature that explains the order
+          within queries no better than random ids;
+        - "auto": "ordered" for features of more than 16 categories, else "subset".
     early_stopping_rounds : int >= 1, optional
         Used only if ``fit`` receives X_val: stop after this many trees without improvement and keep
         the trees up to the best, with dropout as they were then.

@@ -45,7 +45,6 @@ from rankwise.rankers.ensemble.auto_search import (
     fit_scaling,
     fold_rows,
     leave_out_times,
-    limit_categories,
     scale_columns,
     settings,
 )
@@ -196,11 +195,10 @@ class AutoRanker(CategoricalInput, Ranker):
     A row of weight w counts as w equal rows of its query: equal rows are merged and their weights
     added. Among the held-out rows, equal rows count once, whatever their weight.
 
-    Trees split text and categories of frames by subsets, see :class:`LambdaMART`. Linear rankers
+    Trees read text and categories of frames as :class:`LambdaMART` does by default. Linear rankers
     and nodes receive a column ``sqrt(3 / n_features_in_)`` or 0 for each of the 64 heaviest
     categories of a column, chosen anew in the training rows of each part; all other categories are
-    0 in every column. Beyond 255 categories in a column, the lighter ones are read as missing, with
-    a warning. Columns of dates, durations and times of day are left out with an
+    0 in every column. Columns of dates, durations and times of day are left out with an
     IgnoredColumnsWarning. For linear rankers and nodes, missing numbers are replaced by the mean of
     the column. Sparse rows are made dense up to 1e8 values, including zeros. Larger ones remain
     sparse and are not centred.
@@ -267,6 +265,8 @@ class AutoRanker(CategoricalInput, Ranker):
 
     n_features_in_: int
     columns_ = ColumnTable({}, {})
+    # Its trees read codes as categories, and tell unknown ones from missing ones.
+    _unknown_code: ClassVar[float] = -1.0
 
     def __init__(
         self,
@@ -327,8 +327,6 @@ class AutoRanker(CategoricalInput, Ranker):
         table = leave_out_times(Table.of(X))
         self.columns_ = ColumnTable.of(table, sample_weight=sample_weight)
         given = check_fit(self, self.columns_.encode(table), y, qid, sample_weight, allow_nan=True)
-        names = getattr(self, "feature_names_in_", None)
-        self.columns_, given = limit_categories(self.columns_, given, names)
         held_X = None if X_val is None else self._encode(Table.of(X_val).without_times()[0])
         validation = check_validation(self, given, held_X, y_val, qid_val, allow_nan=True)
         self._set_score_name(given.y)

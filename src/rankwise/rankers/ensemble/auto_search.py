@@ -16,7 +16,7 @@ import numpy as np
 from sklearn.base import clone
 
 from rankwise.datasets.table_columns import TIMES_FIX, warn_of_ignored
-from rankwise.features.binning import MAX_BINS, append_indicators, frequent_categories
+from rankwise.features.binning import MAX_BINS, append_indicators
 from rankwise.groups import FitData, QueryGroups
 from rankwise.losses.lambda_gradients import OPTIMISED, check_objective
 from rankwise.losses.score_loss import QueryWeight
@@ -32,7 +32,6 @@ from rankwise.rankers.regression import RidgeRanker
 from rankwise.runtime.frames import Table
 from rankwise.runtime.messages import callers_level
 from rankwise.runtime.progress import limit_time
-from rankwise.trees.column_table import ColumnTable
 from rankwise.typing import Float64Array, Int64Array, Matrix, densify, is_sparse
 
 Family = Literal["linear", "nodes", "trees"]
@@ -303,32 +302,6 @@ def leave_out_times(table: Table) -> Table:
         )
     warn_of_ignored(kinds, TIMES_FIX)
     return table
-
-
-def limit_categories(
-    columns: ColumnTable, data: FitData, names: Sequence[str] | None
-) -> tuple[ColumnTable, FitData]:
-    """Keep the 255 heaviest categories of each nominal column; the others count as missing.
-
-    ``data`` has codes for categories. The returned table holds the categories that are kept, and
-    the returned rows have its codes.
-    """
-    many = [j for j, known in columns.nominal.items() if len(known) > MAX_BINS]
-    if not many:
-        return columns, data
-    X, nominal = densify(data.X).copy(), dict(columns.nominal)
-    for j, codes in frequent_categories(X, many, data.sample_weight, MAX_BINS).items():
-        place = np.minimum(np.searchsorted(codes, X[:, j]), len(codes) - 1)
-        X[:, j] = np.where(codes[place] == X[:, j], place, np.nan)
-        nominal[j] = columns.nominal[j][codes.astype(np.int64)]
-    named = [repr(names[j]) if names is not None else str(j) for j in many]
-    warnings.warn(
-        f"AutoRanker reads the {MAX_BINS} heaviest categories of a column, and all others as "
-        f"missing: {', '.join(named)}. Merge rare categories, or leave out columns of ids.",
-        UserWarning,
-        stacklevel=callers_level(),
-    )
-    return ColumnTable(nominal, columns.ordered), replace(data, X=X)
 
 
 def fold_rows(n_folds: int, data: FitData) -> list[tuple[Int64Array, Int64Array]]:

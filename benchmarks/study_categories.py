@@ -88,8 +88,8 @@ def load_expedia() -> Rows:
         "site_id", "visitor_location_country_id", "prop_country_id", "prop_id",
         "srch_destination_id",
     ]  # fmt: skip
-    columns = [X.columns.get_loc(name) for name in ids]
-    return X.to_numpy(dtype=float), columns, y, table["srch_id"].to_numpy()
+    columns = [X.columns.tolist().index(name) for name in ids]
+    return X.to_numpy(dtype=float), columns, y, np.asarray(table["srch_id"])
 
 
 def load_movies() -> Rows:
@@ -103,7 +103,7 @@ def load_movies() -> Rows:
     users = pd.read_csv(folder / "u.user.gz", **read).set_index(0)
     user, item, rating = triplets(ratings)
     item_rows, user_rows = items.loc[item], users.loc[user]
-    year = pd.to_numeric(item_rows[2].str[-4:], errors="coerce").to_numpy()
+    year = np.asarray(pd.to_numeric(item_rows[2].str[-4:], errors="coerce"))
     jobs, zips = number_values(user_rows[3]), number_values(user_rows[4].str[:2])
     genres = item_rows.iloc[:, 4:].to_numpy(dtype=float)
     age = user_rows[1].to_numpy(dtype=float)
@@ -202,7 +202,7 @@ def score_rows(key: str, rows: Rows, train: np.ndarray) -> np.ndarray:
             labels = np.unique(y, return_inverse=True)[1]
             model = LGBMRanker(n_estimators=100, learning_rate=0.1, n_jobs=1, verbose=-1)
             model.fit(coded[train], labels[train], group=group, categorical_feature=columns)
-            return model.predict(coded[~train])
+            return np.asarray(model.predict(coded[~train]))
         if key == "CatBoost":
             import pandas as pd
             from catboost import CatBoostRanker

@@ -34,7 +34,7 @@ import json
 import math
 import os
 import platform
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from importlib import import_module
 from importlib.metadata import version
@@ -367,8 +367,8 @@ def describe(path: str | os.PathLike[str]) -> dict[str, Any]:
     dict
         ``format`` (int), ``rankwise`` (version), ``versions`` (of Python and the libraries),
         ``estimator`` (class), ``params``, ``n_features``, ``feature_names`` (None if X had none),
-        ``score_name``, ``rows`` (summary of the training rows, if it was saved) and
-        ``fingerprint`` (of the training data, see
+        ``score_name``, ``categories`` (by column, if there are any), ``rows`` (summary of the
+        training rows, if it was saved) and ``fingerprint`` (of the training data, see
         :mod:`rankwise.row_order`; None if the estimator is not fitted).
 
     Raises
@@ -414,8 +414,26 @@ def _header(estimator: BaseEstimator, rows: dict[str, Any] | None) -> dict[str, 
         "feature_names": None if names is None else [str(name) for name in names],
         "score_name": first("score_name_"),
         "fingerprint": first("fit_fingerprint_"),
+        **_describe_categories((estimator, *parts)),
         **({} if rows is None else {"rows": rows}),
     }
+
+
+def _describe_categories(parts: Iterable[Any]) -> dict[str, dict[str, str]]:
+    """Number of categories by column, of the first part with any, and how trees read them."""
+    for part in parts:
+        table = getattr(part, "columns_", None)
+        if table is None or not (table.nominal or table.ordered):
+            continue
+        names = getattr(part, "feature_names_in_", None)
+        found = {}
+        for column, known in sorted({**table.nominal, **table.ordered}.items()):
+            how = ", in order" if column in table.ordered else ""
+            how = ", replaced by statistics" if column in table.statistics else how
+            name = str(column if names is None else names[column])
+            found[name] = f"{len(known)} categories{how}"
+        return {"categories": found}
+    return {}
 
 
 def _plain(value: Any) -> Any:

@@ -136,6 +136,29 @@ def test_files_rank_as_the_model(format, kind, sides, tmp_path):
         assert "by its set of categories; the file sends it" in differs.first.cause
 
 
+@cache
+def fitted_in_order(kind):
+    """LambdaMART whose statistics are its own."""
+    X = frame(kind, 0, ["known", "known", "known", "missing"])
+    made = statistics(LEVELS[kind][0]).encode(X).rows
+    values = np.nan_to_num(made["e"].to_numpy(dtype=float))
+    y = np.clip(np.round(2 * values + X["a"]), 0, 4)
+    ranker = rw.LambdaMART(
+        12, min_samples_leaf=3, categorical_features=["e"], categorical_encoding="ordered"
+    )
+    return ranker.fit(X, y, qid=QID)
+
+
+@pytest.mark.parametrize("format", KEEP)
+@pytest.mark.parametrize("kind", ["text", "whole"])
+def test_own_statistics(format, kind, tmp_path):
+    ranker = fitted_in_order(kind)
+    assert 4 in ranker.trees_.feature and 4 in ranker.columns_.statistics
+    X = frame(kind, 1, ["known", "unknown", "missing"])
+    found = verify(ranker, written(format, ranker, tmp_path), X, qid=QID)
+    assert found.holds, str(found)
+
+
 @pytest.mark.parametrize("kind", LEVELS)
 @pytest.mark.parametrize("library", ["arrow", "arrow dictionary", "polars", "array"])
 def test_rows_of_every_library_are_verified(kind, library, tmp_path):

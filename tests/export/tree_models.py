@@ -16,7 +16,9 @@ EXACT = {
     "leaf": lambda: rw.LambdaMART(12, min_samples_leaf=3, random_state=0),
     "depth": lambda: rw.LambdaMART(12, growth="depth", max_depth=4, min_samples_leaf=3),
     "symmetric": lambda: rw.LambdaMART(12, growth="symmetric", max_depth=3, min_samples_leaf=3),
-    "nominal": lambda: rw.LambdaMART(12, categorical_features=[4], min_samples_leaf=3),
+    "nominal": lambda: rw.LambdaMART(
+        12, categorical_features=[4], categorical_encoding="subset", min_samples_leaf=3
+    ),
     "tree": lambda: rw.RankingTree(),
     "rank_boost": lambda: rw.RankBoost(20),
 }

@@ -11,7 +11,7 @@ import pytest
 from sklearn.base import clone
 
 import rankwise as rw
-from rankwise.persistence import load, save
+from rankwise.persistence import describe, load, save
 from rankwise.structure.model_check import check_model
 from rankwise.structure.state_rules import StructureError
 from rankwise.trees.column_table import ColumnTable
@@ -95,6 +95,8 @@ def test_files_keep_them(way, ranker, tmp_path):
     else:
         save(ranker, tmp_path / "model")
         again = load(tmp_path / "model")
+        said = {"maker": "300 categories, replaced by statistics"}
+        assert describe(tmp_path / "model")["categories"] == said
     np.testing.assert_array_equal(again.predict(X), ranker.predict(X))
     assert again.columns_.prior == {1: 0.125}
     assert not hasattr(clone(again), "columns_")

@@ -177,7 +177,7 @@ def _numbers(estimator: Any, X: Any, trees: Trees | None) -> NDArray[Any]:
         return np.asarray(dense, dtype=np.float64)
     rows = np.array(last._encoded_rows(X), dtype=np.float64)
     frame = Table.of(X).numeric_frame
-    given = np.asarray(X, dtype=object) if frame is None else None
+    given = np.asarray(X, dtype=object) if frame is None else np.zeros((0, 0))
     for column, categories in table.nominal.items():
         # An array of a whole Arrow table would lose missing values of its dictionaries.
         if frame is None:

@@ -9,6 +9,7 @@ from scipy import sparse
 from rankwise.kernels.boosted_trees import (
     add_entries,
     add_leaf_values_of_entries,
+    sum_entries,
     write_entry_codes,
 )
 
@@ -37,7 +38,8 @@ def stored(rng):
 
 
 @pytest.mark.parametrize("columns", [[0, 1, 2, 3, 4], [1, 4]])
-def test_histograms_are_those_of_dense_codes(columns, rng):
+@pytest.mark.parametrize("sign", [1, -1])
+def test_histograms_are_those_of_dense_codes(sign, columns, rng):
     codes, zero_codes, entries = stored(rng)
     first = np.full(5, -1)
     first[columns] = 3 + 256 * np.arange(len(columns))
@@ -45,12 +47,23 @@ def test_histograms_are_those_of_dense_codes(columns, rng):
     packed = rng.integers(-(2**60), 2**60, 50)
     before = rng.integers(0, 9, 1300)
     out, sums = before.copy(), np.full(5, -9)
-    add_entries(*entries, first, zero_codes, rows, packed, sums, out)
+    add_entries(*entries, first, zero_codes, rows, packed, sign, sums, out)
     expected = before.copy()
     for row in rows:
         for column in columns:
-            expected[first[column] + codes[row, column]] += packed[row]
+            expected[first[column] + codes[row, column]] += sign * packed[row]
     np.testing.assert_array_equal(out, expected)
+
+
+def test_stored_sums_leave_out_the_code_of_zero(rng):
+    _, _, entries = stored(rng)
+    rows = rng.permutation(50)[:30].astype(np.int32)
+    packed, sums = rng.integers(-(2**60), 2**60, 50), np.full(5, -9)
+    sum_entries(entries[0], entries[1], rows, packed, sums)
+    expected = np.zeros(5, dtype=np.int64)
+    for row in rows:
+        expected[entries[1][entries[0][row] : entries[0][row + 1]]] += packed[row]
+    np.testing.assert_array_equal(sums, expected)
 
 
 def test_rows_reach_the_leaves_of_dense_codes(rng):

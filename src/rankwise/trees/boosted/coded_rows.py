@@ -24,6 +24,7 @@ from rankwise.kernels.boosted_trees import (
     add_leaf_values_of_entries,
     add_rows,
     part,
+    sum_entries,
     transpose_codes,
     write_entry_codes,
 )
@@ -161,7 +162,7 @@ EVERY_CODE = np.arange(BINS)
 
 @dataclass(frozen=True, eq=False)
 class EntryCodes:
-    """Codes of the stored entries of all rows (CSR), for histograms of some columns."""
+    """Codes of the entries of all rows (CSR) other than that of 0, for histograms of columns."""
 
     indptr: Int64Array
     features: NDArray[np.int32]
@@ -171,24 +172,40 @@ class EntryCodes:
     starts: Int64Array  # (n_columns + 1,): cells of each of them, as many as it has codes
 
     @cached_property
-    def first(self) -> Int64Array:
-        """First cell of each of all columns, shape (n_features,); -1 for those left out."""
-        first = np.full(len(self.zero_codes), -1, dtype=np.int64)
-        first[self.columns] = self.starts[:-1]
-        return first
+    def zero_cells(self) -> Int64Array:
+        """Cell of the code of 0 in each of the columns."""
+        return self.starts[:-1] + self.zero_codes[self.columns]
 
     @property
     def work(self) -> int:
         """Average number of entries of a row, rounded up."""
         return max(1, -(-len(self.codes) // max(1, len(self.indptr) - 1)))
 
-    def add(self, rows: NDArray[np.int32], packed: Int64Array, out: Int64Array) -> None:
-        """Add rows to a histogram of shape (n_cells,)."""
+    def sums(self, rows: NDArray[np.int32], packed: Int64Array) -> Int64Array:
+        """Sum of those rows that have an entry, for each of the columns."""
         sums = np.empty(len(self.zero_codes), dtype=np.int64)
-        add_entries(
-            self.indptr, self.features, self.codes, self.first, self.zero_codes, rows, packed, sums,
-            out,
-        )  # fmt: skip
+        sum_entries(self.indptr, self.features, rows, packed, sums)
+        return sums[self.columns]
+
+    def first(self, kept: NDArray[np.bool_]) -> Int64Array:
+        """First cell of each of all columns, shape (n_features,); -1 for those not kept."""
+        first = np.full(len(self.zero_codes), -1, dtype=np.int64)
+        first[self.columns[kept]] = self.starts[:-1][kept]
+        return first
+
+    def add(
+        self,
+        rows: NDArray[np.int32],
+        packed: Int64Array,
+        out: Int64Array,
+        first: Int64Array,
+        sign: int = 1,
+    ) -> None:
+        """Add entries of rows to a histogram of shape (n_cells,), or subtract them (``sign`` -1).
+
+        The cells of the codes of 0 are left alone.
+        """
+        add_entries(self.indptr, self.features, self.codes, first, rows, packed, sign, out)
 
 
 @dataclass(frozen=True, eq=False)
@@ -245,10 +262,15 @@ class SparseBinnedRows:
         thread_map(write, range(0, X.nnz, step), n_threads)
         below = np.concatenate([[0], np.cumsum(binning.cuts < 0)])
         zero_codes = np.diff(below[binning.indptr]).astype(np.uint8)
+        # Values in the bin of 0 are as good as not stored.
+        kept = codes != zero_codes[features]
+        if not kept.all():
+            indptr = np.concatenate([[0], np.cumsum(kept)])[indptr]
+            features, codes = features[kept], codes[kept]
         starts = np.concatenate([[0], np.cumsum(binning.missing_code + 1)])
         every = np.arange(n_features)
         entries = EntryCodes(indptr, features, codes, zero_codes, every, starts)
-        by_column: Any = sparse.csr_array((codes, features, X.indptr), shape=X.shape).tocsc()
+        by_column: Any = sparse.csr_array((codes, features, indptr), shape=X.shape).tocsc()
         nominal = np.zeros(n_features, dtype=bool) if n_categories is None else n_categories > 0
         return cls(
             binning, entries, by_column.indptr.astype(np.int64),

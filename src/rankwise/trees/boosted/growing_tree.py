@@ -268,8 +268,6 @@ class _Leaf:
 
 
 _Family = tuple[_Leaf, ...]  # two siblings, or only the root
-# First row, end of the rows, slot, slot of the parent or -1.
-_HistogramTask = tuple[int, int, int, int]
 
 
 class GrowingTree:
@@ -295,6 +293,12 @@ class GrowingTree:
         self._columns, self._choice, self._rows = columns, choice, rows
         self._unit, self._total, self._nodes, self._n_slots = unit, total, Nodes(), 1
         rules = self._rules
+        # By slot, of codes of entries: sums of the rows with an entry of each column, and the
+        # columns whose cells are filled.
+        by_slot = len(self._memory.histograms), len(columns.features)
+        if isinstance(columns.codes, EntryCodes):
+            self._entry_sums = np.empty(by_slot, dtype=np.int64)
+            self._filled = np.empty(by_slot, dtype=bool)
         self._threshold_rng: np.random.Generator | None = None
         self._reg_lambda = rules.reg_lambda
         # None if unused: the kernels that find splits are then compiled without it. With L1, signs
@@ -376,13 +380,9 @@ class GrowingTree:
         families = [family for family in families if max(leaf.least for leaf in family) >= 0]
         if not families:
             return
-        tasks: list[_HistogramTask] = []
-        for family in families:
-            small, *large = sorted(family, key=lambda leaf: leaf.size)  # of equal ones the left
-            tasks.append((small.start, small.end, small.slot, large[0].slot if large else -1))
+        # Of equal ones the left is the small one.
+        pairs = [sorted(family, key=lambda leaf: leaf.size) for family in families]
         leaves = [leaf for family in families for leaf in family if leaf.least >= 0]
-        nodes = _describe_nodes(leaves)
-        limits = np.array([leaf.limits for leaf in leaves])
         common = self._rules.growth == "symmetric"
         # A common split reads one draw of columns, and one threshold each, for the whole level.
         drawing = leaves[:1] if common else leaves
@@ -390,11 +390,20 @@ class GrowingTree:
         seeds = None
         if self._threshold_rng is not None:
             seeds = self._threshold_rng.integers(1, 2**63, len(drawing), dtype=np.uint64)
-        self._fill_histograms(tasks)
+        if isinstance(self._columns.codes, EntryCodes):
+            for small, *large in pairs:
+                self._fill_entries(self._columns.codes, small, *large)
+            # Sides of a common split are read from the histograms of all nodes.
+            if not common:
+                allowed &= self._filled[[leaf.slot for leaf in leaves]]
+        else:
+            self._fill_histograms(pairs)
+        nodes, limits = _describe_nodes(leaves), np.array([leaf.limits for leaf in leaves])
         n_words, n_cells = -(-len(self._columns.features) // WORD), int(self._columns.starts[-1])
-        n_parts = self._n_threads if len(leaves) * n_cells > WORD * SMALL else 1
         # Threads search separate words of eight columns, in the order of the columns.
-        edges = np.linspace(0, n_words, min(n_parts, n_words) + 1).astype(np.int64)
+        edges = np.array([0, n_words])
+        if len(leaves) * n_cells > WORD * SMALL:
+            edges = np.linspace(0, n_words, min(self._n_threads, n_words) + 1).astype(np.int64)
         found = np.zeros((len(edges) - 1, len(drawing), N_FIELDS))
         # The results are compared in the order of the columns below, so the winner does not depend
         # on the number of threads.
@@ -407,37 +416,95 @@ class GrowingTree:
                 self._unit, self._rules.min_split_gain, found[number],
             )  # fmt: skip
 
-        thread_map(find, range(len(edges) - 1), n_parts)
-        winners = found[:, :, GAIN].argmax(axis=0)  # the first of equal ones
+        thread_map(find, range(len(found)), len(found))
+        winners = found[:, :, GAIN].argmax(axis=0).tolist()  # the first of equal ones
         for i, leaf in enumerate(leaves):
             line = 0 if common else i
             leaf.split = found[winners[line], line]
 
-    def _fill_histograms(self, tasks: list[_HistogramTask]) -> None:
-        """Sum the histograms of the smaller siblings, and subtract them from the parents'."""
+    def _fill_histograms(self, pairs: list[list[_Leaf]]) -> None:
+        """Sum the histograms of the smaller siblings, and subtract them from the parents'.
+
+        The slot of a parent then holds its larger child.
+        """
         histograms = self._memory.histograms[:, : self._columns.starts[-1]]
-        for start, end, small, _ in tasks:
-            self._sum_rows(start, end, histograms[small])
+        slots = [small.slot for small, *_ in pairs]
+        for small, *_ in pairs:
+            self._sum_rows(small, histograms[small.slot])
         if self._shares is not None:
-            small = [task[2] for task in tasks]
             # Only the smaller siblings are exchanged; every machine holds the sums of their
             # parents.
-            histograms[small] = self._shares.sum(histograms[small])
-        for _, _, small, parent in tasks:
-            if parent >= 0:
-                # Exact, because the cells are whole numbers. The slot of the parent now holds the
-                # larger sibling.
-                histograms[parent] -= histograms[small]
+            histograms[slots] = self._shares.sum(histograms[slots])
+        for small, *large in pairs:
+            for leaf in large:
+                # Exact, because the cells are whole numbers.
+                histograms[leaf.slot] -= histograms[small.slot]
 
-    def _sum_rows(self, start: int, end: int, out: Int64Array) -> None:
-        """Write the histogram of the rows ``start:end``.
+    def _fill_entries(self, codes: EntryCodes, small: _Leaf, large: _Leaf | None = None) -> None:
+        """The same for rows of few entries, whose histograms are mostly left alone.
+
+        A leaf gets the cells of those columns alone that may split it. Rows without an entry of a
+        column stay together, and a side without them has at most the column's sum of entries.
+        """
+        rows, slot = self._rows[small.start : small.end], small.slot
+        sums = codes.sums(rows, self._memory.packed)
+        if self._shares is not None:
+            sums = self._shares.sum(sums)
+        self._entry_sums[slot] = sums
+        lines = self._memory.histograms[:, : codes.starts[-1]]
+        # Histograms that are exchanged are subtracted as a whole, and so are those of many entries.
+        as_whole = self._shares is not None or len(rows) * codes.work > lines.shape[1]
+        kept = self._may_split(small)
+        if large is None:
+            self._sum_entries(codes, small, kept)
+            return
+        self._entry_sums[large.slot] -= sums
+        had, wanted = self._filled[large.slot].copy(), self._may_split(large)
+        # The parent may have been left without a column: what is enough differs between leaves.
+        is_difference = not (wanted & ~had).any()
+        if is_difference and as_whole:
+            kept |= wanted
+        self._sum_entries(codes, small, kept)
+        if not is_difference:
+            self._sum_entries(codes, large, wanted)
+        elif as_whole:
+            lines[large.slot] -= lines[slot]
+        else:
+            first = codes.first(wanted)
+            codes.add(rows, self._memory.packed, lines[large.slot], first, sign=-1)
+        self._close_entries(codes, large, wanted)
+
+    def _may_split(self, leaf: _Leaf) -> NDArray[np.bool_]:
+        """Columns that may split a leaf, as far as their sums of entries tell."""
+        # Sides of a common split are read from the histograms of all leaves of a level.
+        if leaf.least < 0 or self._rules.growth == "symmetric":
+            return np.full(len(self._columns.features), leaf.least >= 0)
+        return self._entry_sums[leaf.slot] & LOWER >= leaf.least
+
+    def _sum_entries(self, codes: EntryCodes, leaf: _Leaf, kept: NDArray[np.bool_]) -> None:
+        """Write the histogram of a leaf, of some columns."""
+        if kept.any():
+            line = self._memory.histograms[leaf.slot, : codes.starts[-1]]
+            self._sum_rows(leaf, line, codes.first(kept))
+            if self._shares is not None:
+                line[:] = self._shares.sum(line)
+        self._close_entries(codes, leaf, kept)
+
+    def _close_entries(self, codes: EntryCodes, leaf: _Leaf, kept: NDArray[np.bool_]) -> None:
+        """Write the cells of the codes of 0, which complete some columns of a histogram."""
+        rest = leaf.total - self._entry_sums[leaf.slot][kept]
+        self._memory.histograms[leaf.slot, codes.zero_cells[kept]] = rest
+        self._filled[leaf.slot] = kept
+
+    def _sum_rows(self, leaf: _Leaf, out: Int64Array, *more: Int64Array) -> None:
+        """Write the histogram of a leaf; ``more`` arguments are for codes of entries.
 
         Each thread sums a histogram of its own, over one piece of the rows after another.
         """
         # Rows of about SMALL words or entries: enough for a thread, few enough to balance threads
-        # that wait.
-        codes = self._columns.codes
-        n_rows, piece = end - start, max(1, SMALL // codes.work)
+        # that wait. A histogram of a thread's own takes the time of some entries, too.
+        codes, start, end = self._columns.codes, leaf.start, leaf.end
+        n_rows, piece = end - start, max(1, SMALL // codes.work, len(out) // (4 * codes.work))
         n_parts = max(1, min(self._n_threads, n_rows // piece))
         parts = [out, *self._memory.parts[: n_parts - 1, : len(out)]]
         step = piece if n_parts > 1 else max(1, n_rows)
@@ -451,7 +518,7 @@ class GrowingTree:
                 except IndexError:  # another thread took the last one
                     return
                 rows = self._rows[first : min(first + step, end)]
-                codes.add(rows, self._memory.packed, sums)
+                codes.add(rows, self._memory.packed, sums, *more)
 
         thread_map(add, parts, n_parts)
         for sums in parts[1:]:
@@ -459,14 +526,15 @@ class GrowingTree:
 
     def _sizes(self, bounds: Sequence[int]) -> tuple[list[float], list[float]]:
         """Number and weight of the rows between the bounds, in all shares."""
-        sizes = np.diff(np.asarray(bounds, dtype=np.float64))
-        counts = sizes
+        sizes = counts = [float(b - a) for a, b in itertools.pairwise(bounds)]
         if self._weight is not None:
-            parts = [self._weight[self._rows[a:b]].sum() for a, b in itertools.pairwise(bounds)]
-            counts = np.array(parts)
-        both = np.stack([sizes, counts])
-        sizes, counts = both if self._shares is None else self._shares.sum(both)
-        return sizes.tolist(), counts.tolist()
+            counts = [
+                float(self._weight[self._rows[a:b]].sum()) for a, b in itertools.pairwise(bounds)
+            ]
+        if self._shares is None:
+            return sizes, counts
+        sizes, counts = self._shares.sum(np.array([sizes, counts])).tolist()
+        return sizes, counts
 
     def _least(self, leaf: _Leaf) -> int:
         """Smallest sum of second derivatives in a child, in units; -1: the leaf stays one."""
@@ -477,7 +545,7 @@ class GrowingTree:
             return -1
         by_rows = (rules.min_samples_leaf - 0.5) * whole / n
         # At least one unit, so that no child is empty and none is divided by 0.
-        least = max(1, int(np.ceil(max(by_rows, rules.min_hessian_leaf / self._unit[1]))))
+        least = max(1, math.ceil(max(by_rows, rules.min_hessian_leaf / float(self._unit[1]))))
         # If even halves are too small, no histogram has to be built to know it.
         return least if 2 * least <= whole else -1
 

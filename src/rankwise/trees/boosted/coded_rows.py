@@ -247,36 +247,37 @@ class SparseBinnedRows:
         n_categories: NDArray[Any] | None = None,
     ) -> SparseBinnedRows:
         """Encode the rows with known cuts."""
-        X: Any = rows.X if rows.order is None else rows.X[rows.order]
-        X = X if X.has_sorted_indices else X.sorted_indices()
-        n, n_features = X.shape
-        codes = np.empty(X.nnz, dtype=np.uint8)
-        indptr, features = X.indptr.astype(np.int64), X.indices.astype(np.int32, copy=False)
-        step = max(1, -(-X.nnz // (4 * (n_threads or 1))))
-
-        def write(start: int) -> None:
-            some = slice(start, start + step)
-            cuts, bounds = binning.cuts, binning.indptr
-            write_entry_codes(X.data[some], features[some], cuts, bounds, codes[some])
-
-        thread_map(write, range(0, X.nnz, step), n_threads)
+        X: Any = (rows.X if rows.order is None else rows.X[rows.order]).tocsc()
+        indptr, numbers = X.indptr.astype(np.int64), X.indices.astype(np.int32, copy=False)
         below = np.concatenate([[0], np.cumsum(binning.cuts < 0)])
         zero_codes = np.diff(below[binning.indptr]).astype(np.uint8)
+        codes, kept = np.empty(X.nnz, dtype=np.uint8), np.empty(X.nnz, dtype=bool)
+        n_features = X.shape[1]
+        step = max(1, -(-n_features // (4 * (n_threads or 1))))
+
+        def write(first: int) -> None:
+            # Column by column, because the cuts of a column stay in the cache.
+            bounds = indptr[first : first + step + 1]
+            column = np.repeat(np.arange(first, first + len(bounds) - 1), np.diff(bounds))
+            some = slice(bounds[0], bounds[-1])
+            write_entry_codes(X.data[some], column, binning.cuts, binning.indptr, codes[some])
+            kept[some] = codes[some] != zero_codes[column]
+
+        thread_map(write, range(0, n_features, step), n_threads)
         # Values in the bin of 0 are as good as not stored.
-        kept = codes != zero_codes[features]
         if not kept.all():
             indptr = np.concatenate([[0], np.cumsum(kept)])[indptr]
-            features, codes = features[kept], codes[kept]
-        starts = np.concatenate([[0], np.cumsum(binning.missing_code + 1)])
-        every = np.arange(n_features)
-        entries = EntryCodes(indptr, features, codes, zero_codes, every, starts)
-        by_column: Any = sparse.csr_array((codes, features, indptr), shape=X.shape).tocsc()
-        nominal = np.zeros(n_features, dtype=bool) if n_categories is None else n_categories > 0
-        return cls(
-            binning, entries, by_column.indptr.astype(np.int64),
-            by_column.indices.astype(np.int32, copy=False), by_column.data, nominal,
-            np.zeros(n, dtype=np.uint8),
+            numbers, codes = numbers[kept], codes[kept]
+        by_column = sparse.csc_array((codes, numbers, indptr), shape=X.shape)
+        by_row: Any = by_column.tocsr()
+        entries = EntryCodes(
+            by_row.indptr.astype(np.int64), by_row.indices.astype(np.int32, copy=False),
+            by_row.data, zero_codes, np.arange(n_features),
+            np.concatenate([[0], np.cumsum(binning.missing_code + 1)]),
         )  # fmt: skip
+        nominal = np.zeros(n_features, dtype=bool) if n_categories is None else n_categories > 0
+        marks = np.zeros(X.shape[0], dtype=np.uint8)
+        return cls(binning, entries, indptr, numbers, codes, nominal, marks)
 
     def take_codes(self, features: Int64Array, n_threads: int, earlier: Any = None) -> EntryCodes:
         """Codes of some columns."""

@@ -73,13 +73,12 @@ def split_gain(total, left, unit, limits, sign):
 @njit
 def _count_below(sums, bound):
     """Count the running sums whose second derivatives are below a bound; they never decrease."""
-    low, high = 0, len(sums)
-    while low < high:
-        middle = (low + high) // 2
-        if sums[middle] & LOWER < bound:
-            low = middle + 1
-        else:
-            high = middle
+    low, size = 0, len(sums)
+    # Without a branch on the comparison, which is as good as random.
+    while size > 0:
+        half = (size + 1) >> 1
+        low += half if sums[low + half - 1] & LOWER < bound else 0
+        size -= half
     return low
 
 

@@ -185,12 +185,12 @@ class EntryCodes:
         """Sum of those rows that have an entry, for each of the columns."""
         sums = np.empty(len(self.zero_codes), dtype=np.int64)
         sum_entries(self.indptr, self.features, rows, packed, sums)
-        return sums[self.columns]
+        return sums if len(sums) == len(self.columns) else sums[self.columns]
 
-    def first(self, kept: NDArray[np.bool_]) -> Int64Array:
+    def first(self, kept: Int64Array) -> Int64Array:
         """First cell of each of all columns, shape (n_features,); -1 for those not kept."""
         first = np.full(len(self.zero_codes), -1, dtype=np.int64)
-        first[self.columns[kept]] = self.starts[:-1][kept]
+        first[self.columns[kept]] = self.starts[kept]
         return first
 
     def add(

@@ -207,6 +207,8 @@ class TreeGrower:
 # Work (leaves x words x bins of a search, rows x words of a sum) below which handing it to another
 # thread costs more than it saves.
 SMALL = 25000
+# Columns whose cells are cleared one by one, in less time than all cells.
+FEW_COLUMNS = 32
 # As plain Python, because few leaves are not worth a compilation.
 _LEAF_VALUE: Any = vars(leaf_value)["py_func"]
 
@@ -470,7 +472,7 @@ class GrowingTree:
         elif as_whole:
             lines[large.slot] -= lines[slot]
         else:
-            first = codes.first(wanted)
+            first = codes.first(np.flatnonzero(wanted))
             codes.add(rows, self._memory.packed, lines[large.slot], first, sign=-1)
         self._close_entries(codes, large, wanted)
 
@@ -483,9 +485,14 @@ class GrowingTree:
 
     def _sum_entries(self, codes: EntryCodes, leaf: _Leaf, kept: NDArray[np.bool_]) -> None:
         """Write the histogram of a leaf, of some columns."""
-        if kept.any():
-            line = self._memory.histograms[leaf.slot, : codes.starts[-1]]
-            self._sum_rows(leaf, line, codes.first(kept))
+        columns, line = np.flatnonzero(kept), self._memory.histograms[leaf.slot, : codes.starts[-1]]
+        if 0 < len(columns) <= FEW_COLUMNS and self._shares is None:
+            for column in columns.tolist():
+                line[codes.starts[column] : codes.starts[column + 1]] = 0
+            rows = self._rows[leaf.start : leaf.end]
+            codes.add(rows, self._memory.packed, line, codes.first(columns))
+        elif len(columns) > 0:
+            self._sum_rows(leaf, line, codes.first(columns))
             if self._shares is not None:
                 line[:] = self._shares.sum(line)
         self._close_entries(codes, leaf, kept)

@@ -200,19 +200,23 @@ def _prefetch_entries(indptr, features, codes, row):
 
 
 @njit
-def sum_entries(indptr, features, rows, packed, sums):
+def sum_entries(indptr, features, rows, packed, sums, sizes):
     """Write the sum of those rows that store an entry, for each column.
 
-    ``sums`` is (n_features,), int64; for the others, see :func:`add_entries`.
+    ``sums`` is (n_features,), int64, like ``sizes``: sums of absolute gradients. For the others,
+    see :func:`add_entries`.
     """
     sums[:] = 0
+    sizes[:] = 0
     last = len(rows) - 1
     for i in range(len(rows)):
         row = rows[i]
         _prefetch_start(indptr, packed, rows[min(i + AHEAD, last)])
         term = packed[row]
+        size = abs(term >> 32)
         for k in range(indptr[row], indptr[row + 1]):
             sums[features[k]] += term
+            sizes[features[k]] += size
 
 
 @njit

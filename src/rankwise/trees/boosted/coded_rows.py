@@ -182,10 +182,13 @@ class EntryCodes:
         return max(1, -(-len(self.codes) // max(1, len(self.indptr) - 1)))
 
     def sums(self, rows: NDArray[np.int32], packed: Int64Array) -> Int64Array:
-        """Sum of those rows that have an entry, for each of the columns."""
-        sums = np.empty(len(self.zero_codes), dtype=np.int64)
-        sum_entries(self.indptr, self.features, rows, packed, sums)
-        return sums if len(sums) == len(self.columns) else sums[self.columns]
+        """Sums of those rows that have an entry, for each of the columns.
+
+        The first line are packed derivatives, the second absolute gradients.
+        """
+        sums = np.empty((2, len(self.zero_codes)), dtype=np.int64)
+        sum_entries(self.indptr, self.features, rows, packed, *sums)
+        return sums if sums.shape[1] == len(self.columns) else sums[:, self.columns]
 
     def first(self, kept: Int64Array) -> Int64Array:
         """First cell of each of all columns, shape (n_features,); -1 for those not kept."""

@@ -35,6 +35,7 @@ from rankwise.kernels.boosted_splits import (
 from rankwise.kernels.boosted_trees import BINS, LOWER, WORD, absolute_sums, add_values, pack
 from rankwise.runtime.threads import thread_map
 from rankwise.trees.boosted.coded_rows import CodedRows, EntryCodes, Shares, WordCodes
+from rankwise.trees.boosted.entry_bounds import EntryBounds
 from rankwise.trees.boosted.growth_rules import ColumnChoice, GrowthRules
 from rankwise.trees.tree_ensemble import ScoreTree
 from rankwise.typing import Float64Array, Int64Array
@@ -301,6 +302,7 @@ class GrowingTree:
         if isinstance(columns.codes, EntryCodes):
             self._entry_sums = np.empty(by_slot, dtype=np.int64)
             self._filled = np.empty(by_slot, dtype=bool)
+            self._bounds: EntryBounds
         self._threshold_rng: np.random.Generator | None = None
         self._reg_lambda = rules.reg_lambda
         # None if unused: the kernels that find splits are then compiled without it. With L1, signs
@@ -320,6 +322,11 @@ class GrowingTree:
         total = self._total
         self._reg_lambda += rules.relative_lambda * (total & LOWER) * float(self._unit[1])
         limits = np.array([rules.reg_alpha, self._reg_lambda, -np.inf, np.inf])
+        if isinstance(self._columns.codes, EntryCodes):
+            self._bounds = EntryBounds(
+                self._columns.codes, self._columns.n_bins, len(self._memory.histograms), self._unit,
+                self._reg_lambda,
+            )  # fmt: skip
         root = _Leaf(nodes.add(), 0, len(rows), total, 0, limits)
         (root.size,), (root.count,) = self._sizes([0, len(rows)])
         split = self._split_symmetric if rules.growth == "symmetric" else self._split_best_first
@@ -398,18 +405,37 @@ class GrowingTree:
             # Sides of a common split are read from the histograms of all nodes.
             if not common:
                 allowed &= self._filled[[leaf.slot for leaf in leaves]]
+                if self._signs is self._nominal is seeds is None:
+                    self._narrow(leaves, allowed)
         else:
             self._fill_histograms(pairs)
+        found = self._find(leaves, allowed, seeds)
+        for i, leaf in enumerate(leaves):
+            leaf.split = found[0 if common else i]
+
+    def _narrow(self, leaves: list[_Leaf], allowed: NDArray[np.bool_]) -> None:
+        """Leave out columns that cannot have the best split of a leaf, where they are many."""
+        for leaf, mask in zip(leaves, allowed, strict=True):
+            if np.count_nonzero(mask) > FEW_COLUMNS:
+                self._bounds.narrow(
+                    leaf, self._memory.histograms[leaf.slot], self._entry_sums[leaf.slot], mask,
+                    lambda columns, leaf=leaf: self._find([leaf], columns[None], None)[0, GAIN],
+                )  # fmt: skip
+
+    def _find(
+        self, leaves: list[_Leaf], allowed: NDArray[np.bool_], seeds: NDArray[np.uint64] | None
+    ) -> Float64Array:
+        """Best splits of some leaves, one each, or a common one."""
         nodes, limits = _describe_nodes(leaves), np.array([leaf.limits for leaf in leaves])
         n_words, n_cells = -(-len(self._columns.features) // WORD), int(self._columns.starts[-1])
         # Threads search separate words of eight columns, in the order of the columns.
         edges = np.array([0, n_words])
         if len(leaves) * n_cells > WORD * SMALL:
             edges = np.linspace(0, n_words, min(self._n_threads, n_words) + 1).astype(np.int64)
-        found = np.zeros((len(edges) - 1, len(drawing), N_FIELDS))
+        found = np.zeros((len(edges) - 1, len(allowed), N_FIELDS))
         # The results are compared in the order of the columns below, so the winner does not depend
         # on the number of threads.
-        kernel = find_common_split if common else find_splits
+        kernel = find_common_split if self._rules.growth == "symmetric" else find_splits
 
         def find(number: int) -> None:
             kernel(
@@ -419,10 +445,8 @@ class GrowingTree:
             )  # fmt: skip
 
         thread_map(find, range(len(found)), len(found))
-        winners = found[:, :, GAIN].argmax(axis=0).tolist()  # the first of equal ones
-        for i, leaf in enumerate(leaves):
-            line = 0 if common else i
-            leaf.split = found[winners[line], line]
+        winners = found[:, :, GAIN].argmax(axis=0)  # the first of equal ones
+        return found[winners, np.arange(len(allowed))]
 
     def _fill_histograms(self, pairs: list[list[_Leaf]]) -> None:
         """Sum the histograms of the smaller siblings, and subtract them from the parents'.
@@ -449,9 +473,10 @@ class GrowingTree:
         column stay together, and a side without them has at most the column's sum of entries.
         """
         rows, slot = self._rows[small.start : small.end], small.slot
-        sums = codes.sums(rows, self._memory.packed)
+        sums, sizes = codes.sums(rows, self._memory.packed)
         if self._shares is not None:
-            sums = self._shares.sum(sums)
+            sums, sizes = self._shares.sum(np.stack([sums, sizes]))
+        self._bounds.start(slot, small.total)
         self._entry_sums[slot] = sums
         lines = self._memory.histograms[:, : codes.starts[-1]]
         # Histograms that are exchanged are subtracted as a whole, and so are those of many entries.
@@ -461,6 +486,8 @@ class GrowingTree:
             self._sum_entries(codes, small, kept)
             return
         self._entry_sums[large.slot] -= sums
+        if large.least >= 0:
+            self._bounds.follow(large, sizes, sums, self._entry_sums[large.slot])
         had, wanted = self._filled[large.slot].copy(), self._may_split(large)
         # The parent may have been left without a column: what is enough differs between leaves.
         is_difference = not (wanted & ~had).any()

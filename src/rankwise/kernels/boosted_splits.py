@@ -372,10 +372,11 @@ def bound_entries(
     It is the side without the code of 0, and h is at least ``least``, in units. ``line`` (n_cells,)
     is a histogram; ``roots`` has one number per column, those of ``columns`` are written.
     """
-    sums = np.empty(BINS, np.int64)
+    sums, worths = np.empty(BINS, np.int64), np.empty(BINS)
+    bits = worths.view(np.int64)
     for column in columns:
         cells, n, zero = line[starts[column] : starts[column + 1]], n_bins[column], zero_codes[column]
-        best = 0.0
+        best = np.int64(0)
         # Missing values on the other side, and on this one.
         for side in range(2 if cells[n] != 0 else 1):
             missing = cells[n] if side == 1 else np.int64(0)
@@ -389,10 +390,14 @@ def bound_entries(
                 running += cells[i]
                 sums[i] = running
             sums[zero] = missing
-            for i in range(n):
+            for i in range(np.uint64(n)):
                 h = sums[i] & LOWER
                 c = np.float64(np.int32(h)) * unit[1] + penalty
                 r = np.float64(np.int32(sums[i] >> 32)) * unit[0] - mean * c
-                worth = r * r / c if h >= least else 0.0
-                best = worth if worth > best else best
-        roots[column] = np.sqrt(best)
+                worths[i] = r * r / c if h >= least else 0.0
+            # Numbers that are not negative are in the order of their bits, and a maximum of whole
+            # numbers is vectorised.
+            for i in range(np.uint64(n)):
+                best = max(best, bits[i])
+        bits[0] = best
+        roots[column] = np.sqrt(worths[0])

@@ -27,7 +27,7 @@ UNKNOWN = np.iinfo(np.int64).max
 # Bounds hold for splits with at least this share of what a side needs: leaves need different sums.
 LOWEST_SHARE = 0.9
 SLACK = 1 - 1e-9  # bounds are rounded
-N_PROMISING = 32  # at most all columns of the smallest mask
+N_PROMISING = 32  # fewer than there are columns in a mask that is narrowed
 
 
 class EntryBounds:
@@ -38,7 +38,7 @@ class EntryBounds:
     """
 
     def __init__(
-        self, codes: EntryCodes, n_bins: Int64Array, n_slots: int, unit: Float64Array, penalty: float
+        self, codes: EntryCodes, n_bins: Int64Array, n_slots: int, unit: Any, penalty: float
     ) -> None:
         self._codes, self._n_bins, self._unit, self._penalty = codes, n_bins, unit, penalty
         self._zero_codes = codes.zero_codes[codes.columns].astype(np.int64)
@@ -81,10 +81,13 @@ class EntryBounds:
         # The other side has all rows without an entry.
         entries = (stored & LOWER) * self._unit[1]
         others = np.maximum(leaf.least * self._unit[1], h - entries) + self._penalty
-        factors, alone = np.where(mask, both / others, -1.0), g * g / both
+        factors, alone = both / others, g * g / both
+
+        def worths() -> Float64Array:
+            return np.where(mask, roots * roots * factors, -1.0)
 
         def search(columns: Int64Array) -> None:
-            low = int(LOWEST_SHARE * leaf.least)
+            low = max(1, int(LOWEST_SHARE * leaf.least))
             bound_entries(
                 self._n_bins, self._zero_codes, self._codes.starts, line, columns, low, self._unit,
                 self._penalty, self._means[leaf.slot], roots,
@@ -92,15 +95,15 @@ class EntryBounds:
             self._leasts[leaf.slot, columns] = low
 
         search(np.flatnonzero(mask & (self._leasts[leaf.slot] > leaf.least)))
-        promising = np.argpartition(roots * roots * factors, -N_PROMISING)[-N_PROMISING:]
+        promising = np.argpartition(worths(), -N_PROMISING)[-N_PROMISING:]
         search(promising)
         best = np.zeros_like(mask)
-        best[promising[np.argmax((roots * roots * factors)[promising])]] = True
+        best[promising[np.argmax(worths()[promising])]] = True
         # Gains are differences to the worth of the leaf that is not split.
         floor = (g * g / (h + self._penalty) + gain(best)) * SLACK - alone
-        mask &= roots * roots * factors >= floor
+        mask &= worths() >= floor
         search(np.flatnonzero(mask))
-        mask &= roots * roots * factors >= floor
+        mask &= worths() >= floor
 
     def _mean(self, total: int) -> float:
         g, h = (total >> 32) * self._unit[0], (total & LOWER) * self._unit[1]

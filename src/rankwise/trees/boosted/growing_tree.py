@@ -208,7 +208,7 @@ class TreeGrower:
 # Work (leaves x words x bins of a search, rows x words of a sum) below which handing it to another
 # thread costs more than it saves.
 SMALL = 25000
-# Columns whose cells are cleared one by one, in less time than all cells.
+# Columns whose cells are cleared one by one, and which are not compared by bounds before a search.
 FEW_COLUMNS = 32
 # As plain Python, because few leaves are not worth a compilation.
 _LEAF_VALUE: Any = vars(leaf_value)["py_func"]
@@ -296,13 +296,6 @@ class GrowingTree:
         self._columns, self._choice, self._rows = columns, choice, rows
         self._unit, self._total, self._nodes, self._n_slots = unit, total, Nodes(), 1
         rules = self._rules
-        # By slot, of codes of entries: sums of the rows with an entry of each column, and the
-        # columns whose cells are filled.
-        by_slot = len(self._memory.histograms), len(columns.features)
-        if isinstance(columns.codes, EntryCodes):
-            self._entry_sums = np.empty(by_slot, dtype=np.int64)
-            self._filled = np.empty(by_slot, dtype=bool)
-            self._bounds: EntryBounds
         self._threshold_rng: np.random.Generator | None = None
         self._reg_lambda = rules.reg_lambda
         # None if unused: the kernels that find splits are then compiled without it. With L1, signs
@@ -322,11 +315,15 @@ class GrowingTree:
         total = self._total
         self._reg_lambda += rules.relative_lambda * (total & LOWER) * float(self._unit[1])
         limits = np.array([rules.reg_alpha, self._reg_lambda, -np.inf, np.inf])
-        if isinstance(self._columns.codes, EntryCodes):
-            self._bounds = EntryBounds(
-                self._columns.codes, self._columns.n_bins, len(self._memory.histograms), self._unit,
-                self._reg_lambda,
-            )  # fmt: skip
+        codes = self._columns.codes
+        if isinstance(codes, EntryCodes):
+            # By slot: sums of the rows with an entry of each column, and the columns whose cells
+            # are filled.
+            by_slot = len(self._memory.histograms), len(self._columns.features)
+            self._entry_sums = np.empty(by_slot, dtype=np.int64)
+            self._filled = np.empty(by_slot, dtype=bool)
+            n_bins, penalty = self._columns.n_bins, self._reg_lambda
+            self._bounds = EntryBounds(codes, n_bins, by_slot[0], self._unit, penalty)
         root = _Leaf(nodes.add(), 0, len(rows), total, 0, limits)
         (root.size,), (root.count,) = self._sizes([0, len(rows)])
         split = self._split_symmetric if rules.growth == "symmetric" else self._split_best_first

@@ -243,6 +243,18 @@ def add_entries(indptr, features, codes, first, rows, packed, sign, out):
 
 
 @njit
+def add_column_entries(indptr, rows, codes, columns, first, packed, out):
+    """Add all rows to a histogram, column by column, whose cells then stay in the cache.
+
+    ``indptr``, ``rows`` and ``codes`` are the CSC matrix; for the rest, see :func:`add_entries`.
+    """
+    for column in columns:
+        cells = out[first[column] :]
+        for k in range(indptr[column], indptr[column + 1]):
+            cells[np.int64(codes[k])] += packed[rows[k]]
+
+
+@njit
 def add_leaf_values_of_entries(
     scores, rows, indptr, features, codes, zero_codes, feature, goes_left, left, right, values
 ):

@@ -19,6 +19,7 @@ from rankwise.kernels.binning import write_codes
 from rankwise.kernels.boosted_trees import (
     BINS,
     WORD,
+    add_column_entries,
     add_entries,
     add_leaf_values,
     add_leaf_values_of_entries,
@@ -170,6 +171,8 @@ class EntryCodes:
     zero_codes: NDArray[np.uint8]  # (n_features,)
     columns: Int64Array  # (n_columns,): columns of the histograms
     starts: Int64Array  # (n_columns + 1,): cells of each of them, as many as it has codes
+    # The same entries by column (CSC): bounds of the columns, rows and codes.
+    by_column: tuple[Int64Array, NDArray[np.int32], NDArray[np.uint8]]
 
     @cached_property
     def zero_cells(self) -> Int64Array:
@@ -209,6 +212,12 @@ class EntryCodes:
         The cells of the codes of 0 are left alone.
         """
         add_entries(self.indptr, self.features, self.codes, first, rows, packed, sign, out)
+
+    def add_all(
+        self, kept: Int64Array, packed: Int64Array, out: Int64Array, first: Int64Array
+    ) -> None:
+        """Add the entries of all rows to some columns of a histogram."""
+        add_column_entries(*self.by_column, self.columns[kept], first, packed, out)
 
 
 @dataclass(frozen=True, eq=False)
@@ -276,7 +285,7 @@ class SparseBinnedRows:
         entries = EntryCodes(
             by_row.indptr.astype(np.int64), by_row.indices.astype(np.int32, copy=False),
             by_row.data, zero_codes, np.arange(n_features),
-            np.concatenate([[0], np.cumsum(binning.missing_code + 1)]),
+            np.concatenate([[0], np.cumsum(binning.missing_code + 1)]), (indptr, numbers, codes),
         )  # fmt: skip
         nominal = np.zeros(n_features, dtype=bool) if n_categories is None else n_categories > 0
         marks = np.zeros(X.shape[0], dtype=np.uint8)

@@ -50,6 +50,7 @@ class EntryBounds:
         """Forget the bounds of a slot, which a leaf takes."""
         self._leasts[slot], self._means[slot] = UNKNOWN, self._mean(total)
 
+    @np.errstate(all="ignore")  # of derivatives too large for squares; see :meth:`narrow`
     def follow(self, leaf: Any, sizes: Int64Array, sums: Int64Array, stored: Int64Array) -> None:
         """Keep the bounds of a slot when its leaf lost rows.
 
@@ -67,6 +68,7 @@ class EntryBounds:
         change = abs(self._means[leaf.slot] - mean)
         roots += change * np.sqrt((stored & LOWER) * self._unit[1] + self._penalty)
 
+    @np.errstate(all="ignore")
     def narrow(
         self, leaf: Any, line: Int64Array, stored: Int64Array, mask: NDArray[np.bool_], gain: Any
     ) -> None:
@@ -101,9 +103,10 @@ class EntryBounds:
         best[promising[np.argmax(worths()[promising])]] = True
         # Gains are differences to the worth of the leaf that is not split.
         floor = (g * g / (h + self._penalty) + gain(best)) * SLACK - alone
-        mask &= worths() >= floor
+        # Not ">=": where squares overflow, no column is left out.
+        mask &= ~(worths() < floor)
         search(np.flatnonzero(mask))
-        mask &= worths() >= floor
+        mask &= ~(worths() < floor)
 
     def _mean(self, total: int) -> float:
         g, h = (total >> 32) * self._unit[0], (total & LOWER) * self._unit[1]

@@ -510,15 +510,23 @@ class GrowingTree:
     def _sum_entries(self, codes: EntryCodes, leaf: _Leaf, kept: NDArray[np.bool_]) -> None:
         """Write the histogram of a leaf, of some columns."""
         columns, line = np.flatnonzero(kept), self._memory.histograms[leaf.slot, : codes.starts[-1]]
-        if 0 < len(columns) <= FEW_COLUMNS and self._shares is None:
+        first, packed = codes.first(columns), self._memory.packed
+        if len(columns) == 0:
+            self._filled[leaf.slot] = False
+            return
+        if leaf.end - leaf.start == self._binned.n_rows:
+            line[:] = 0
+            step = max(1, -(-len(columns) // self._n_threads))
+            pieces = [columns[start : start + step] for start in range(0, len(columns), step)]
+            thread_map(lambda some: codes.add_all(some, packed, line, first), pieces, len(pieces))
+        elif len(columns) > FEW_COLUMNS:
+            self._sum_rows(leaf, line, first)
+        else:
             for column in columns.tolist():
                 line[codes.starts[column] : codes.starts[column + 1]] = 0
-            rows = self._rows[leaf.start : leaf.end]
-            codes.add(rows, self._memory.packed, line, codes.first(columns))
-        elif len(columns) > 0:
-            self._sum_rows(leaf, line, codes.first(columns))
-            if self._shares is not None:
-                line[:] = self._shares.sum(line)
+            codes.add(self._rows[leaf.start : leaf.end], packed, line, first)
+        if self._shares is not None:
+            line[:] = self._shares.sum(line)
         self._close_entries(codes, leaf, kept)
 
     def _close_entries(self, codes: EntryCodes, leaf: _Leaf, kept: NDArray[np.bool_]) -> None:

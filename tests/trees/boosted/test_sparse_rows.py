@@ -136,6 +136,32 @@ def test_bounds_of_many_columns_change_no_tree(rules, missing, rng, monkeypatch)
     assert min(n_found) > 2
 
 
+@pytest.mark.parametrize("case", ["entries cancel out", "a side becomes large enough"])
+def test_bounds_of_a_parent_miss_no_column_that_gains_by_its_split(case, rng, monkeypatch):
+    # Column 0 splits off 100 rows. Without them, column 1, as good as useless before, is the best.
+    X = np.where(rng.random((600, 60)) < 0.1, 1.0, 0.0)
+    X[:, :3], X[:100, 0] = 0.0, 1.0
+    g, h = rng.normal(0, 0.3, 600), np.ones(600)
+    g[:100] = -3.0
+    if case == "entries cancel out":
+        X[60:140, 1], X[200:240, 2] = 1.0, 1.0
+        g[100:140] = 3.0
+        g[200:240] += 1.5  # a second best column, which looks better than column 1
+    else:
+        # Sides need 20 times the mean second derivative of a leaf.
+        h[:100] = 10.0
+        X[100:125, 1], X[125:150, 1] = 1.0, 2.0
+        g[100:125], g[125:150] = 4.0, -4.0
+    monkeypatch.setattr(sparse_rows, "MOST_STORED", 1.0)
+    grown = []
+    for table in (X, sparse.csr_array(X)):
+        grower = TreeGrower(bin_rows(OrderedRows(table), 20, 1), GrowthRules(max_leaf_nodes=4), 1)
+        grown.append(grower.grow(g.copy(), h.copy(), 0.5))
+    assert grown[0].tree.feature[0] == 0
+    assert 1 in grown[0].tree.feature
+    assert_same_trees(*grown)
+
+
 @pytest.mark.parametrize("kind", ["none", "whole", "zero"])
 @pytest.mark.parametrize("max_bins", [4, 255])
 def test_cuts_are_those_of_dense_columns(kind, max_bins, rng):

@@ -139,14 +139,14 @@ def test_bounds_of_many_columns_change_no_tree(rules, missing, rng, monkeypatch)
 @pytest.mark.parametrize("case", ["entries cancel out", "a side becomes large enough"])
 def test_bounds_of_a_parent_miss_no_column_that_gains_by_its_split(case, rng, monkeypatch):
     # Column 0 splits off 100 rows. Without them, column 1, as good as useless before, is the best.
-    X = np.where(rng.random((600, 60)) < 0.1, 1.0, 0.0)
+    X = np.where(rng.random((600, 60)) < 0.4, 1.0, 0.0)
     X[:, :3], X[:100, 0] = 0.0, 1.0
     g, h = rng.normal(0, 0.3, 600), np.ones(600)
     g[:100] = -3.0
     if case == "entries cancel out":
         X[60:140, 1], X[200:240, 2] = 1.0, 1.0
         g[100:140] = 3.0
-        g[200:240] += 1.5  # a second best column, which looks better than column 1
+        g[200:240] += 2.3  # a second best column, which looks better than column 1
     else:
         # Sides need 20 times the mean second derivative of a leaf.
         h[:100] = 10.0

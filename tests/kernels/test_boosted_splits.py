@@ -6,13 +6,13 @@ from scipy.optimize import minimize_scalar
 
 from rankwise.kernels.boosted_splits import (
     N_FIELDS,
-    bound_entries,
     find_common_split,
     find_splits,
     leaf_value,
     order_categories,
     part_codes,
     split_gain,
+    write_entry_bounds,
 )
 from rankwise.kernels.boosted_trees import add_rows
 from rankwise.trees.boosted.coded_rows import bin_rows
@@ -161,7 +161,7 @@ def test_bounds_are_the_largest_of_all_sides_without_the_code_of_zero(zero, miss
         g[n] = h[n] = 0
     line = np.concatenate([np.full(5, 9), (g << 32) + h])
     roots = np.array([-1.0, -1.0])
-    bound_entries(
+    write_entry_bounds(
         np.array([4, n]), np.array([0, zero]), np.array([0, 5, 5 + n + 1]), line, np.array([1]),
         least, unit, penalty, mean, roots,
     )  # fmt: skip

@@ -364,7 +364,7 @@ def part_codes(
 
 
 @njit(unchecked_division=True)
-def bound_entries(
+def write_entry_bounds(
     n_bins, zero_codes, starts, line, columns, least, unit, penalty, mean, roots
 ):  # fmt: skip
     """Write the largest ``|g - mean c| / sqrt(c)``, ``c = h + penalty``, of a side of a split.

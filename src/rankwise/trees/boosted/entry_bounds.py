@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rankwise.kernels.boosted_splits import bound_entries
+from rankwise.kernels.boosted_splits import write_entry_bounds
 from rankwise.kernels.boosted_trees import LOWER
 from rankwise.trees.boosted.coded_rows import EntryCodes
 from rankwise.typing import Float64Array, Int64Array
@@ -90,7 +90,7 @@ class EntryBounds:
 
         def search(columns: Int64Array) -> None:
             low = max(1, int(LOWEST_SHARE * leaf.least))
-            bound_entries(
+            write_entry_bounds(
                 self._n_bins, self._zero_codes, self._codes.starts, line, columns, low, self._unit,
                 self._penalty, self._means[leaf.slot], roots,
             )  # fmt: skip

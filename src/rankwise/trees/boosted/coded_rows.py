@@ -259,7 +259,8 @@ class SparseBinnedRows:
         n_categories: NDArray[Any] | None = None,
     ) -> SparseBinnedRows:
         """Encode the rows with known cuts."""
-        X: Any = (rows.X if rows.order is None else rows.X[rows.order]).tocsc()
+        X: Any = rows.X if rows.order is None else rows.X[rows.order]
+        X = X.tocsc()
         indptr, numbers = X.indptr.astype(np.int64), X.indices.astype(np.int32, copy=False)
         below = np.concatenate([[0], np.cumsum(binning.cuts < 0)])
         zero_codes = np.diff(below[binning.indptr]).astype(np.uint8)

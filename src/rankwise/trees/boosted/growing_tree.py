@@ -535,8 +535,8 @@ class GrowingTree:
         self._memory.histograms[leaf.slot, codes.zero_cells[kept]] = rest
         self._filled[leaf.slot] = kept
 
-    def _sum_rows(self, leaf: _Leaf, out: Int64Array, *more: Int64Array) -> None:
-        """Write the histogram of a leaf; ``more`` arguments are for codes of entries.
+    def _sum_rows(self, leaf: _Leaf, out: Int64Array, first: Int64Array | None = None) -> None:
+        """Write the histogram of a leaf; ``first`` is for codes of entries.
 
         Each thread sums a histogram of its own, over one piece of the rows after another.
         """
@@ -553,11 +553,15 @@ class GrowingTree:
             sums[:] = 0
             while pieces:
                 try:
-                    first = pieces.popleft()  # atomic
+                    begin = pieces.popleft()  # atomic
                 except IndexError:  # another thread took the last one
                     return
-                rows = self._rows[first : min(first + step, end)]
-                codes.add(rows, self._memory.packed, sums, *more)
+                rows = self._rows[begin : min(begin + step, end)]
+                if isinstance(codes, EntryCodes):
+                    assert first is not None
+                    codes.add(rows, self._memory.packed, sums, first)
+                else:
+                    codes.add(rows, self._memory.packed, sums)
 
         thread_map(add, parts, n_parts)
         for sums in parts[1:]:

@@ -24,7 +24,7 @@ from rankwise.datasets import load_dataset
 from rankwise.trees.boosted.coded_rows import bin_rows
 from rankwise.trees.tree_ensemble import OrderedRows
 
-DOCS = 120
+DOCS, FEW_DOCS = 120, 5
 LEAVES, BINS = 31, 255
 EQUAL: dict[str, Any] = {"max_leaf_nodes": LEAVES, "reg_lambda": 0.0}  # as LightGBM
 # Beside the name: parameters. Quantised gradients have few bits and are rounded at random.
@@ -39,7 +39,7 @@ SYMMETRIC = "LambdaMART symmetric"
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """Rows of queries of ``DOCS`` rows each, float32."""
+    """Rows of queries of ``DOCS`` rows each, or of ``FEW_DOCS``, float32."""
 
     X: Any
     y: np.ndarray
@@ -52,8 +52,8 @@ class Rows:
 
 @cache
 def rows_of(kind: str, n_rows: int) -> Rows:
-    """Rows of a kind: "continuous" (136 features), "narrow" (40), "mslr": the slices, tiled, or
-    "sparse" (CSR, 1 % of 5,000 features)."""
+    """Rows of a kind: "continuous" (136 features), "narrow" (40), "small" (20, in queries of few
+    rows), "mslr": the slices, tiled, or "sparse" (CSR, 1 % of 5,000 features)."""
     if kind == "mslr":
         data = load_dataset("mslr-slices", fold=1)
         parts = (data.train, data.vali, data.test)
@@ -73,8 +73,9 @@ def rows_of(kind: str, n_rows: int) -> Rows:
         utility = X @ rng.standard_normal(5000) + 0.3 * rng.standard_normal(n_rows)
         y = np.digitize(utility, np.quantile(utility, [0.5, 0.8, 0.92, 0.98])).astype(np.float64)
         return Rows(X, y, np.arange(n_rows) // DOCS)
-    width = 136 if kind == "continuous" else 40
-    return Rows(*synthetic_ranking(n_queries=n_rows // DOCS, docs=DOCS, n_features=width))
+    width = {"continuous": 136, "narrow": 40, "small": 20}[kind]
+    docs = FEW_DOCS if kind == "small" else DOCS
+    return Rows(*synthetic_ranking(n_queries=n_rows // docs, docs=docs, n_features=width))
 
 
 def trainer(side: str, rows: Rows, n_trees: int, n_threads: int) -> Callable[[], Any]:

@@ -12,6 +12,7 @@ from rankwise.kernels.boosted_splits import (
     order_categories,
     part_codes,
     split_gain,
+    write_entry_bounds,
 )
 from rankwise.kernels.boosted_trees import add_rows
 from rankwise.trees.boosted.coded_rows import bin_rows
@@ -149,3 +150,30 @@ def test_splits_do_not_depend_on_what_is_left_out(kernel, rng):
         )  # fmt: skip
     assert found[0, 0, 0] > 0
     np.testing.assert_array_equal(found[0], found[1])
+
+
+@pytest.mark.parametrize("zero", [0, 3, 7])
+@pytest.mark.parametrize("missing", [False, True])
+def test_bounds_are_the_largest_of_all_sides_without_the_code_of_zero(zero, missing, rng):
+    n, unit, penalty, mean, least = 8, np.array([0.5, 0.25]), 0.3, 0.7, 30
+    g, h = rng.integers(-50, 50, n + 1), rng.integers(1, 20, n + 1)
+    if not missing:
+        g[n] = h[n] = 0
+    line = np.concatenate([np.full(5, 9), (g << 32) + h])
+    roots = np.array([-1.0, -1.0])
+    write_entry_bounds(
+        np.array([4, n]), np.array([0, zero]), np.array([0, 5, 5 + n + 1]), line, np.array([1]),
+        least, unit, penalty, mean, roots,
+    )  # fmt: skip
+    codes, sides = np.arange(n), []
+    for place in range(n):
+        left = codes <= place
+        side = ~left if left[zero] else left
+        sides += [np.append(side, False), np.append(side, True)]
+    best = 0.0
+    for side in sides:
+        c = h[side].sum() * unit[1] + penalty
+        if h[side].sum() >= least:
+            best = max(best, abs(g[side].sum() * unit[0] - mean * c) / np.sqrt(c))
+    assert best > 0
+    np.testing.assert_allclose(roots, [-1.0, best], rtol=1e-14)

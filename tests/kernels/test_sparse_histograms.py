@@ -9,6 +9,7 @@ from scipy import sparse
 from rankwise.kernels.boosted_trees import (
     add_entries,
     add_leaf_values_of_entries,
+    sum_entries,
     write_entry_codes,
 )
 
@@ -29,7 +30,7 @@ def stored(rng):
     """Codes of 50 rows of five columns with their codes of 0, and as CSR."""
     zero_codes = np.array([0, 3, 255, 7, 0], dtype=np.uint8)
     codes = rng.integers(0, 256, (50, 5)).astype(np.uint8)
-    is_stored = rng.random(codes.shape) < 0.3
+    is_stored = (rng.random(codes.shape) < 0.3) & (codes != zero_codes)
     codes[~is_stored] = np.broadcast_to(zero_codes, codes.shape)[~is_stored]
     row, column = np.nonzero(is_stored)
     indptr = np.concatenate([[0], np.cumsum(np.bincount(row, minlength=50))])
@@ -37,20 +38,33 @@ def stored(rng):
 
 
 @pytest.mark.parametrize("columns", [[0, 1, 2, 3, 4], [1, 4]])
-def test_histograms_are_those_of_dense_codes(columns, rng):
+@pytest.mark.parametrize("sign", [1, -1])
+def test_histograms_are_those_of_dense_codes_but_for_zeros(sign, columns, rng):
     codes, zero_codes, entries = stored(rng)
     first = np.full(5, -1)
     first[columns] = 3 + 256 * np.arange(len(columns))
     rows = rng.permutation(50)[:30].astype(np.int32)
     packed = rng.integers(-(2**60), 2**60, 50)
     before = rng.integers(0, 9, 1300)
-    out, sums = before.copy(), np.full(5, -9)
-    add_entries(*entries, first, zero_codes, rows, packed, sums, out)
+    out = before.copy()
+    add_entries(*entries, first, rows, packed, sign, out)
     expected = before.copy()
     for row in rows:
         for column in columns:
-            expected[first[column] + codes[row, column]] += packed[row]
+            if codes[row, column] != zero_codes[column]:
+                expected[first[column] + codes[row, column]] += sign * packed[row]
     np.testing.assert_array_equal(out, expected)
+
+
+def test_sums_of_entries(rng):
+    codes, zero_codes, (indptr, features, _) = stored(rng)
+    rows = rng.permutation(50)[:30].astype(np.int32)
+    g, h = rng.integers(-(2**20), 2**20, 50), rng.integers(0, 2**20, 50)
+    sums, sizes = np.full(5, -9), np.full(5, -9)
+    sum_entries(indptr, features, rows, (g << 32) + h, sums, sizes)
+    has_entry = codes[rows] != zero_codes
+    np.testing.assert_array_equal(sums, ((g << 32) + h)[rows] @ has_entry)
+    np.testing.assert_array_equal(sizes, abs(g[rows]) @ has_entry)
 
 
 def test_rows_reach_the_leaves_of_dense_codes(rng):

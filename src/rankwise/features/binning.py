@@ -9,6 +9,7 @@ Categories arrive as codes, as :class:`rankwise.trees.column_table.ColumnTable` 
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -167,17 +168,20 @@ def _cuts_of_entries(
     indptr = X.indptr[columns.start : columns.stop + 1].astype(np.int64)
     part, indptr = slice(indptr[0], indptr[-1]), indptr - indptr[0]
     lengths = np.diff(indptr)
-    values, column = X.data[part].astype(np.float64), np.repeat(np.arange(len(lengths)), lengths)
-    order = np.lexsort((values, column))
+    values = X.data[part].astype(np.float64)
     if weight is None:
+        for start, end in itertools.pairwise(indptr.tolist()):
+            values[start:end].sort()  # NaN last
         weights, rest = np.ones(len(values)), X.shape[0] - lengths.astype(np.float64)
     else:
-        weights = weight[X.indices[part]][order]
+        column = np.repeat(np.arange(len(lengths)), lengths)
+        order = np.lexsort((values, column))
+        values, weights = values[order], weight[X.indices[part]][order]
         rest = np.maximum(weight.sum() - np.bincount(column, weights, len(lengths)), 0.0)
     rest[lengths == X.shape[0]] = -1.0
     n_cuts = np.empty(len(lengths), dtype=np.int64)
     cuts = np.empty((3, int(np.minimum(lengths, max_bins - 1).sum())))
-    find_entry_cuts(values[order], weights, indptr, rest, max_bins, n_cuts, cuts)
+    find_entry_cuts(values, weights, indptr, rest, max_bins, n_cuts, cuts)
     return np.split(cuts[:, : n_cuts.sum()], np.cumsum(n_cuts)[:-1], axis=1)
 
 

@@ -73,13 +73,12 @@ def split_gain(total, left, unit, limits, sign):
 @njit
 def _count_below(sums, bound):
     """Count the running sums whose second derivatives are below a bound; they never decrease."""
-    low, high = 0, len(sums)
-    while low < high:
-        middle = (low + high) // 2
-        if sums[middle] & LOWER < bound:
-            low = middle + 1
-        else:
-            high = middle
+    low, size = 0, len(sums)
+    # Without a branch on the comparison, which is as good as random.
+    while size > 0:
+        half = (size + 1) >> 1
+        low += half if sums[low + half - 1] & LOWER < bound else 0
+        size -= half
     return low
 
 
@@ -362,3 +361,47 @@ def part_codes(
         for i in range(n_ordered):
             goes_left[order[i]] = i <= place
     return goes_left[n]
+
+
+@njit(unchecked_division=True)
+def write_entry_bounds(
+    n_bins, zero_codes, starts, line, columns, least, unit, penalty, mean, roots
+):  # fmt: skip
+    """Write the largest ``|g - mean c| / sqrt(c)``, ``c = h + penalty``, of a side of a split.
+
+    It is the side without the code of 0, and h is at least ``least``, in units. ``line`` (n_cells,)
+    is a histogram; ``roots`` has one number per column, those of ``columns`` are written.
+    """
+    sums, worths = np.empty(BINS, np.int64), np.empty(BINS)
+    bits = worths.view(np.int64)
+    for column in columns:
+        cells, n, zero = (
+            line[starts[column] : starts[column + 1]],
+            n_bins[column],
+            zero_codes[column],
+        )
+        best = np.int64(0)
+        # Missing values on the other side, and on this one.
+        for side in range(2 if cells[n] != 0 else 1):
+            missing = cells[n] if side == 1 else np.int64(0)
+            # Codes from the first on, up to that of 0, and from the last on.
+            running = missing
+            for i in range(zero):
+                running += cells[i]
+                sums[i] = running
+            running = missing
+            for i in range(n - 1, zero, -1):
+                running += cells[i]
+                sums[i] = running
+            sums[zero] = missing
+            for i in range(np.uint64(n)):
+                h = sums[i] & LOWER
+                c = np.float64(np.int32(h)) * unit[1] + penalty
+                r = np.float64(np.int32(sums[i] >> 32)) * unit[0] - mean * c
+                worths[i] = r * r / c if h >= least else 0.0
+            # Numbers that are not negative are in the order of their bits, and a maximum of whole
+            # numbers is vectorised.
+            for i in range(np.uint64(n)):
+                best = max(best, bits[i])
+        bits[0] = best
+        roots[column] = np.sqrt(worths[0])

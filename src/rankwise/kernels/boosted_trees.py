@@ -4,8 +4,8 @@ A gradient and a second derivative are stored as whole numbers in one int64, wit
 the upper half. One addition therefore adds both, and sums and differences of histograms are exact.
 Rows are read as words of eight codes.
 
-Of rows whose values are mostly 0, only stored entries are read. The cell of a column's code of 0 is
-what the node's total leaves.
+Of rows whose values are mostly 0, only entries with other codes are stored and read. The cell of a
+column's code of 0 is what the node's total leaves.
 """
 
 from __future__ import annotations
@@ -200,34 +200,58 @@ def _prefetch_entries(indptr, features, codes, row):
 
 
 @njit
-def add_entries(indptr, features, codes, first, zero_codes, rows, packed, sums, out):
-    """Add some rows to a histogram.
+def sum_entries(indptr, features, rows, packed, sums, sizes):
+    """Write the sum of those rows that store an entry, for each column.
 
-    ``indptr``, ``features`` and ``codes`` are the CSR matrix of the codes of all rows, uint8, and
-    ``zero_codes`` (n_features,), uint8, the code of 0 in each column. ``first`` (n_features,),
-    int64, is the first cell of each column in the histogram; -1: the histogram leaves the column
-    out. ``rows`` is (n_rows,), int32, ``packed`` (n_samples,), int64. Overwrites ``sums``
-    (n_features,), int64, and adds to ``out`` (n_cells,), int64.
+    ``sums`` is (n_features,), int64, like ``sizes``: sums of absolute gradients. For the others,
+    see :func:`add_entries`.
     """
-    total, last = np.int64(0), len(rows) - 1
     sums[:] = 0
+    sizes[:] = 0
+    last = len(rows) - 1
+    for i in range(len(rows)):
+        row = rows[i]
+        _prefetch_start(indptr, packed, rows[min(i + AHEAD, last)])
+        term = packed[row]
+        size = abs(term >> 32)
+        for k in range(indptr[row], indptr[row + 1]):
+            sums[features[k]] += term
+            sizes[features[k]] += size
+
+
+@njit
+def add_entries(indptr, features, codes, first, rows, packed, sign, out):
+    """Add the entries of some rows to a histogram (``sign`` 1), or subtract them (-1).
+
+    ``indptr``, ``features`` and ``codes`` are the CSR matrix of the codes of all rows, uint8, other
+    than those of 0. ``first`` (n_features,), int64, is the first cell of each column in the
+    histogram; -1: the column is left out. ``rows`` is (n_rows,), int32, ``packed`` (n_samples,),
+    int64, and ``out`` (n_cells,), int64. Nothing is added to the cells of the codes of 0.
+    """
+    last = len(rows) - 1
     for i in range(len(rows)):
         row = rows[i]
         # Rows of a node are scattered over memory. Entries can be fetched once it is known where
         # they start.
         _prefetch_start(indptr, packed, rows[min(i + AHEAD, last)])
         _prefetch_entries(indptr, features, codes, rows[min(i + ENTRIES_AHEAD, last)])
-        term = packed[row]
-        total += term
+        term = sign * packed[row]
         for k in range(indptr[row], indptr[row + 1]):
-            column = features[k]
-            if first[column] >= 0:
-                out[first[column] + np.int64(codes[k])] += term
-                sums[column] += term
-    # Exact, because packed sums are whole numbers.
-    for column in range(len(sums)):
-        if first[column] >= 0:
-            out[first[column] + np.int64(zero_codes[column])] += total - sums[column]
+            start = first[features[k]]
+            if start >= 0:
+                out[start + np.int64(codes[k])] += term
+
+
+@njit
+def add_column_entries(indptr, rows, codes, columns, first, packed, out):
+    """Add all rows to a histogram, column by column, whose cells then stay in the cache.
+
+    ``indptr``, ``rows`` and ``codes`` are the CSC matrix; for the rest, see :func:`add_entries`.
+    """
+    for column in columns:
+        cells = out[first[column] :]
+        for k in range(indptr[column], indptr[column + 1]):
+            cells[np.int64(codes[k])] += packed[rows[k]]
 
 
 @njit

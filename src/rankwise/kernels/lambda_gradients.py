@@ -293,7 +293,10 @@ def measure_gradients(
             # the tile, r + 1 - tile is negative and all of the tile is below them.
             for r in range(depth if depth < tile + width else tile + width):
                 row = rows[r]
-                power = np.exp(query_scores[row] - highest)
+                # Only rows before the tile need another exponential.
+                power = (
+                    buffer[POWER + r - tile] if r >= tile else np.exp(query_scores[row] - highest)
+                )
                 slope, curvature, size = _pair_row(
                     buffer, query_scores[row], power if power > SMALLEST_POWER else SMALLEST_POWER,
                     grades[row], above[r], factors[r] * row_weights[row], r + 1 - tile, width,

@@ -99,6 +99,69 @@ def test_trees_are_those_of_dense_codes(rules, n_threads, rng, monkeypatch):
         np.testing.assert_array_equal(*scores)
 
 
+WIDE_RULES = [
+    {},
+    {"min_samples_leaf": 40},
+    {"reg_lambda": 3.0, "min_split_gain": 0.2},
+    {"relative_lambda": 0.1, "growth": "depth", "max_leaf_nodes": 9},
+    {"by_node": 0.6},
+    {"signs": (1,) * 20 + (0,) * 80},
+]
+
+
+@pytest.mark.parametrize("rules", WIDE_RULES, ids=str)
+@pytest.mark.parametrize("missing", [0.0, 0.2])
+def test_bounds_of_many_columns_change_no_tree(rules, missing, rng, monkeypatch):
+    # Columns that may split a leaf, some with entries of both signs, and others in the bin of 0.
+    X = rng.normal(size=(1500, 100)).round(2) + 1.0
+    X[rng.random(X.shape) < 0.93] = 0.0
+    X[(X != 0) & (rng.random(X.shape) < missing)] = np.nan
+    monkeypatch.setattr(sparse_rows, "MOST_STORED", 1.0)
+    dense = bin_rows(OrderedRows(X), 20, 1)
+    ours = bin_rows(OrderedRows(sparse.csr_array(X)), 20, 1)
+    n_found = []
+    # Few rows have most of the gradient and of the second derivative, as tops of rankings have.
+    for spread in (0.3, 2.0):
+        g = np.nan_to_num(X) @ rng.normal(size=100) + rng.normal(size=1500)
+        g, h = g * rng.lognormal(0, spread, 1500), rng.lognormal(0, spread, 1500)
+        # Derivatives that all leaves share move their means.
+        for offset in (0.0, 1.0):
+            grown = []
+            for binned in (dense, ours):
+                rng_of_columns = np.random.default_rng(3)
+                grower = TreeGrower(binned, GrowthRules(**{"max_leaf_nodes": 31, **rules}), 1)
+                grown.append(grower.grow(g + offset, h, 0.5, rng=rng_of_columns))
+            assert_same_trees(*grown)
+            n_found.append(len(grown[0].leaf_values))
+    assert min(n_found) > 2
+
+
+@pytest.mark.parametrize("case", ["entries cancel out", "a side becomes large enough"])
+def test_bounds_of_a_parent_miss_no_column_that_gains_by_its_split(case, rng, monkeypatch):
+    # Column 0 splits off 100 rows. Without them, column 1, as good as useless before, is the best.
+    X = np.where(rng.random((600, 60)) < 0.4, 1.0, 0.0)
+    X[:, :3], X[:100, 0] = 0.0, 1.0
+    g, h = rng.normal(0, 0.3, 600), np.ones(600)
+    g[:100] = -3.0
+    if case == "entries cancel out":
+        X[60:140, 1], X[200:240, 2] = 1.0, 1.0
+        g[100:140] = 3.0
+        g[200:240] += 2.3  # a second best column, which looks better than column 1
+    else:
+        # Sides need 20 times the mean second derivative of a leaf.
+        h[:100] = 10.0
+        X[100:125, 1], X[125:150, 1] = 1.0, 2.0
+        g[100:125], g[125:150] = 4.0, -4.0
+    monkeypatch.setattr(sparse_rows, "MOST_STORED", 1.0)
+    grown = []
+    for table in (X, sparse.csr_array(X)):
+        grower = TreeGrower(bin_rows(OrderedRows(table), 20, 1), GrowthRules(max_leaf_nodes=4), 1)
+        grown.append(grower.grow(g.copy(), h.copy(), 0.5))
+    assert grown[0].tree.feature[0] == 0
+    assert 1 in grown[0].tree.feature
+    assert_same_trees(*grown)
+
+
 @pytest.mark.parametrize("kind", ["none", "whole", "zero"])
 @pytest.mark.parametrize("max_bins", [4, 255])
 def test_cuts_are_those_of_dense_columns(kind, max_bins, rng):

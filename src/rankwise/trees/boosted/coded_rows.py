@@ -19,11 +19,13 @@ from rankwise.kernels.binning import write_codes
 from rankwise.kernels.boosted_trees import (
     BINS,
     WORD,
+    add_column_entries,
     add_entries,
     add_leaf_values,
     add_leaf_values_of_entries,
     add_rows,
     part,
+    sum_entries,
     transpose_codes,
     write_entry_codes,
 )
@@ -161,7 +163,7 @@ EVERY_CODE = np.arange(BINS)
 
 @dataclass(frozen=True, eq=False)
 class EntryCodes:
-    """Codes of the stored entries of all rows (CSR), for histograms of some columns."""
+    """Codes of the entries of all rows (CSR) other than that of 0, for histograms of columns."""
 
     indptr: Int64Array
     features: NDArray[np.int32]
@@ -169,26 +171,53 @@ class EntryCodes:
     zero_codes: NDArray[np.uint8]  # (n_features,)
     columns: Int64Array  # (n_columns,): columns of the histograms
     starts: Int64Array  # (n_columns + 1,): cells of each of them, as many as it has codes
+    # The same entries by column (CSC): bounds of the columns, rows and codes.
+    by_column: tuple[Int64Array, NDArray[np.int32], NDArray[np.uint8]]
 
     @cached_property
-    def first(self) -> Int64Array:
-        """First cell of each of all columns, shape (n_features,); -1 for those left out."""
-        first = np.full(len(self.zero_codes), -1, dtype=np.int64)
-        first[self.columns] = self.starts[:-1]
-        return first
+    def zero_cells(self) -> Int64Array:
+        """Cell of the code of 0 in each of the columns."""
+        return self.starts[:-1] + self.zero_codes[self.columns]
 
     @property
     def work(self) -> int:
         """Average number of entries of a row, rounded up."""
         return max(1, -(-len(self.codes) // max(1, len(self.indptr) - 1)))
 
-    def add(self, rows: NDArray[np.int32], packed: Int64Array, out: Int64Array) -> None:
-        """Add rows to a histogram of shape (n_cells,)."""
-        sums = np.empty(len(self.zero_codes), dtype=np.int64)
-        add_entries(
-            self.indptr, self.features, self.codes, self.first, self.zero_codes, rows, packed, sums,
-            out,
-        )  # fmt: skip
+    def sums(self, rows: NDArray[np.int32], packed: Int64Array) -> Int64Array:
+        """Sums of those rows that have an entry, for each of the columns.
+
+        The first line are packed derivatives, the second absolute gradients.
+        """
+        sums = np.empty((2, len(self.zero_codes)), dtype=np.int64)
+        sum_entries(self.indptr, self.features, rows, packed, *sums)
+        return sums if sums.shape[1] == len(self.columns) else sums[:, self.columns]
+
+    def first(self, kept: Int64Array) -> Int64Array:
+        """First cell of each of all columns, shape (n_features,); -1 for those not kept."""
+        first = np.full(len(self.zero_codes), -1, dtype=np.int64)
+        first[self.columns[kept]] = self.starts[kept]
+        return first
+
+    def add(
+        self,
+        rows: NDArray[np.int32],
+        packed: Int64Array,
+        out: Int64Array,
+        first: Int64Array,
+        sign: int = 1,
+    ) -> None:
+        """Add entries of rows to a histogram of shape (n_cells,), or subtract them (``sign`` -1).
+
+        The cells of the codes of 0 are left alone.
+        """
+        add_entries(self.indptr, self.features, self.codes, first, rows, packed, sign, out)
+
+    def add_all(
+        self, kept: Int64Array, packed: Int64Array, out: Int64Array, first: Int64Array
+    ) -> None:
+        """Add the entries of all rows to some columns of a histogram."""
+        add_column_entries(*self.by_column, self.columns[kept], first, packed, out)
 
 
 @dataclass(frozen=True, eq=False)
@@ -231,30 +260,37 @@ class SparseBinnedRows:
     ) -> SparseBinnedRows:
         """Encode the rows with known cuts."""
         X: Any = rows.X if rows.order is None else rows.X[rows.order]
-        X = X if X.has_sorted_indices else X.sorted_indices()
-        n, n_features = X.shape
-        codes = np.empty(X.nnz, dtype=np.uint8)
-        indptr, features = X.indptr.astype(np.int64), X.indices.astype(np.int32, copy=False)
-        step = max(1, -(-X.nnz // (4 * (n_threads or 1))))
-
-        def write(start: int) -> None:
-            some = slice(start, start + step)
-            cuts, bounds = binning.cuts, binning.indptr
-            write_entry_codes(X.data[some], features[some], cuts, bounds, codes[some])
-
-        thread_map(write, range(0, X.nnz, step), n_threads)
+        X = X.tocsc()
+        indptr, numbers = X.indptr.astype(np.int64), X.indices.astype(np.int32, copy=False)
         below = np.concatenate([[0], np.cumsum(binning.cuts < 0)])
         zero_codes = np.diff(below[binning.indptr]).astype(np.uint8)
-        starts = np.concatenate([[0], np.cumsum(binning.missing_code + 1)])
-        every = np.arange(n_features)
-        entries = EntryCodes(indptr, features, codes, zero_codes, every, starts)
-        by_column: Any = sparse.csr_array((codes, features, X.indptr), shape=X.shape).tocsc()
-        nominal = np.zeros(n_features, dtype=bool) if n_categories is None else n_categories > 0
-        return cls(
-            binning, entries, by_column.indptr.astype(np.int64),
-            by_column.indices.astype(np.int32, copy=False), by_column.data, nominal,
-            np.zeros(n, dtype=np.uint8),
+        codes, kept = np.empty(X.nnz, dtype=np.uint8), np.empty(X.nnz, dtype=bool)
+        n_features = X.shape[1]
+        step = max(1, -(-n_features // (4 * (n_threads or 1))))
+
+        def write(first: int) -> None:
+            # Column by column, because the cuts of a column stay in the cache.
+            bounds = indptr[first : first + step + 1]
+            column = np.repeat(np.arange(first, first + len(bounds) - 1), np.diff(bounds))
+            some = slice(bounds[0], bounds[-1])
+            write_entry_codes(X.data[some], column, binning.cuts, binning.indptr, codes[some])
+            kept[some] = codes[some] != zero_codes[column]
+
+        thread_map(write, range(0, n_features, step), n_threads)
+        # Values in the bin of 0 are as good as not stored.
+        if not kept.all():
+            indptr = np.concatenate([[0], np.cumsum(kept)])[indptr]
+            numbers, codes = numbers[kept], codes[kept]
+        by_column = sparse.csc_array((codes, numbers, indptr), shape=X.shape)
+        by_row: Any = by_column.tocsr()
+        entries = EntryCodes(
+            by_row.indptr.astype(np.int64), by_row.indices.astype(np.int32, copy=False),
+            by_row.data, zero_codes, np.arange(n_features),
+            np.concatenate([[0], np.cumsum(binning.missing_code + 1)]), (indptr, numbers, codes),
         )  # fmt: skip
+        nominal = np.zeros(n_features, dtype=bool) if n_categories is None else n_categories > 0
+        marks = np.zeros(X.shape[0], dtype=np.uint8)
+        return cls(binning, entries, indptr, numbers, codes, nominal, marks)
 
     def take_codes(self, features: Int64Array, n_threads: int, earlier: Any = None) -> EntryCodes:
         """Codes of some columns."""

@@ -35,6 +35,7 @@ from rankwise.kernels.boosted_splits import (
 from rankwise.kernels.boosted_trees import BINS, LOWER, WORD, absolute_sums, add_values, pack
 from rankwise.runtime.threads import thread_map
 from rankwise.trees.boosted.coded_rows import CodedRows, EntryCodes, Shares, WordCodes
+from rankwise.trees.boosted.entry_bounds import EntryBounds
 from rankwise.trees.boosted.growth_rules import ColumnChoice, GrowthRules
 from rankwise.trees.tree_ensemble import ScoreTree
 from rankwise.typing import Float64Array, Int64Array
@@ -207,6 +208,8 @@ class TreeGrower:
 # Work (leaves x words x bins of a search, rows x words of a sum) below which handing it to another
 # thread costs more than it saves.
 SMALL = 25000
+# Columns whose cells are cleared one by one, and which are not compared by bounds before a search.
+FEW_COLUMNS = 32
 # As plain Python, because few leaves are not worth a compilation.
 _LEAF_VALUE: Any = vars(leaf_value)["py_func"]
 
@@ -268,8 +271,6 @@ class _Leaf:
 
 
 _Family = tuple[_Leaf, ...]  # two siblings, or only the root
-# First row, end of the rows, slot, slot of the parent or -1.
-_HistogramTask = tuple[int, int, int, int]
 
 
 class GrowingTree:
@@ -314,6 +315,15 @@ class GrowingTree:
         total = self._total
         self._reg_lambda += rules.relative_lambda * (total & LOWER) * float(self._unit[1])
         limits = np.array([rules.reg_alpha, self._reg_lambda, -np.inf, np.inf])
+        codes = self._columns.codes
+        if isinstance(codes, EntryCodes):
+            # By slot: sums of the rows with an entry of each column, and the columns whose cells
+            # are filled.
+            by_slot = len(self._memory.histograms), len(self._columns.features)
+            self._entry_sums = np.empty(by_slot, dtype=np.int64)
+            self._filled = np.empty(by_slot, dtype=bool)
+            n_bins, penalty = self._columns.n_bins, self._reg_lambda
+            self._bounds = EntryBounds(codes, n_bins, by_slot[0], self._unit, penalty)
         root = _Leaf(nodes.add(), 0, len(rows), total, 0, limits)
         (root.size,), (root.count,) = self._sizes([0, len(rows)])
         split = self._split_symmetric if rules.growth == "symmetric" else self._split_best_first
@@ -376,13 +386,9 @@ class GrowingTree:
         families = [family for family in families if max(leaf.least for leaf in family) >= 0]
         if not families:
             return
-        tasks: list[_HistogramTask] = []
-        for family in families:
-            small, *large = sorted(family, key=lambda leaf: leaf.size)  # of equal ones the left
-            tasks.append((small.start, small.end, small.slot, large[0].slot if large else -1))
+        # Of equal ones the left is the small one.
+        pairs = [sorted(family, key=lambda leaf: leaf.size) for family in families]
         leaves = [leaf for family in families for leaf in family if leaf.least >= 0]
-        nodes = _describe_nodes(leaves)
-        limits = np.array([leaf.limits for leaf in leaves])
         common = self._rules.growth == "symmetric"
         # A common split reads one draw of columns, and one threshold each, for the whole level.
         drawing = leaves[:1] if common else leaves
@@ -390,15 +396,43 @@ class GrowingTree:
         seeds = None
         if self._threshold_rng is not None:
             seeds = self._threshold_rng.integers(1, 2**63, len(drawing), dtype=np.uint64)
-        self._fill_histograms(tasks)
+        if isinstance(self._columns.codes, EntryCodes):
+            for small, *large in pairs:
+                self._fill_entries(self._columns.codes, small, *large)
+            # Sides of a common split are read from the histograms of all nodes.
+            if not common:
+                allowed &= self._filled[[leaf.slot for leaf in leaves]]
+                if self._signs is self._nominal is seeds is None:
+                    self._narrow(leaves, allowed)
+        else:
+            self._fill_histograms(pairs)
+        found = self._find(leaves, allowed, seeds)
+        for i, leaf in enumerate(leaves):
+            leaf.split = found[0 if common else i]
+
+    def _narrow(self, leaves: list[_Leaf], allowed: NDArray[np.bool_]) -> None:
+        """Leave out columns that cannot have the best split of a leaf, where they are many."""
+        for leaf, mask in zip(leaves, allowed, strict=True):
+            if np.count_nonzero(mask) > FEW_COLUMNS:
+                self._bounds.narrow(
+                    leaf, self._memory.histograms[leaf.slot], self._entry_sums[leaf.slot], mask,
+                    lambda columns, leaf=leaf: self._find([leaf], columns[None], None)[0, GAIN],
+                )  # fmt: skip
+
+    def _find(
+        self, leaves: list[_Leaf], allowed: NDArray[np.bool_], seeds: NDArray[np.uint64] | None
+    ) -> Float64Array:
+        """Best splits of some leaves, one each, or a common one."""
+        nodes, limits = _describe_nodes(leaves), np.array([leaf.limits for leaf in leaves])
         n_words, n_cells = -(-len(self._columns.features) // WORD), int(self._columns.starts[-1])
-        n_parts = self._n_threads if len(leaves) * n_cells > WORD * SMALL else 1
         # Threads search separate words of eight columns, in the order of the columns.
-        edges = np.linspace(0, n_words, min(n_parts, n_words) + 1).astype(np.int64)
-        found = np.zeros((len(edges) - 1, len(drawing), N_FIELDS))
+        edges = np.array([0, n_words])
+        if len(leaves) * n_cells > WORD * SMALL:
+            edges = np.linspace(0, n_words, min(self._n_threads, n_words) + 1).astype(np.int64)
+        found = np.zeros((len(edges) - 1, len(allowed), N_FIELDS))
         # The results are compared in the order of the columns below, so the winner does not depend
         # on the number of threads.
-        kernel = find_common_split if common else find_splits
+        kernel = find_common_split if self._rules.growth == "symmetric" else find_splits
 
         def find(number: int) -> None:
             kernel(
@@ -407,37 +441,109 @@ class GrowingTree:
                 self._unit, self._rules.min_split_gain, found[number],
             )  # fmt: skip
 
-        thread_map(find, range(len(edges) - 1), n_parts)
+        thread_map(find, range(len(found)), len(found))
         winners = found[:, :, GAIN].argmax(axis=0)  # the first of equal ones
-        for i, leaf in enumerate(leaves):
-            line = 0 if common else i
-            leaf.split = found[winners[line], line]
+        return found[winners, np.arange(len(allowed))]
 
-    def _fill_histograms(self, tasks: list[_HistogramTask]) -> None:
-        """Sum the histograms of the smaller siblings, and subtract them from the parents'."""
+    def _fill_histograms(self, pairs: list[list[_Leaf]]) -> None:
+        """Sum the histograms of the smaller siblings, and subtract them from the parents'.
+
+        The slot of a parent then holds its larger child.
+        """
         histograms = self._memory.histograms[:, : self._columns.starts[-1]]
-        for start, end, small, _ in tasks:
-            self._sum_rows(start, end, histograms[small])
+        slots = [small.slot for small, *_ in pairs]
+        for small, *_ in pairs:
+            self._sum_rows(small, histograms[small.slot])
         if self._shares is not None:
-            small = [task[2] for task in tasks]
             # Only the smaller siblings are exchanged; every machine holds the sums of their
             # parents.
-            histograms[small] = self._shares.sum(histograms[small])
-        for _, _, small, parent in tasks:
-            if parent >= 0:
-                # Exact, because the cells are whole numbers. The slot of the parent now holds the
-                # larger sibling.
-                histograms[parent] -= histograms[small]
+            histograms[slots] = self._shares.sum(histograms[slots])
+        for small, *large in pairs:
+            for leaf in large:
+                # Exact, because the cells are whole numbers.
+                histograms[leaf.slot] -= histograms[small.slot]
 
-    def _sum_rows(self, start: int, end: int, out: Int64Array) -> None:
-        """Write the histogram of the rows ``start:end``.
+    def _fill_entries(self, codes: EntryCodes, small: _Leaf, large: _Leaf | None = None) -> None:
+        """The same for rows of few entries, whose histograms are mostly left alone.
+
+        A leaf gets the cells of those columns alone that may split it. Rows without an entry of a
+        column stay together, and a side without them has at most the column's sum of entries.
+        """
+        rows, slot = self._rows[small.start : small.end], small.slot
+        sums, sizes = codes.sums(rows, self._memory.packed)
+        if self._shares is not None:
+            sums, sizes = self._shares.sum(np.stack([sums, sizes]))
+        self._bounds.start(slot, small.total)
+        self._entry_sums[slot] = sums
+        lines = self._memory.histograms[:, : codes.starts[-1]]
+        # Histograms that are exchanged are subtracted as a whole, and so are those of many entries.
+        as_whole = self._shares is not None or len(rows) * codes.work > lines.shape[1]
+        kept = self._may_split(small)
+        if large is None:
+            self._sum_entries(codes, small, kept)
+            return
+        self._entry_sums[large.slot] -= sums
+        if large.least >= 0:
+            self._bounds.follow(large, sizes, sums, self._entry_sums[large.slot])
+        had, wanted = self._filled[large.slot].copy(), self._may_split(large)
+        # The parent may have been left without a column: what is enough differs between leaves.
+        is_difference = not (wanted & ~had).any()
+        if is_difference and as_whole:
+            kept |= wanted
+        self._sum_entries(codes, small, kept)
+        if not is_difference:
+            self._sum_entries(codes, large, wanted)
+        elif as_whole:
+            lines[large.slot] -= lines[slot]
+        else:
+            first = codes.first(np.flatnonzero(wanted))
+            codes.add(rows, self._memory.packed, lines[large.slot], first, sign=-1)
+        self._close_entries(codes, large, wanted)
+
+    def _may_split(self, leaf: _Leaf) -> NDArray[np.bool_]:
+        """Columns that may split a leaf, as far as their sums of entries tell."""
+        # Sides of a common split are read from the histograms of all leaves of a level.
+        if leaf.least < 0 or self._rules.growth == "symmetric":
+            return np.full(len(self._columns.features), leaf.least >= 0)
+        return self._entry_sums[leaf.slot] & LOWER >= leaf.least
+
+    def _sum_entries(self, codes: EntryCodes, leaf: _Leaf, kept: NDArray[np.bool_]) -> None:
+        """Write the histogram of a leaf, of some columns."""
+        columns, line = np.flatnonzero(kept), self._memory.histograms[leaf.slot, : codes.starts[-1]]
+        first, packed = codes.first(columns), self._memory.packed
+        if len(columns) == 0:
+            self._filled[leaf.slot] = False
+            return
+        if leaf.end - leaf.start == self._binned.n_rows:
+            line[:] = 0
+            step = max(1, -(-len(columns) // self._n_threads))
+            pieces = [columns[start : start + step] for start in range(0, len(columns), step)]
+            thread_map(lambda some: codes.add_all(some, packed, line, first), pieces, len(pieces))
+        elif len(columns) > FEW_COLUMNS:
+            self._sum_rows(leaf, line, first)
+        else:
+            for column in columns.tolist():
+                line[codes.starts[column] : codes.starts[column + 1]] = 0
+            codes.add(self._rows[leaf.start : leaf.end], packed, line, first)
+        if self._shares is not None:
+            line[:] = self._shares.sum(line)
+        self._close_entries(codes, leaf, kept)
+
+    def _close_entries(self, codes: EntryCodes, leaf: _Leaf, kept: NDArray[np.bool_]) -> None:
+        """Write the cells of the codes of 0, which complete some columns of a histogram."""
+        rest = leaf.total - self._entry_sums[leaf.slot][kept]
+        self._memory.histograms[leaf.slot, codes.zero_cells[kept]] = rest
+        self._filled[leaf.slot] = kept
+
+    def _sum_rows(self, leaf: _Leaf, out: Int64Array, first: Int64Array | None = None) -> None:
+        """Write the histogram of a leaf; ``first`` is for codes of entries.
 
         Each thread sums a histogram of its own, over one piece of the rows after another.
         """
         # Rows of about SMALL words or entries: enough for a thread, few enough to balance threads
-        # that wait.
-        codes = self._columns.codes
-        n_rows, piece = end - start, max(1, SMALL // codes.work)
+        # that wait. A histogram of a thread's own takes the time of some entries, too.
+        codes, start, end = self._columns.codes, leaf.start, leaf.end
+        n_rows, piece = end - start, max(1, SMALL // codes.work, len(out) // (4 * codes.work))
         n_parts = max(1, min(self._n_threads, n_rows // piece))
         parts = [out, *self._memory.parts[: n_parts - 1, : len(out)]]
         step = piece if n_parts > 1 else max(1, n_rows)
@@ -447,11 +553,15 @@ class GrowingTree:
             sums[:] = 0
             while pieces:
                 try:
-                    first = pieces.popleft()  # atomic
+                    begin = pieces.popleft()  # atomic
                 except IndexError:  # another thread took the last one
                     return
-                rows = self._rows[first : min(first + step, end)]
-                codes.add(rows, self._memory.packed, sums)
+                rows = self._rows[begin : min(begin + step, end)]
+                if isinstance(codes, EntryCodes):
+                    assert first is not None
+                    codes.add(rows, self._memory.packed, sums, first)
+                else:
+                    codes.add(rows, self._memory.packed, sums)
 
         thread_map(add, parts, n_parts)
         for sums in parts[1:]:
@@ -459,14 +569,15 @@ class GrowingTree:
 
     def _sizes(self, bounds: Sequence[int]) -> tuple[list[float], list[float]]:
         """Number and weight of the rows between the bounds, in all shares."""
-        sizes = np.diff(np.asarray(bounds, dtype=np.float64))
-        counts = sizes
+        sizes = counts = [float(b - a) for a, b in itertools.pairwise(bounds)]
         if self._weight is not None:
-            parts = [self._weight[self._rows[a:b]].sum() for a, b in itertools.pairwise(bounds)]
-            counts = np.array(parts)
-        both = np.stack([sizes, counts])
-        sizes, counts = both if self._shares is None else self._shares.sum(both)
-        return sizes.tolist(), counts.tolist()
+            counts = [
+                float(self._weight[self._rows[a:b]].sum()) for a, b in itertools.pairwise(bounds)
+            ]
+        if self._shares is None:
+            return sizes, counts
+        sizes, counts = self._shares.sum(np.array([sizes, counts])).tolist()
+        return sizes, counts
 
     def _least(self, leaf: _Leaf) -> int:
         """Smallest sum of second derivatives in a child, in units; -1: the leaf stays one."""
@@ -477,7 +588,7 @@ class GrowingTree:
             return -1
         by_rows = (rules.min_samples_leaf - 0.5) * whole / n
         # At least one unit, so that no child is empty and none is divided by 0.
-        least = max(1, int(np.ceil(max(by_rows, rules.min_hessian_leaf / self._unit[1]))))
+        least = max(1, math.ceil(max(by_rows, rules.min_hessian_leaf / float(self._unit[1]))))
         # If even halves are too small, no histogram has to be built to know it.
         return least if 2 * least <= whole else -1
 

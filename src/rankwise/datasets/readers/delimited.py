@@ -143,6 +143,8 @@ def name_file_in_errors(
         raise ValueError(f"{place(error.row)}: {error.without_row()}") from None
     except ValueError as error:
         said = str(error)
+        if said.startswith(str(path)):  # from a reader of the file
+            raise
         raise ValueError(f"{path}{', ' if said.startswith('line ') else ': '}{said}") from None
 
 

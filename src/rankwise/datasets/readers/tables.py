@@ -267,7 +267,7 @@ def _read_stored(
 
 
 # Bytes of columns, at 8 bytes per value, that are in memory at once beside X.
-COLUMN_BYTES = 1 << 25
+COLUMN_BYTES = 1 << 23
 
 
 class FewColumns:

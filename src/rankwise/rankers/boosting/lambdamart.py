@@ -650,9 +650,9 @@ class LambdaMART(TreeScores):
         validation = None
         if held_out is not None:
             validation = Validation.of(held_out, validation_measure, earlier.trees)
-        # The loss holds what it needs of the labels. The matrix is freed with `rows` below, before
-        # the grower takes its memory, unless dropout scores it again.
-        del matrix, data, judged
+        # The loss holds what it needs of the labels. The matrix and the order are freed with `rows`
+        # below, before the grower takes its memory, unless dropout scores the rows again.
+        del matrix, data, judged, order
 
         trees, n_rounds = earlier.trees, earlier.n_rounds
         has_missing = np.zeros(self.n_features_in_, dtype=bool) | earlier.has_missing
@@ -856,6 +856,6 @@ def fit_share(
     has_missing = shares.sum(binned.has_missing.astype(np.int64)) > 0
     boosting = ranker._boosting(seed)
     start = Start.of(trees, share, n_threads, boosting.dropout)
-    del X, data, judged, share
+    del X, data, judged, share, order
     grower = TreeGrower(binned, ranker._growth_rules(n_rows, n_queries), n_threads, weight, shares)
     return ranker._publish(*boosting.fit(loss, grower, start, monitor), has_missing, monitor)

@@ -33,7 +33,7 @@ def sparse_rows(rng):
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize(("most_twice", "bytes_of_value"), [(2**26, 2), (0, 1)])
+@pytest.mark.parametrize(("most_twice", "bytes_of_value"), [(2**30, 2), (0, 1)])
 def test_a_fit_copies_no_rows(most_twice, bytes_of_value, dtype, rng, monkeypatch):
     """A byte or two per value, 26 bytes per row for trees; up to 50 before there are codes."""
     monkeypatch.setattr("rankwise.trees.boosted.coded_rows.MOST_TWICE", most_twice)
@@ -67,7 +67,7 @@ def test_codes_row_by_row_give_the_same_bits(options, width, rng, monkeypatch):
     if width == 1:
         options.pop("categorical_features", None)
     models = []
-    for most in (2**26, 0):
+    for most in (2**30, 0):
         monkeypatch.setattr("rankwise.trees.boosted.coded_rows.MOST_TWICE", most)
         models.append(LambdaMART(8, **options).fit(X, y, qid=qid))
     twice, once = models

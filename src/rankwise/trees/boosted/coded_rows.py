@@ -37,7 +37,7 @@ CHUNK_ROWS = 1024
 CHUNK_CELLS = 2**20
 # Number of codes beyond which rows have them once, row by row. A node's rows are then partitioned
 # by codes that are far apart in memory, which takes longer.
-MOST_TWICE = 2**26
+MOST_TWICE = 150_000_000
 
 
 @dataclass(frozen=True, eq=False)

@@ -467,7 +467,7 @@ class Columns:
         return values
 
 
-KEPT_ROWS = 65_536
+KEPT_ROWS = 4096  # moved at a time
 
 
 def _keep_columns(X: NDArray[Any], kept: list[int]) -> NDArray[Any]:

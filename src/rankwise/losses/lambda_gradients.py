@@ -62,8 +62,8 @@ class MeasureGradients(GradientLoss):
         self.rows, self._gains = rows.without_labels(), CodedValues.of(changes.gains)
         self._changes = replace(changes, gains=np.empty(0))
 
-    def _targets(self) -> Float64Array:
-        return self._gains[:]
+    def _targets(self, rows: slice) -> Float64Array:
+        return self._gains[rows]
 
 
 class LambdaGradients(MeasureGradients):

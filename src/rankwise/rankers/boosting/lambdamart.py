@@ -360,9 +360,10 @@ class LambdaMART(TreeScores):
     Notes
     -----
     Binning N rows of d features costs O(N d), a balanced tree O(N d log(max_leaf_nodes)), and the
-    gradients with a cut-off k O(N k). Memory besides X: two bytes per value and about 30 bytes per
-    row. CSR rows of which at most a tenth is stored cost only their stored values instead, ten
-    bytes each, with the same trees; others are binned in blocks. They are scored in dense blocks.
+    gradients with a cut-off k O(N k). Memory besides X: two bytes per value, one beyond 150 million
+    values, and about 30 bytes per row. CSR rows of which at most a tenth is stored cost only their
+    stored values instead, ten bytes each, with the same trees; others are binned in blocks. They
+    are scored in dense blocks.
 
     Labels may be any numbers. If the gain of nDCG is 2**y - 1 and a label is not a whole number
     from 0 to 30, the gain of a label is its distance from the smallest. ERR needs labels on its

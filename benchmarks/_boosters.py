@@ -141,7 +141,13 @@ def peak_memory(side: str, kind: str, n_rows: int, n_trees: int) -> float:
     return json.loads(done.stdout.splitlines()[-1])
 
 
-def _mebibytes(field: str) -> float:
+def reset_peak() -> float:
+    """Set the peak of this process to its memory now, and return that in MiB."""
+    Path("/proc/self/clear_refs").write_text("5")
+    return read_mebibytes("VmRSS")
+
+
+def read_mebibytes(field: str) -> float:
     """A line of the process's status: VmRSS is its memory now, VmHWM the peak."""
     lines = Path("/proc/self/status").read_text().splitlines()
     return next(int(line.split()[1]) for line in lines if line.startswith(field)) / 1024
@@ -153,10 +159,9 @@ def _main() -> None:
     trainer(side, small, 2, 2)()  # compiled code and pools of threads are there
     fit = trainer(side, rows_of(kind, n_rows), n_trees, 2)
     gc.collect()
-    Path("/proc/self/clear_refs").write_text("5")  # sets the peak to the memory now
-    before = _mebibytes("VmRSS")
+    before = reset_peak()
     fit()
-    print(json.dumps(_mebibytes("VmHWM") - before))
+    print(json.dumps(read_mebibytes("VmHWM") - before))
 
 
 if __name__ == "__main__":

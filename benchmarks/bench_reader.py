@@ -1,29 +1,44 @@
 """Reading SVMlight/LETOR text beside scikit-learn, XGBoost and the bare read of the bytes.
 
     python -m benchmarks.bench_reader [--quick]
+    python -m benchmarks.bench_reader --memory [--rows N] [--kinds NAME ...]
 
 2,000 queries x 120 rows x 136 features with four significant digits, about 340 MB, in a folder of
 its own that is deleted afterwards. Two threads for those that take a number of threads (XGBoost
 and rankwise); all files are in the page cache. ``--quick`` takes a tenth of the queries; its
 ratios fall short of the stated ones, for fixed costs weigh more.
+
+``--memory`` (Linux only) reads N rows of 40 float32 features, five million by default, from ten
+files of each kind in a process of its own. It prints the peak of memory above that of the process
+once it has read a few rows, as a multiple of the bytes of the rows; "fit" is ``rankwise fit`` of
+three trees on the Parquet files.
 """
 
 from __future__ import annotations
 
 import argparse
+import gc
+import json
 import os
+import subprocess
+import sys
 import tempfile
 import warnings
+from collections.abc import Callable
 from pathlib import Path
 
 os.environ.setdefault("RANKWISE_NUM_THREADS", "2")
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet
 import xgboost
 from sklearn.datasets import load_svmlight_file
 
+from benchmarks._boosters import read_mebibytes, reset_peak
 from benchmarks._timing import Timing, interleave, report, synthetic_ranking
-from rankwise.datasets import read_letor
+from rankwise.datasets import read_letor, read_table
 
 DOCS, FEATURES = 120, 136
 
@@ -55,11 +70,94 @@ def check_values(path: Path) -> None:
         assert np.array_equal(data.qid, qid)
 
 
+N_FILES, WIDTH, FEW = 10, 40, 12_000
+# Peak in multiples of the bytes of the rows; None: no target.
+PEAKS: dict[str, float | None] = {"parquet": 1.4, "csv": None, "letor": None, "fit": 2.2}
+
+
+def write_parts(folder: Path, kind: str, n_rows: int) -> None:
+    """Ten files of judged rows, one after the other."""
+    folder.mkdir()
+    n_queries = n_rows // N_FILES // DOCS
+    for number in range(N_FILES):
+        X, y, qid = synthetic_ranking(n_queries, DOCS, WIDTH)
+        qid = qid + number * n_queries
+        stem = folder / f"part-{number}"
+        if kind == "letor":
+            row = "%d qid:%d " + " ".join(f"{j}:%.4g" for j in range(1, WIDTH + 1)) + "\n"
+            with open(stem.with_suffix(".txt"), "w") as file:
+                file.writelines(
+                    row % (a, b, *x.tolist()) for a, b, x in zip(y, qid, X, strict=True)
+                )
+            continue
+        columns = {"label": y.astype(np.int64), "qid": qid}
+        table = pa.table(columns | {f"feature{j}": X[:, j] for j in range(WIDTH)})
+        if kind == "csv":
+            pyarrow.csv.write_csv(table, stem.with_suffix(".csv"))
+        else:
+            pyarrow.parquet.write_table(table, stem.with_suffix(".parquet"))
+
+
+def measure_peak(kind: str, few: Path, many: Path) -> float:
+    """MiB that reading ``many`` files takes at most, in this process, once it has read ``few``."""
+
+    def fit(folder: Path) -> None:
+        from typer.testing import CliRunner
+
+        from rankwise.cli.main import app
+
+        model = str(folder.with_suffix(".rankwise"))
+        ranker = ["--ranker", "lambdamart(n_estimators=3)", "--out", model]
+        assert CliRunner().invoke(app, ["fit", str(folder), *ranker]).exit_code == 0
+
+    read: dict[str, Callable[[Path], object]] = {
+        "fit": fit,
+        "letor": lambda folder: read_letor(sorted(folder.iterdir()), cache=False),
+    }
+    work = read.get(kind, read_table)
+    work(few)
+    gc.collect()
+    before = reset_peak()
+    work(many)
+    return read_mebibytes("VmHWM") - before
+
+
+def report_peaks(n_rows: int, kinds: list[str]) -> None:
+    """Print one line per kind of files."""
+    for kind in kinds:
+        with tempfile.TemporaryDirectory() as folder:
+            paths = [Path(folder) / "few", Path(folder) / "many"]
+            for path, n in zip(paths, (FEW, n_rows), strict=True):
+                write_parts(path, kind, n)
+            command = [sys.executable, "-m", "benchmarks.bench_reader", "--peak", kind]
+            done = subprocess.run(
+                [*command, *map(str, paths)], stdout=subprocess.PIPE, text=True, check=True
+            )
+        peak, rows = json.loads(done.stdout.splitlines()[-1]), 4 * WIDTH * n_rows / 2**20
+        most = PEAKS[kind]
+        met = "     " if most is None else "met  " if peak <= most * rows else "MISS "
+        target = "" if most is None else f", target <= {most}"
+        print(f"{met} {kind}, {n_rows:,} x {WIDTH}: {peak / rows:.2f} x {rows:.0f} MiB{target}",
+              flush=True)  # fmt: skip
+
+
 def main() -> None:
     """Print one line per target."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="200 queries, 34 MB")
-    n_queries = 200 if parser.parse_args().quick else 2000
+    parser.add_argument("--memory", action="store_true")
+    parser.add_argument("--rows", type=int, default=5_000_000)
+    parser.add_argument("--kinds", nargs="*", choices=list(PEAKS), default=list(PEAKS))
+    parser.add_argument("--peak", nargs=3, help=argparse.SUPPRESS)
+    given = parser.parse_args()
+    if given.peak:
+        kind, few, many = given.peak
+        print(json.dumps(measure_peak(kind, Path(few), Path(many))))
+        return
+    if given.memory:
+        report_peaks(given.rows, given.kinds)
+        return
+    n_queries = 200 if given.quick else 2000
     with tempfile.TemporaryDirectory() as folder:
         os.environ["RANKWISE_CACHE"] = folder
         path = Path(folder) / "rows.txt"

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from rankwise.kernels.boosted_trees import add_leaf_values, add_rows, part
+from rankwise.kernels.boosted_trees import add_leaf_values, add_rows, part, part_words
 from rankwise.trees.boosted.coded_rows import bin_rows
 from rankwise.trees.boosted.growing_tree import TreeGrower
 from rankwise.trees.boosted.growth_rules import GrowthRules
@@ -62,8 +62,12 @@ def test_rows_are_parted_in_their_order(rng):
         rows, spare = rng.permutation(50).astype(np.int32), np.empty(50, dtype=np.int32)
         left = goes_left[codes[rows]]
         expected = np.concatenate([rows[left], rows[~left]])
+        again = rows.copy()
         assert part(rows, codes, goes_left, spare) == left.sum()
         np.testing.assert_array_equal(rows, expected)
+        by_row = np.stack([codes[::-1], codes, codes[::-1]], axis=1)
+        assert part_words(again, by_row, 1, goes_left, spare) == left.sum()
+        np.testing.assert_array_equal(again, expected)
 
 
 def test_rows_outside_get_the_values_of_their_leaves(rng):

@@ -231,18 +231,25 @@ def join_coded(
 ) -> tuple[NDArray[Any], dict[int, NDArray[Any]]]:
     """Rows of several tables with the same columns, and their categories together."""
     joined = np.concatenate([X for X, _ in parts])
+    stops = np.cumsum([len(X) for X, _ in parts])[:-1]
+    views = zip(np.split(joined, stops), (categories for _, categories in parts), strict=True)
+    return joined, share_codes_inplace([*views])
+
+
+def share_codes_inplace(
+    parts: Sequence[tuple[NDArray[Any], Categories]],
+) -> dict[int, NDArray[Any]]:
+    """Categories of several tables with the same columns together; rewrites the codes in X."""
     together: dict[int, NDArray[Any]] = {}
     for j in parts[0][1]:
         values = {value for _, categories in parts for value in categories[j].tolist()}
         together[j], code_of = _number_categories(values)
-        start = 0
         for X, categories in parts:
             # The last entry is the code of missing values, which have no place.
             places = [*(code_of[value] for value in categories[j].tolist()), np.nan]
             codes = np.nan_to_num(X[:, j], nan=len(places) - 1).astype(np.int64)
-            joined[start : start + len(X), j] = np.array(places)[codes]
-            start += len(X)
-    return joined, together
+            X[:, j] = np.array(places)[codes]
+    return together
 
 
 def category_frame(X: NDArray[Any], names: Sequence[str], categories: Categories) -> Any:

@@ -10,7 +10,7 @@ import re
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, Protocol
 
 import narwhals as nw
 import numpy as np
@@ -34,8 +34,8 @@ from rankwise.checks.text_categories import (
     are_categories,
     count_values,
     encode_texts,
-    join_coded,
     kind_of_text,
+    share_codes_inplace,
 )
 from rankwise.runtime.frames import (
     MOSTLY_NUMBERS,
@@ -152,6 +152,16 @@ class Roles(NamedTuple):
         return self.features is None and self.categories is True
 
 
+class ColumnSource(Protocol):
+    """Table whose columns come into memory when they are asked for."""
+
+    columns: list[str]
+
+    def __len__(self) -> int: ...
+
+    def get_column(self, name: str) -> nw.Series[Any]: ...
+
+
 class TableRows(NamedTuple):
     """Values of the columns of a table; None if there is no such column.
 
@@ -167,14 +177,14 @@ class TableRows(NamedTuple):
     categories: dict[int, NDArray[Any]]
 
     @classmethod
-    def join(cls, parts: Sequence[TableRows]) -> TableRows:
-        """Rows of several files, one after the other; ids keep their values."""
+    def join(cls, parts: Sequence[TableRows], X: NDArray[Any]) -> TableRows:
+        """Rows of several files, one after the other, whose features are parts of ``X``."""
         if len(parts) == 1:
             return parts[0]
         if parts[0].qid is not None and len({part.qid.dtype.kind for part in parts}) > 1:  # type: ignore[union-attr]
-            # Signed and unsigned integers together would become floats.
+            # Signed and unsigned integers together would become floats; ids keep their values.
             parts = [part._replace(qid=part.qid.astype(object)) for part in parts]  # type: ignore[union-attr]
-        X, categories = join_coded([(part.X, part.categories) for part in parts])
+        categories = share_codes_inplace([(part.X, part.categories) for part in parts])
         _, *columns, scores, _ = zip(*parts, strict=True)
         joined: Any = [None if c[0] is None else np.concatenate(c) for c in columns]
         named = {name: np.concatenate([part[name] for part in scores]) for name in scores[0]}
@@ -334,16 +344,28 @@ class Columns:
         named = (name for name in roles if name is not None)
         return list(dict.fromkeys([*self.features, *self.score_columns, *named]))
 
-    def read(self, table: nw.DataFrame[Any], dtype: DTypeLike) -> TableRows:
-        """Read the values of the columns; ValueError is raised if they are of the wrong kind."""
+    def allocate(self, n_rows: int, dtype: DTypeLike) -> NDArray[Any]:
+        """Array for the features of some rows."""
+        if np.dtype(dtype) not in (np.dtype(np.float32), np.dtype(np.float64)):
+            raise ValueError(f"dtype must be float32 or float64, got {np.dtype(dtype).name}.")
+        return np.empty((n_rows, len(self.features)), dtype=dtype)
+
+    def read(
+        self,
+        table: nw.DataFrame[Any] | ColumnSource,
+        dtype: DTypeLike,
+        X: NDArray[Any] | None = None,
+    ) -> TableRows:
+        """Read the values of the columns; ValueError is raised if they are of the wrong kind.
+
+        ``X`` (n_rows, n_features) receives the features; None: a new array.
+        """
         original = dict(zip(map(str, table.columns), table.columns, strict=True))
 
         def column(named: str) -> nw.Series[Any]:
             return table.get_column(original[named])
 
-        if np.dtype(dtype) not in (np.dtype(np.float32), np.dtype(np.float64)):
-            raise ValueError(f"dtype must be float32 or float64, got {np.dtype(dtype).name}.")
-        X = np.empty((len(table), len(self.features)), dtype=dtype)
+        X = self.allocate(len(table), dtype) if X is None else X
         categories = {}
         for j, feature in enumerate(self.features):
             if feature in self.categories:
@@ -404,7 +426,7 @@ class Columns:
             categories=self.categories - {*left},
             left_out={**self.left_out, **left},
         )
-        return columns, rows._replace(X=rows.X[:, kept], categories=categories)
+        return columns, rows._replace(X=_keep_columns(rows.X, kept), categories=categories)
 
     def _row_numbers(self, rows: TableRows) -> list[str]:
         """Features that number the rows of several queries; warns of them, and of likely ids."""
@@ -443,6 +465,18 @@ class Columns:
             row = int(np.isinf(values).argmax())
             raise RowError(f"label must be finite, column {name!r} has {values[row]}", row, ".")
         return values
+
+
+KEPT_ROWS = 4096  # moved at a time
+
+
+def _keep_columns(X: NDArray[Any], kept: list[int]) -> NDArray[Any]:
+    """Some columns of X, moved to the front of its memory: a copy would need as much again."""
+    flat, width = X.reshape(-1), len(kept)
+    for start in range(0, len(X), KEPT_ROWS):
+        block = X[start : start + KEPT_ROWS, kept]
+        flat[start * width : start * width + block.size] = block.ravel()
+    return flat[: len(X) * width].reshape(len(X), width)
 
 
 def read_frame(frame: Any, roles: Roles, dtype: DTypeLike) -> tuple[Columns, TableRows]:

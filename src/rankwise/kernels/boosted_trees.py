@@ -135,6 +135,26 @@ def part(rows, codes, goes_left, spare):
 
 
 @njit
+def part_words(rows, codes, feature, goes_left, spare):
+    """Like :func:`part`, of codes (n_rows, n_features) that are stored row by row."""
+    n_left = n_right = 0
+    last, size = len(rows) - 1, codes.strides[0]
+    first = codes.ctypes.data + feature * codes.itemsize
+    for i in range(len(rows)):
+        # Each code is in a line of memory of its own.
+        prefetch(first + np.int64(rows[min(i + AHEAD, last)]) * size)
+        row = rows[i]
+        left = np.int64(goes_left[codes[row, feature]])
+        rows[n_left] = row
+        spare[n_right] = row
+        n_left += left
+        n_right += 1 - left
+    for i in range(n_right):
+        rows[n_left + i] = spare[i]
+    return n_left
+
+
+@njit
 def add_values(scores, rows, starts, values):
     """Add the value of each leaf to the scores of its rows ``rows[starts[l]:starts[l + 1]]``."""
     for leaf in range(len(values)):

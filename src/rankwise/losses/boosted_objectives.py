@@ -158,8 +158,8 @@ class CrossEntropyGradients(GradientLoss):
         self._counts = np.bincount(self._codes, differs, rows.n_queries) > 0
         self._aims = np.zeros(len(rows.y))
 
-    def _targets(self) -> Float64Array:
-        return self._gains
+    def _targets(self, rows: slice) -> Float64Array:
+        return self._gains[rows]
 
     def _begin(self, tree: int) -> None:
         # The 1 keeps these numbers apart from those that boosting draws from the seed and the tree.

@@ -93,10 +93,16 @@ class GradientLoss:
     @property
     def n_queries_with_pairs(self) -> int:
         """Number of queries that have rows with different targets."""
-        # Any row unlike the first of its query makes a pair.
-        targets, sizes = self._targets(), np.diff(self.indptr)
-        unlike = np.flatnonzero(targets != targets[np.repeat(self.indptr[:-1], sizes)])
-        return len(np.unique(np.searchsorted(self.indptr, unlike, side="right")))
+        count = 0
+        for first, last in self._chunks:
+            indptr = self.indptr[first : last + 1]
+            targets = self._targets(slice(int(indptr[0]), int(indptr[-1])))
+            indptr = indptr - indptr[0]
+            # Any row unlike the first of its query makes a pair.
+            unlike = targets != targets[np.repeat(indptr[:-1], np.diff(indptr))]
+            queries = np.searchsorted(indptr, np.flatnonzero(unlike), side="right")
+            count += len(np.unique(queries))
+        return count
 
     def write(
         self, scores: Float64Array, gradients: Float64Array, hessians: Float64Array, tree: int = 0
@@ -126,9 +132,9 @@ class GradientLoss:
             gradients *= self._scale
             hessians *= self._scale
 
-    def _targets(self) -> Float64Array:
-        """Targets; rows with equal targets have no preferred order."""
-        return self.rows.y
+    def _targets(self, rows: slice) -> Float64Array:
+        """Targets of some rows; rows with equal targets have no preferred order."""
+        return self.rows.y[rows]
 
     def _begin(self, tree: int) -> None:
         """Draw the random numbers for a tree, if the loss needs any."""

@@ -46,6 +46,7 @@ from rankwise.metrics.measures.relevance import (
 )
 from rankwise.metrics.scored import discounts
 from rankwise.metrics.spec import parse
+from rankwise.runtime.threads import query_chunks
 from rankwise.typing import Float64Array, Int64Array
 
 N_DRAWS = 10
@@ -61,8 +62,8 @@ class MeasureGradients(GradientLoss):
         self.rows, self._gains = rows.without_labels(), CodedValues.of(changes.gains)
         self._changes = replace(changes, gains=np.empty(0))
 
-    def _targets(self) -> Float64Array:
-        return self._gains[:]
+    def _targets(self, rows: slice) -> Float64Array:
+        return self._gains[rows]
 
 
 class LambdaGradients(MeasureGradients):
@@ -315,22 +316,33 @@ def check_total(weight: Float64Array, sizes: Float64Array) -> None:
         )
 
 
+IDEAL_ROWS = CHUNK_ROWS  # of whole queries, whose ideal order is found at a time
+
+
 def _inverse_ideal(
     gains: Float64Array, weight: Float64Array, indptr: Int64Array, discount: Float64Array
 ) -> Float64Array:
     """1 / ideal DCG of every query; 0 if the ideal DCG is 0."""
-    codes = np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
-    # The ideal order: the largest gains of each query first.
-    order = np.lexsort((-gains, codes))
-    ends = np.cumsum(weight[order])
-    starts = ends - weight[order]
-    before = np.concatenate([[0.0], ends])[indptr[:-1]][codes]  # codes ascend
     sums = np.concatenate([[0.0], np.cumsum(discount)])
-    ranks = np.arange(len(sums))
-    # A row of weight w takes the ranks from start to end; of a rank that it takes in part, it gets
-    # that share of the discount.
-    shares = np.interp(ends - before, ranks, sums) - np.interp(starts - before, ranks, sums)
-    ideal = np.bincount(codes, gains[order] * shares, len(indptr) - 1)
+    ranks, ideal = np.arange(len(sums)), np.empty(len(indptr) - 1)
+    total = 0.0
+    # A dozen arrays as long as all rows would need more memory than the fit itself.
+    for first, last in query_chunks(indptr, IDEAL_ROWS):
+        rows = slice(int(indptr[first]), int(indptr[last]))
+        codes = np.repeat(np.arange(last - first), np.diff(indptr[first : last + 1]))
+        # The ideal order: the largest gains of each query first.
+        order = np.lexsort((-gains[rows], codes))
+        copies = weight[rows][order]
+        # Sums continue those of the chunks before: fractions are rounded as in one sum of all rows.
+        ends = np.cumsum(np.concatenate([[total], copies]))
+        total = float(ends[-1])
+        before = ends[indptr[first:last] - rows.start][codes]  # codes ascend
+        ends = ends[1:]
+        starts = ends - copies
+        # A row of weight w takes the ranks from start to end; of a rank that it takes in part, it
+        # gets that share of the discount.
+        shares = np.interp(ends - before, ranks, sums) - np.interp(starts - before, ranks, sums)
+        ideal[first:last] = np.bincount(codes, gains[rows][order] * shares, last - first)
     return np.divide(1.0, ideal, out=np.zeros(len(ideal)), where=ideal > 0)
 
 

@@ -33,14 +33,60 @@ def sparse_rows(rng):
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_a_fit_copies_no_rows(dtype, rng):
-    """Two bytes a value and 29 bytes a row, and a few numbers a row while they are sorted."""
-    X, qid = rng.normal(size=(60_000, 64)).astype(dtype), np.arange(60_000) // 100
+@pytest.mark.parametrize(("most_twice", "bytes_of_value"), [(2**30, 2), (0, 1)])
+def test_a_fit_copies_no_rows(most_twice, bytes_of_value, dtype, rng, monkeypatch):
+    """A byte or two per value, 26 bytes per row for trees; up to 50 before there are codes."""
+    monkeypatch.setattr("rankwise.trees.boosted.coded_rows.MOST_TWICE", most_twice)
+    X, qid = rng.normal(size=(100_000, 24)).astype(dtype), np.arange(100_000) // 100
     y = (X[:, 0] > 1).astype(float)
     ranker = LambdaMART(2, max_leaf_nodes=4, n_jobs=1)
     ranker.fit(X, y, qid=qid)
-    assert peak_of(lambda: ranker.fit(X, y, qid=qid)) < 2 * X.size + 60 * len(y)
+    bound = 2**20 + len(y) * max(24 * bytes_of_value + 27, 51)  # histograms and chunks first
+    assert peak_of(lambda: ranker.fit(X, y, qid=qid)) < bound
     assert peak_of(lambda: ranker.predict(X)) < X.size
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"sampling": "goss", "learning_rate": 0.5},
+        {"colsample_bytree": 0.4, "subsample": 0.6},
+        {"growth": "symmetric", "colsample_bynode": 0.5},
+        {"drop_rate": 0.5, "extra_trees": True},
+        {"categorical_features": [1, 2], "n_jobs": 2},
+    ],
+)
+@pytest.mark.parametrize("width", [1, 8, 11])
+def test_codes_row_by_row_give_the_same_bits(options, width, rng, monkeypatch):
+    y, qid, _ = ragged_groups(rng, n_queries=40, most=25, grades=4)
+    X = rng.integers(0, 9, (len(y), max(width, 3))).astype(np.float32)[:, :width] + 0.0
+    X[rng.random(X.shape) < 0.1] = np.nan
+    X[:, 0] += y
+    options = {"random_state": 0, "min_samples_leaf": 2} | options
+    if width == 1:
+        options.pop("categorical_features", None)
+    models = []
+    for most in (2**30, 0):
+        monkeypatch.setattr("rankwise.trees.boosted.coded_rows.MOST_TWICE", most)
+        models.append(LambdaMART(8, **options).fit(X, y, qid=qid))
+    twice, once = models
+    assert twice.n_estimators_ > 2
+    np.testing.assert_array_equal(once.predict(X), twice.predict(X))
+    np.testing.assert_array_equal(once.has_missing_, twice.has_missing_)
+
+
+@pytest.mark.parametrize("weighted", [None, "whole", "fractions"])
+def test_ideal_gains_in_chunks_have_the_same_bits(weighted, rng, monkeypatch):
+    y, qid, _ = ragged_groups(rng, n_queries=40, most=25, grades=4)
+    X = rng.normal(size=(len(y), 4))
+    weight = {None: None, "whole": rng.integers(1, 4, len(y)), "fractions": rng.random(len(y)) + 1}
+    models = []
+    for chunk in (4096, 20):
+        monkeypatch.setattr("rankwise.losses.lambda_gradients.IDEAL_ROWS", chunk)
+        ranker = LambdaMART(4, min_samples_leaf=2)
+        models.append(ranker.fit(X, y, qid=qid, sample_weight=weight[weighted]).predict(X))
+    np.testing.assert_array_equal(*models)
 
 
 def test_sparse_rows_stay_sparse(rng):

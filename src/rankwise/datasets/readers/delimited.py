@@ -143,6 +143,8 @@ def name_file_in_errors(
         raise ValueError(f"{place(error.row)}: {error.without_row()}") from None
     except ValueError as error:
         said = str(error)
+        if said.startswith(str(path)):  # from a reader of the file
+            raise
         raise ValueError(f"{path}{', ' if said.startswith('line ') else ': '}{said}") from None
 
 
@@ -232,6 +234,17 @@ class DelimitedFile:
         if reason := find_inner_mark(text):
             raise ValueError(reason)
         return text if b"\n" in text else text + b"\n"  # a header alone needs its end
+
+    def forget_text(self) -> None:
+        """Free the memory of the text; it is read again if it is asked for."""
+        vars(self).pop("text", None)
+
+    @property
+    def most_rows(self) -> int:
+        """No fewer than the number of rows: the number of line ends."""
+        starts = range(self.file.start, self.file.stop, _BLOCK_BYTES)
+        blocks = (self.file.read(at, min(at + _BLOCK_BYTES, self.file.stop)) for at in starts)
+        return 1 + sum(block.count(b"\n") + block.count(b"\r") for block in blocks)
 
     def first_line(self) -> bytes:
         """The line that names the columns: the first one that is not blank."""
@@ -354,24 +367,31 @@ def read_delimited(
     column and line of a bad cell.
     """
     columns = common_columns(files, lambda kinds: Columns.of(kinds, *roles))
-    tables: list[pa.Table] = []
+    rows = _FileRows(files, columns, dtype)
     may_hold_codes = roles.features is None or roles.categories is True
-    is_padded, is_typed = False, True
+    is_padded, is_typed, failure = False, True, None
     try:
         for file in files:
             with file.name_in_errors():
                 # Raises if the text itself is invalid.
                 is_padded |= _PADDED_CELL.search(file.text, 0, SAMPLE_BYTES) is not None
             if not may_hold_codes or not is_padded:
-                tables.append(file.table(arrow_types(columns)))
+                table = file.table(arrow_types(columns))
+                try:
+                    if failure is None:
+                        rows.add(file, table)
+                except ValueError as error:
+                    failure = error  # unless a later file shows that the column holds text
+            file.forget_text()
     except pa.ArrowInvalid:
         is_typed = False
-    if not is_typed or len(tables) < len(files):
+    if not is_typed or (may_hold_codes and is_padded):
         layouts = refine_by_cells(
             files, columns, may_ignore=roles.features is None, with_text=roles.categories is True
         )
         columns = replace(layouts[0], flags=frozenset())
-        tables = []
+        del rows
+        rows, failure = _FileRows(files, columns, dtype), None
         for file, layout in zip(files, layouts, strict=True):
             with file.name_in_errors(file.header):
                 table = file.table(arrow_types(layout))
@@ -379,28 +399,62 @@ def read_delimited(
                 if pa.types.is_boolean(column.type):
                     numbers = table[number].cast(pa.float64())
                     table = table.set_column(number, column.name, numbers)
-            tables.append(table)
-    for file, table in zip(files, tables, strict=True):
+            rows.add(file, table)
+            file.forget_text()
+    if failure is not None:
+        raise failure
+    return columns, rows.join()
+
+
+class _FileRows:
+    """Rows of files, which fill one array in turn: only one file is in memory beside it."""
+
+    def __init__(self, files: Sequence[DelimitedFile], columns: Columns, dtype: DTypeLike) -> None:
+        self._files, self._columns, self._dtype = files, columns, dtype
+        # No fewer than there are: memory that is never written takes no room.
+        self._X = columns.allocate(sum(file.most_rows for file in files), dtype)
+        self._parts: list[TableRows] = []
+        self._ids: list[pa.Table] = []
+        self._stops: list[int] = []
+
+    def add(self, file: DelimitedFile, table: pa.Table) -> None:
+        """Check and convert the columns of the next file; ids wait for those of all files."""
+        columns, start = self._columns, self._stops[-1] if self._stops else 0
         with file.name_in_errors():
             check_infinite(file, table)
             check_exact_cells(file, table, columns)
         _check_ids(file, table, columns)
-    table = pa.concat_tables(tables)
-    if columns.qid is not None:
-        ids = table[columns.qid]
-        if pc.all(pc.match_substring_regex(ids, _INTEGER)).as_py():
-            number = table.column_names.index(columns.qid)
-            table = table.set_column(number, columns.qid, ids.cast(pa.int64()))
-    stops = np.cumsum([len(part) for part in tables])
-    try:
-        return columns, columns.read(nw.from_native(table, eager_only=True), dtype)
-    except RowError as error:
-        at = int(np.searchsorted(stops, error.row, side="right"))
-        with files[at].name_in_errors():
-            raise error.at(error.row - int(stops[at]) + len(tables[at])) from None
-    except ValueError as error:
-        more = f" and {len(files) - 1} more" if len(files) > 1 else ""
-        raise ValueError(f"{files[0].path}{more}: {error}") from None
+        file.forget_text()
+        stop = start + len(table)
+        with file.name_in_errors():
+            frame = nw.from_native(table, eager_only=True)
+            values = replace(columns, qid=None, doc_id=None)
+            self._parts.append(values.read(frame, self._dtype, self._X[start:stop]))
+        ids = [name for name in (columns.qid, columns.doc_id) if name is not None]
+        self._ids.append(table.select(list(dict.fromkeys(ids))))
+        self._stops.append(stop)
+
+    def join(self) -> TableRows:
+        """The rows of all files."""
+        files, stops, columns = self._files, self._stops, self._columns
+        rows = TableRows.join(self._parts, self._X[: stops[-1]])
+        table = pa.concat_tables(self._ids)
+        if columns.qid is not None:
+            ids = table[columns.qid]
+            if pc.all(pc.match_substring_regex(ids, _INTEGER)).as_py():
+                number = table.column_names.index(columns.qid)
+                table = table.set_column(number, columns.qid, ids.cast(pa.int64()))
+        try:
+            named = Columns(None, columns.qid, columns.doc_id, None, [])
+            found = named.read(nw.from_native(table, eager_only=True), self._dtype)
+        except RowError as error:
+            at = int(np.searchsorted(stops, error.row, side="right"))
+            with files[at].name_in_errors():
+                raise error.at(error.row - (stops[at - 1] if at else 0)) from None
+        except ValueError as error:
+            more = f" and {len(files) - 1} more" if len(files) > 1 else ""
+            raise ValueError(f"{files[0].path}{more}: {error}") from None
+        return rows._replace(qid=found.qid, doc_ids=found.doc_ids)
 
 
 def check_infinite(file: DelimitedFile, table: pa.Table) -> None:

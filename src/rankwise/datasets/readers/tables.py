@@ -252,12 +252,43 @@ def _read_stored(
     with name_file_in_errors(paths[0]), name_sizes_in_errors(paths[0]):
         columns = Columns.of(found.kinds, *roles, sample=sample)
     found.check(columns)
-    parts = []
+    for table in tables:
+        table.check_size()
+    # One array for the rows of all files, which fill it in turn: a matrix of each file would be in
+    # memory twice.
+    X = columns.allocate(sum(table.num_rows for table in tables), dtype)
+    parts, start = [], 0
     for path, table in zip(paths, tables, strict=True):
-        part = table.read(columns.names())
         with name_file_in_errors(path):
-            parts.append(columns.read(nw.from_native(part, eager_only=True), dtype))
-    return columns, TableRows.join(parts)
+            rows = slice(start, start + table.num_rows)
+            parts.append(columns.read(FewColumns(table, columns.names()), dtype, X[rows]))
+        start = rows.stop
+    return columns, TableRows.join(parts, X)
+
+
+# Bytes of columns, at 8 bytes per value, that are in memory at once beside X.
+COLUMN_BYTES = 1 << 23
+
+
+class FewColumns:
+    """Columns of a binary table, of which few are in memory: those asked for last."""
+
+    def __init__(self, table: StoredTable, names: list[str]) -> None:
+        self.columns, self._table = names, table
+        self._most = max(1, COLUMN_BYTES // max(1, 8 * table.num_rows))
+        self._read: Any = None
+
+    def __len__(self) -> int:
+        return self._table.num_rows
+
+    def get_column(self, name: str) -> nw.Series[Any]:
+        """A column, which is read with those that follow it."""
+        if self._read is None or name not in self._read.columns:
+            first = self.columns.index(name)
+            self._read = None  # freed before the next ones are read
+            part = self._table.read(self.columns[first : first + self._most])
+            self._read = nw.from_native(part, eager_only=True)
+        return self._read.get_column(name)
 
 
 class StoredTable:
@@ -287,6 +318,9 @@ class StoredTable:
         check_unique([field.name for field in fields if field.name])
         return {field.name: _kind_of_type(field.type) for field in fields}
 
+    def check_size(self) -> None:
+        """Raise ValueError if the columns would take too much memory."""
+
     def read(self, names: Sequence[str] | None = None) -> Any:
         """Arrow table of some columns, in this order; None: of all."""
         return self._table if names is None else self._table.select(list(names))
@@ -309,19 +343,23 @@ class ParquetTable(StoredTable):
         self.path, self.max_bytes = path, max_bytes
         with open_parquet(path) as file:
             self.num_rows, self.schema = file.metadata.num_rows, file.schema_arrow
+            groups = map(file.metadata.row_group, range(file.metadata.num_row_groups))
+            stated = sum(group.total_byte_size for group in groups)
+            self._n_bytes = max(stated, 8 * self.num_rows * file.metadata.num_columns)
+
+    def check_size(self) -> None:
+        """Raise ValueError if the columns would take too much memory."""
+        if self._n_bytes > self.max_bytes:
+            raise ValueError(
+                f"{self.path}: its columns take {self._n_bytes:,} bytes in memory. Raise "
+                f"max_decompressed_bytes ({self.max_bytes:,}) if the file is what you expect, "
+                "or read rows chunk by chunk: rankwise.streams.stream(path)."
+            )
 
     def read(self, names: Sequence[str] | None = None) -> Any:
         """Arrow table of some columns, in this order; None: of all."""
+        self.check_size()
         with open_parquet(self.path) as file:
-            groups = map(file.metadata.row_group, range(file.metadata.num_row_groups))
-            stated = sum(group.total_byte_size for group in groups)
-            n_bytes = max(stated, 8 * self.num_rows * file.metadata.num_columns)
-            if n_bytes > self.max_bytes:
-                raise ValueError(
-                    f"{self.path}: its columns take {n_bytes:,} bytes in memory. Raise "
-                    f"max_decompressed_bytes ({self.max_bytes:,}) if the file is what you expect, "
-                    "or read rows chunk by chunk: rankwise.streams.stream(path)."
-                )
             if names is None:
                 return valid(file.read())
             return valid(file.read(columns=list(names))).select(list(names))

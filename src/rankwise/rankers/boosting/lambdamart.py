@@ -369,9 +369,10 @@ class LambdaMART(TreeScores):
     Notes
     -----
     Binning N rows of d features costs O(N d), a balanced tree O(N d log(max_leaf_nodes)), and the
-    gradients with a cut-off k O(N k). Memory besides X: two bytes per value and about 30 bytes per
-    row. CSR rows of which at most a tenth is stored cost only their stored values instead, ten
-    bytes each, with the same trees; others are binned in blocks. They are scored in dense blocks.
+    gradients with a cut-off k O(N k). Memory besides X: two bytes per value, one beyond 150 million
+    values, and about 30 bytes per row. CSR rows of which at most a tenth is stored cost only their
+    stored values instead, ten bytes each, with the same trees; others are binned in blocks. They
+    are scored in dense blocks.
 
     Labels may be any numbers. If the gain of nDCG is 2**y - 1 and a label is not a whole number
     from 0 to 30, the gain of a label is its distance from the smallest. ERR needs labels on its
@@ -671,9 +672,9 @@ class LambdaMART(TreeScores):
         validation = None
         if held_out is not None:
             validation = Validation.of(held_out, validation_measure, earlier.trees)
-        # The loss holds what it needs of the labels. The matrix is freed with `rows` below, before
-        # the grower takes its memory, unless dropout scores it again.
-        del matrix, data, judged
+        # The loss holds what it needs of the labels. The matrix and the order are freed with `rows`
+        # below, before the grower takes its memory, unless dropout scores the rows again.
+        del matrix, data, judged, order
 
         trees, n_rounds = earlier.trees, earlier.n_rounds
         has_missing = np.zeros(self.n_features_in_, dtype=bool) | earlier.has_missing
@@ -877,6 +878,6 @@ def fit_share(
     has_missing = shares.sum(binned.has_missing.astype(np.int64)) > 0
     boosting = ranker._boosting(seed)
     start = Start.of(trees, share, n_threads, boosting.dropout)
-    del X, data, judged, share
+    del X, data, judged, share, order
     grower = TreeGrower(binned, ranker._growth_rules(n_rows, n_queries), n_threads, weight, shares)
     return ranker._publish(*boosting.fit(loss, grower, start, monitor), has_missing, monitor)

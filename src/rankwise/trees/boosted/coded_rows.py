@@ -25,6 +25,7 @@ from rankwise.kernels.boosted_trees import (
     add_leaf_values_of_entries,
     add_rows,
     part,
+    part_words,
     sum_entries,
     transpose_codes,
     write_entry_codes,
@@ -36,6 +37,9 @@ from rankwise.typing import Float64Array, Int64Array, is_sparse
 SAMPLE_ROWS = 200_000  # approximate number of rows read to find cuts
 CHUNK_ROWS = 1024
 CHUNK_CELLS = 2**20
+# Number of codes beyond which rows have them once, row by row. A node's rows are then partitioned
+# by codes that are far apart in memory, which takes longer.
+MOST_TWICE = 150_000_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,6 +47,11 @@ class WordCodes:
     """Codes of some columns, row by row, for histograms."""
 
     words: Int64Array  # (n_samples, n_words): eight codes per word, padded with zeros
+
+    @property
+    def codes(self) -> NDArray[np.uint8]:
+        """The codes, shape (n_samples, 8 n_words)."""
+        return self.words.view(np.uint8)
 
     @property
     def starts(self) -> Int64Array:
@@ -61,28 +70,34 @@ class WordCodes:
 
 @dataclass(frozen=True, eq=False)
 class BinnedRows:
-    """Codes of all rows, column by column and row by row."""
+    """Codes of all rows, row by row and, unless there are too many, also column by column."""
 
     binning: Binning
-    columns: NDArray[np.uint8]  # (n_features, n_samples); used to partition the rows of a node
+    # (n_features, n_samples), used to partition the rows of a node; None: the codes below are
+    columns: NDArray[np.uint8] | None
     codes: WordCodes  # of all columns, for histograms
     nominal: NDArray[np.bool_]  # (n_features,): columns whose codes are categories
 
     @property
     def n_rows(self) -> int:
         """Number of rows."""
-        return self.columns.shape[1]
+        return len(self.codes.words)
 
     @property
     def n_features(self) -> int:
         """Number of columns."""
-        return self.columns.shape[0]
+        return len(self.nominal)
+
+    @property
+    def by_column(self) -> NDArray[np.uint8]:
+        """The codes, shape (n_features, n_samples)."""
+        return self.codes.codes[:, : self.n_features].T if self.columns is None else self.columns
 
     @property
     def has_missing(self) -> NDArray[np.bool_]:
         """Whether each column has missing values, shape (n_features,)."""
         # Missing values have the last code of a column.
-        return self.columns.max(axis=1, initial=0) == self.binning.missing_code
+        return self.by_column.max(axis=1, initial=0) == self.binning.missing_code
 
     @classmethod
     def encode(
@@ -94,7 +109,9 @@ class BinnedRows:
     ) -> BinnedRows:
         """Encode the rows with known cuts, block by block."""
         n, n_features = rows.n_rows, rows.n_features
-        columns = np.empty((n_features, n), dtype=np.uint8)
+        columns = None
+        if n * n_features <= MOST_TWICE:
+            columns = np.empty((n_features, n), dtype=np.uint8)
         # Columns are rounded up to whole words; the codes of the padding are 0 and never searched.
         codes = np.zeros((n, -(-n_features // WORD) * WORD), dtype=np.uint8)
         table, n_cuts = binning.table(), binning.n_cuts
@@ -104,8 +121,12 @@ class BinnedRows:
         def write(start: int) -> None:
             part = slice(start, start + n_block)
             block = np.ascontiguousarray(rows.block(part), dtype=np.float64)
-            write_codes(block, table, n_cuts, columns[:, part])
-            transpose_codes(columns[:, part], codes[part])
+            if columns is None:
+                coded = np.empty((n_features, n_block + 1), dtype=np.uint8)[:, : len(block)]
+            else:
+                coded = columns[:, part]
+            write_codes(block, table, n_cuts, coded)
+            transpose_codes(coded, codes[part])
 
         thread_map(write, range(0, n, n_block), n_threads)
         nominal = np.zeros(n_features, dtype=bool) if n_categories is None else n_categories > 0
@@ -123,7 +144,7 @@ class BinnedRows:
 
         def write(start: int) -> None:
             rows = slice(start, start + CHUNK_ROWS)
-            transpose_codes(self.columns[features, rows], codes[rows])
+            transpose_codes(np.ascontiguousarray(self.by_column[features, rows]), codes[rows])
 
         thread_map(write, range(0, n, CHUNK_ROWS), n_threads)
         return earlier
@@ -136,6 +157,8 @@ class BinnedRows:
         spare: NDArray[np.int32],
     ) -> int:
         """Partition rows stably by the code of a column; return the number that go left."""
+        if self.columns is None:
+            return part_words(rows, self.codes.codes, feature, goes_left, spare)
         return part(rows, self.columns[feature], goes_left, spare)
 
     def add_leaf_values(
@@ -146,8 +169,9 @@ class BinnedRows:
         rows: NDArray[np.int32],
     ) -> None:
         """Add to the scores of rows the values of the leaves that they reach."""
+        codes = self.by_column
         add_leaf_values(
-            scores, rows, self.columns, tree.feature, goes_left, tree.left, tree.right, tree.values
+            scores, rows, codes, tree.feature, goes_left, tree.left, tree.right, tree.values
         )
 
 
@@ -348,7 +372,7 @@ def bin_rows(
     200,000 rows, only every second, third, ... row is read to find the cuts. ``names`` of columns
     are for messages.
 
-    Two bytes per value of dense rows, ten per stored value of sparse ones.
+    One byte per value of dense rows, two if there are few; ten per stored value of sparse ones.
     """
     sample = slice(None, None, sample_step(rows.n_rows))
     order = np.arange(rows.n_rows) if rows.order is None else rows.order

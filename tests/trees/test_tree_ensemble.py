@@ -35,7 +35,7 @@ def only(monkeypatch):
         monkeypatch.setattr(tree_ensemble, "_suits_masks", lambda trees: suits)
         monkeypatch.setattr(tree_ensemble._Scorers, "are_loaded", lambda *_: way != "few")
         monkeypatch.setattr(tree_ensemble, "WALK_ROWS", 0)
-        for limit in ("FEW_ROWS", "FEW_CELLS", "PATIENCE"):
+        for limit in ("FEW_ROWS", "FEW_CELLS", "PATIENCE", "SHORT_PATIENCE"):
             monkeypatch.setattr(tree_ensemble, limit, 10**9)
 
     return choose
@@ -102,16 +102,17 @@ def test_few_rows_load_compiled_code_only_if_more_follow(rng, monkeypatch):
     ensemble, X, calls = TreeEnsemble.of(trees), random_rows(rng, 5), []
     few = tree_ensemble._add_to_few
     monkeypatch.setattr(tree_ensemble, "_add_to_few", lambda *args: calls.append(1) or few(*args))
-    monkeypatch.setattr(tree_ensemble, "_SCORED", tree_ensemble._Counter())
-    monkeypatch.setattr(tree_ensemble, "PATIENCE", 2 * 5 * MANY_TREES)
-    monkeypatch.setattr(tree_ensemble, "is_ready", lambda kernel: False)
-    for _ in range(4):
-        np.testing.assert_array_equal(ensemble.score(X), naive_scores(trees, X))
-    assert len(calls) == 2
-    monkeypatch.setattr(tree_ensemble, "_SCORED", tree_ensemble._Counter())
-    monkeypatch.setattr(tree_ensemble, "is_ready", lambda kernel: True)
-    ensemble.score(X)
-    assert len(calls) == 2
+    monkeypatch.setattr(tree_ensemble, "PATIENCE", 3 * 5 * MANY_TREES)
+    monkeypatch.setattr(tree_ensemble, "SHORT_PATIENCE", 2 * 5 * MANY_TREES)
+    # Of Numba, of the code, and the calls that do without it. Numba itself takes longest to load.
+    for is_imported, is_loaded, n_few in ((False, False, 3), (True, False, 2), (True, True, 0)):
+        calls.clear()
+        monkeypatch.setattr(tree_ensemble, "_SCORED", tree_ensemble._Counter())
+        monkeypatch.setattr(tree_ensemble, "numba_is_imported", lambda is_in=is_imported: is_in)
+        monkeypatch.setattr(tree_ensemble, "is_ready", lambda kernel, is_in=is_loaded: is_in)
+        for _ in range(4):
+            np.testing.assert_array_equal(ensemble.score(X), naive_scores(trees, X))
+        assert len(calls) == n_few
 
 
 def test_scorers_go_with_their_ensemble(rng):

@@ -16,7 +16,6 @@ from functools import partial
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 from rankwise.checks.parameter_constraints import (
     DEFAULT_MAX_BYTES,
@@ -34,6 +33,7 @@ from rankwise.metrics.measure import MEASURE_KINDS, MeasureLike
 from rankwise.ordinal.ordinal_ranker import SearchedOrdinalRanker
 from rankwise.ordinal.score_probabilities import ScoreProbabilities
 from rankwise.runtime.constraints import check_random_state
+from rankwise.runtime.scikit_learn import check_is_fitted
 from rankwise.solvers.svm.ordinal_path import ThresholdPath
 from rankwise.solvers.svm.threshold_solver import STEPS, PowerMap, Steps, ThresholdSolver
 from rankwise.structure.state_rules import Instance, Number, Optional, Rule, floats, require

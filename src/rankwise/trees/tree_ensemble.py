@@ -28,7 +28,7 @@ from rankwise.kernels.ensemble_scores import (
     number_leaves,
     read_columns,
 )
-from rankwise.runtime.jit import is_ready
+from rankwise.runtime.jit import is_ready, numba_is_imported
 from rankwise.runtime.threads import available_threads, thread_map
 from rankwise.structure.state_rules import (
     Array,
@@ -70,9 +70,9 @@ class ScoreTree:
 
 # Numbers of rows, and of rows times trees, up to which NumPy is done before compiled code loads.
 FEW_ROWS, FEW_CELLS = 64, 20_000
-# Rows times trees that a process scores so, in all. It then loads the code, as more are likely to
-# follow.
-PATIENCE = 100_000
+# Rows times trees that a process scores so, in all, before it loads the code, as more are likely to
+# follow: as many as take the time of loading, which is short once Numba is imported, as by a fit.
+PATIENCE, SHORT_PATIENCE = 100_000, 10_000
 
 # Trees from which masks repay the copy of a row's columns, and mean number of nodes up to which
 # applying all splits of a tree takes less time than walking from its root to a leaf.
@@ -255,7 +255,7 @@ class TreeEnsemble:
         """
         out = np.full(X.shape[0], self.constant)
         if self.n_trees and X.shape[0]:
-            add_scores(self, X, available_threads() if n_threads is None else n_threads, out)
+            add_scores(self, X, n_threads, out)
         return out
 
     def staged_scores(self, X: Matrix) -> Iterator[Float64Array]:
@@ -335,10 +335,10 @@ def take_nodes(tree: ScoreTree, order: Int64Array) -> ScoreTree:
     )
 
 
-def add_scores(trees: TreeEnsemble, X: Matrix, n_threads: int, out: Float64Array) -> None:
+def add_scores(trees: TreeEnsemble, X: Matrix, n_threads: int | None, out: Float64Array) -> None:
     """Add the scores of the rows of X, a matrix or CSR, to ``out`` (n_samples,), in place.
 
-    There is at least one tree. The result does not depend on ``n_threads``.
+    There is at least one tree. The result does not depend on ``n_threads``; None: all.
 
     O(depth) per row and tree; a nominal node takes the logarithm of its number of categories. Many
     small trees take O(number of nodes) per row, at a tenth of the time, see :class:`LeafMasks`. For
@@ -347,15 +347,23 @@ def add_scores(trees: TreeEnsemble, X: Matrix, n_threads: int, out: Float64Array
     n_rows, scorers = X.shape[0], _scorers_of(trees)
     n_cells = n_rows * trees.n_trees
     is_small = n_rows <= FEW_ROWS and n_cells <= FEW_CELLS
-    if is_small and not scorers.are_loaded(n_rows) and _SCORED.add(n_cells) <= PATIENCE:
-        _add_to_few(trees, X, out)
-        return
+    if is_small and not scorers.are_loaded(n_rows):
+        patience = SHORT_PATIENCE if numba_is_imported() else PATIENCE
+        if _SCORED.add(n_cells) <= patience:
+            _add_to_few(trees, X, out)
+            return
     scorer = scorers.of(trees, n_rows)
     features = scorer.features
-    check_columns_read(features, X.shape[1])
+    if len(features) and features[-1] >= X.shape[1]:  # ascending, so that no pass is needed
+        check_columns_read(features, X.shape[1])
+    if n_cells <= scorer.small and n_rows <= scorer.chunk_rows and not is_sparse(X):
+        scorer.add(X, features, out)
+        return
     columns = np.arange(len(features)) if is_sparse(X) else features
     if n_cells <= scorer.small:
         n_threads = 1
+    elif n_threads is None:
+        n_threads = available_threads()
     most = max(1, CHUNK_CELLS // max(1, len(features)))
     chunk = min(scorer.chunk_rows, -(-n_rows // n_threads), most)
 

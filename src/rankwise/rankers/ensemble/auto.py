@@ -15,7 +15,6 @@ from numbers import Integral, Real
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 from rankwise.base import Ranker
 from rankwise.checks.parameter_constraints import Interval, StrOptions, minimum
@@ -56,6 +55,7 @@ from rankwise.runtime.frames import Table
 from rankwise.runtime.messages import callers_level
 from rankwise.runtime.progress import TimeLimitError, TrialStart, announce_trial
 from rankwise.runtime.result import ResultList
+from rankwise.runtime.scikit_learn import check_is_fitted
 from rankwise.runtime.threads import single_threaded_blas
 from rankwise.structure import state_rules as rules
 from rankwise.structure.state_rules import (

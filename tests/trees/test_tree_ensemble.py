@@ -15,6 +15,7 @@ from rankwise.trees.tree_ensemble import (
     LeafMasks,
     ScoreTree,
     TreeEnsemble,
+    _NominalWalk,
     _TreeWalk,
 )
 from tests.trees.random_ensembles import naive_scores, random_rows, random_score_tree
@@ -23,6 +24,7 @@ WAYS = ["masks", "walk", "few"]
 # Words of 32 and of 64 leaves, one or several of them, a tree of one leaf among them.
 SHAPES = {
     "stumps": [2] * 5, "32 leaves": [32, 1, 31], "64 leaves": [33, 64, 1], "words": [65, 200, 3],
+    "more than eight": [5] * 10 + [1, 30],
 }  # fmt: skip
 
 
@@ -34,7 +36,8 @@ def only(monkeypatch):
         suits = way == "masks"
         monkeypatch.setattr(tree_ensemble, "_suits_masks", lambda trees: suits)
         monkeypatch.setattr(tree_ensemble._Scorers, "are_loaded", lambda *_: way != "few")
-        monkeypatch.setattr(tree_ensemble, "WALK_ROWS", 0)
+        for limit in ("WALK_ROWS", "NOMINAL_WALK_ROWS"):
+            monkeypatch.setattr(tree_ensemble, limit, 0)
         for limit in ("FEW_ROWS", "FEW_CELLS", "PATIENCE", "SHORT_PATIENCE"):
             monkeypatch.setattr(tree_ensemble, limit, 10**9)
 
@@ -62,6 +65,15 @@ def test_scores_are_those_of_the_loop(rng, only, way, nominal, leaves):
         )
 
 
+@pytest.mark.parametrize("way", ["walk", "few"])
+def test_leaves_alone_read_no_column(rng, only, way):
+    trees = [random_score_tree(rng, 1) for _ in range(9)]
+    only(way)
+    for X in (np.empty((3, 0)), sparse.csr_array((3, 4))):
+        expected = naive_scores(trees, np.zeros((3, 1)))
+        np.testing.assert_array_equal(TreeEnsemble.of(trees).score(X), expected)
+
+
 @pytest.mark.parametrize("way", ["masks", "walk"])
 def test_threads_and_blocks_do_not_change_scores(rng, only, monkeypatch, way):
     trees = [random_score_tree(rng, 20, nominal=0.2) for _ in range(10)]
@@ -70,7 +82,8 @@ def test_threads_and_blocks_do_not_change_scores(rng, only, monkeypatch, way):
     expected = ensemble.score(X, 1)
     np.testing.assert_array_equal(expected[-20:], naive_scores(trees, X[-20:]))
     monkeypatch.setattr(LeafMasks, "small", 0)
-    monkeypatch.setattr(_TreeWalk, "small", 0)
+    for walk in (_TreeWalk, _NominalWalk):
+        monkeypatch.setattr(walk, "small", 0)
     for n_threads in (2, 3):
         np.testing.assert_array_equal(ensemble.score(X, n_threads), expected)
     monkeypatch.setattr(tree_ensemble, "CHUNK_CELLS", 50)

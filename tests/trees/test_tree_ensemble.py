@@ -65,15 +65,6 @@ def test_scores_are_those_of_the_loop(rng, only, way, nominal, leaves):
         )
 
 
-@pytest.mark.parametrize("way", ["walk", "few"])
-def test_leaves_alone_read_no_column(rng, only, way):
-    trees = [random_score_tree(rng, 1) for _ in range(9)]
-    only(way)
-    for X in (np.empty((3, 0)), sparse.csr_array((3, 4))):
-        expected = naive_scores(trees, np.zeros((3, 1)))
-        np.testing.assert_array_equal(TreeEnsemble.of(trees).score(X), expected)
-
-
 @pytest.mark.parametrize("way", ["masks", "walk"])
 def test_threads_and_blocks_do_not_change_scores(rng, only, monkeypatch, way):
     trees = [random_score_tree(rng, 20, nominal=0.2) for _ in range(10)]
@@ -162,7 +153,7 @@ def test_a_column_of_numbers_and_categories(rng, only, way):
 
 @pytest.mark.parametrize("way", WAYS)
 def test_leaves_alone_read_no_column(rng, only, way):
-    trees = [random_score_tree(rng, 1) for _ in range(3)]
+    trees = [random_score_tree(rng, 1) for _ in range(9)]
     only(way)
     for X in (np.zeros((4, 0)), sparse.csr_array((4, 2))):
         np.testing.assert_array_equal(

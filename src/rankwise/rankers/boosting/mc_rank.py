@@ -109,6 +109,9 @@ class McRank(Ranker):
 
     Differs from [1]_: the trees are those of scikit-learn.
 
+    With the default classifier, a round takes O(K N d) time for K classes, N rows, d columns and
+    trees of a given depth; memory is O(N (d + K)).
+
     Composition: columns of X x losses of classes x any classifier.
 
     References

@@ -205,6 +205,9 @@ class AutoRanker(CategoricalInput, Ranker):
     the column. Sparse rows are made dense up to 1e8 values, including zeros. Larger ones remain
     sparse and are not centred.
 
+    A trial takes O(N) time for N rows of a given number of columns d, and memory for O(N d)
+    numbers.
+
     References
     ----------
     .. [1] Lee, "Analyses of multiple evidence combination", SIGIR 1997 (sums of normalised

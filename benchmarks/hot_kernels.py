@@ -120,14 +120,16 @@ def add_trees() -> Callable[[], object]:
     from rankwise.kernels.ensemble_scores import add_trees
 
     draw = np.random.default_rng(SEED)
-    n_trees, size = 40, 63
-    node, inner = np.arange(size), np.arange(size) < 31
-    feature = np.where(inner, draw.integers(0, 16, (n_trees, size)), -1).ravel()
-    left, right = (np.tile(np.where(inner, 2 * node + side, -1), n_trees) for side in (1, 2))
-    threshold, values = draw.normal(size=(2, n_trees * size))
-    X, out = draw.normal(size=(N_ROWS // 4, 16)), np.zeros(N_ROWS // 4)
-    indptr, missing = np.arange(n_trees + 1) * size, np.zeros(n_trees * size, np.bool_)
-    return lambda: add_trees(X, indptr, feature, threshold, left, right, missing, values, out)
+    n_trees, n_inner = 40, 31
+    node = np.arange(n_trees * (2 * n_inner + 1))  # level by level over all trees
+    is_inner = node < n_trees * n_inner
+    cuts = np.where(is_inner, draw.normal(size=len(node)), np.inf).repeat(2).reshape(-1, 2)
+    child = np.where(is_inner, n_trees + 2 * node, node)
+    links = cuts.view(np.int64)
+    links[:, 1] = (child << 32) + np.where(is_inner, 2 * draw.integers(0, 16, len(node)), 0)
+    values, X = draw.normal(size=len(node)), draw.normal(size=(N_ROWS // 4, 16))
+    out = np.zeros(len(X))
+    return lambda: add_trees(X, n_trees, cuts, links, values, out)
 
 
 def parse_letor() -> Callable[[], object]:

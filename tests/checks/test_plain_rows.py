@@ -31,6 +31,9 @@ PLAIN = {
     "fortran": np.asfortranarray(VALUES),
     "strided": np.repeat(VALUES, 2, axis=0)[::2],
     "one row": VALUES[:1],
+    "list": VALUES.tolist(),
+    "list of whole numbers": [[1, 2**60 + 1, -3], [4, 5, 6]],
+    "list of both": [[1, 2.5, True], [2**53 + 1, 0, -0.0]],
     "pandas": FRAME,
     "pandas float32": FRAME.astype(np.float32),
     "pandas mixed": pd.DataFrame(WHOLE),
@@ -52,7 +55,8 @@ PLAIN = {
 
 @pytest.mark.parametrize("X", PLAIN.values(), ids=list(PLAIN))
 def test_plain_rows_are_those_of_scikit_learn(X):
-    ranker = fitted(VALUES if isinstance(X, np.ndarray) else FRAME)
+    is_plain = isinstance(X, np.ndarray | list)
+    ranker = fitted(VALUES if is_plain else FRAME)
     found = plain_rows(ranker, X)
     assert found is not None
     rows, names = found
@@ -63,7 +67,7 @@ def test_plain_rows_are_those_of_scikit_learn(X):
     )  # fmt: skip
     np.testing.assert_array_equal(rows, expected, strict=True)
     assert rows.flags.c_contiguous
-    assert names == (None if isinstance(X, np.ndarray) else COLUMNS)
+    assert names == (None if is_plain else COLUMNS)
 
 
 def test_arrays_have_the_names_that_are_given():
@@ -81,7 +85,11 @@ def test_arrays_have_the_names_that_are_given():
 
 
 NOT_PLAIN = {
-    "list": VALUES.tolist(),
+    "list of arrays": list(VALUES.astype(np.float32)),
+    "list of booleans": (VALUES > 0).tolist(),
+    "list of beyond": [[2**70, 1, 2]],
+    "list of narrow": [[np.float32(0.1)] * 3],
+    "tuple": tuple(VALUES.tolist()),
     "whole numbers": VALUES.astype(int),
     "byte order": VALUES.astype(">f8"),
     "masked": np.ma.masked_invalid(VALUES),
@@ -109,6 +117,16 @@ def test_other_rows_take_the_long_way(X):
         (VALUES[:, :2], "2 features"),
         (VALUES[0], "Expected 2D array"),
         (VALUES * 1j, "Complex data"),
+        ([[1.0, 2.0]], "2 features"),
+        ([1.0, 2.0, 3.0], "Expected 2D array"),
+        ([], "Expected 2D array"),
+        ([[]], "0 feature"),
+        ([[1.0, 2.0, 3.0], [1.0]], "rows of one length, got 3 values at row 0"),
+        ([[1.0, "a", 3.0]], "'a' at row 0, column 1"),
+        ([[1.0, 1j, 3.0]], "Complex data"),
+        ([[1.0, None, 3.0]], "NaN at row 0, column 1"),
+        ([[1.0, np.nan, 3.0]], "NaN at row 0, column 1"),
+        ([[1.0, 3.0, -np.inf]], "infinity at row 0, column 2"),
         (np.where(VALUES > 0, np.nan, VALUES), "NaN at row"),
         (np.where(VALUES > 0, np.inf, VALUES), "infinity at row"),
     ],

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import importlib
+import inspect
 import io
 import re
 import tokenize
@@ -38,6 +40,28 @@ def test_no_docstring_is_broken(pattern):
 def test_what_a_wrong_wrap_leaves_is_found():
     assert TWO_PARAMETERS.search("x : ndarray, or an object n_iter : int converged : bool")
     assert SAID_TWICE.search("Width of the kernel, as in Width of the kernel, as in rbf")
+
+
+PACKAGES = ("", ".clicks", ".features", ".fusion", ".labels", ".preferences", ".rankers", ".text")
+KERNEL_MATRICES = {"CLSRRank", "LSRRank", "LSSVRanker", "MPRank", "OrdinalSVM", "RankRLS", "SVRank"}
+
+
+def public_estimators():
+    modules = [importlib.import_module(f"rankwise{package}") for package in PACKAGES]
+    found = {name: getattr(module, name) for module in modules for name in module.__all__}
+    return {n: cls for n, cls in found.items() if inspect.isclass(cls) and hasattr(cls, "fit")}
+
+
+def test_every_estimator_gives_its_complexity():
+    estimators, silent = public_estimators(), []
+    assert len(estimators) > 70 and estimators.keys() >= KERNEL_MATRICES
+    for name, cls in estimators.items():
+        notes = (inspect.getdoc(cls) or "").partition("Notes\n-----\n")[2]
+        notes = re.split(r"\n\n\w[\w ]*\n-{3,}\n", notes)[0]
+        says_memory = "memory" in notes or "bytes" in notes
+        if "O(" not in notes or (name in KERNEL_MATRICES and not says_memory):
+            silent.append(name)
+    assert silent == [], "Notes give the time of a fit, and the memory of a kernel matrix"
 
 
 def explained_share(folder):

@@ -6,11 +6,19 @@ import pickle
 
 import numpy as np
 import pytest
+from sklearn.exceptions import NotFittedError
 
 from rankwise import LinearRegressionRanker, RankRLS
 from rankwise.groups import QueryGroups
 from rankwise.losses.squared_loss import laplacian_factor
-from rankwise.runtime.finite import FiniteResults, RangeError, own_overflow_raises
+from rankwise.runtime.finite import (
+    FEW_NUMBERS,
+    FiniteResults,
+    RangeError,
+    all_finite,
+    own_overflow_raises,
+)
+from rankwise.runtime.scikit_learn import check_is_fitted
 from rankwise.runtime.threads import thread_imap, thread_map
 
 
@@ -136,3 +144,27 @@ def test_a_column_of_an_estimator_within_is_not_blamed(rng):
 def test_a_range_error_survives_a_process():
     error = pickle.loads(pickle.dumps(RangeError("A.fit failed.", "Scale X.")))
     assert str(error) == "A.fit failed. Scale X."
+
+
+@pytest.mark.parametrize("dtype", ["f2", "f4", "f8", "g"])
+@pytest.mark.parametrize("size", [0, 1, 7, FEW_NUMBERS, FEW_NUMBERS + 1])
+def test_all_finite_finds_every_number_that_is_not(dtype, size):
+    largest = np.finfo(dtype).max
+    with np.errstate(all="raise"):  # neither squares nor sums may reach the caller's handler
+        values = np.full(size, 0.5, dtype)
+        assert all_finite(values)
+        values[: size // 2] = largest  # whose squares, and whose sum, overflow
+        assert all_finite(values)
+        assert all_finite(values.reshape(1, -1)[:, ::-1])
+        for bad in (np.nan, np.inf, -np.inf):
+            for at in {0, size // 2, size - 1} if size else ():
+                broken = values.copy()
+                broken[at] = bad
+                assert not all_finite(broken)
+
+
+def test_a_fitted_estimator_is_known_by_its_columns():
+    model = LinearRegressionRanker()
+    with pytest.raises(NotFittedError, match="LinearRegressionRanker instance is not fitted"):
+        model.predict([[0.0]])
+    check_is_fitted(model.fit([[0.0], [1.0]], [0, 1], qid=0))

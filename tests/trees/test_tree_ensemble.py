@@ -15,6 +15,7 @@ from rankwise.trees.tree_ensemble import (
     LeafMasks,
     ScoreTree,
     TreeEnsemble,
+    _NominalWalk,
     _TreeWalk,
 )
 from tests.trees.random_ensembles import naive_scores, random_rows, random_score_tree
@@ -23,6 +24,7 @@ WAYS = ["masks", "walk", "few"]
 # Words of 32 and of 64 leaves, one or several of them, a tree of one leaf among them.
 SHAPES = {
     "stumps": [2] * 5, "32 leaves": [32, 1, 31], "64 leaves": [33, 64, 1], "words": [65, 200, 3],
+    "more than eight": [5] * 10 + [1, 30],
 }  # fmt: skip
 
 
@@ -34,8 +36,9 @@ def only(monkeypatch):
         suits = way == "masks"
         monkeypatch.setattr(tree_ensemble, "_suits_masks", lambda trees: suits)
         monkeypatch.setattr(tree_ensemble._Scorers, "are_loaded", lambda *_: way != "few")
-        monkeypatch.setattr(tree_ensemble, "WALK_ROWS", 0)
-        for limit in ("FEW_ROWS", "FEW_CELLS", "PATIENCE"):
+        for limit in ("WALK_ROWS", "NOMINAL_WALK_ROWS"):
+            monkeypatch.setattr(tree_ensemble, limit, 0)
+        for limit in ("FEW_ROWS", "FEW_CELLS", "PATIENCE", "SHORT_PATIENCE"):
             monkeypatch.setattr(tree_ensemble, limit, 10**9)
 
     return choose
@@ -70,7 +73,8 @@ def test_threads_and_blocks_do_not_change_scores(rng, only, monkeypatch, way):
     expected = ensemble.score(X, 1)
     np.testing.assert_array_equal(expected[-20:], naive_scores(trees, X[-20:]))
     monkeypatch.setattr(LeafMasks, "small", 0)
-    monkeypatch.setattr(_TreeWalk, "small", 0)
+    for walk in (_TreeWalk, _NominalWalk):
+        monkeypatch.setattr(walk, "small", 0)
     for n_threads in (2, 3):
         np.testing.assert_array_equal(ensemble.score(X, n_threads), expected)
     monkeypatch.setattr(tree_ensemble, "CHUNK_CELLS", 50)
@@ -102,16 +106,17 @@ def test_few_rows_load_compiled_code_only_if_more_follow(rng, monkeypatch):
     ensemble, X, calls = TreeEnsemble.of(trees), random_rows(rng, 5), []
     few = tree_ensemble._add_to_few
     monkeypatch.setattr(tree_ensemble, "_add_to_few", lambda *args: calls.append(1) or few(*args))
-    monkeypatch.setattr(tree_ensemble, "_SCORED", tree_ensemble._Counter())
-    monkeypatch.setattr(tree_ensemble, "PATIENCE", 2 * 5 * MANY_TREES)
-    monkeypatch.setattr(tree_ensemble, "is_ready", lambda kernel: False)
-    for _ in range(4):
-        np.testing.assert_array_equal(ensemble.score(X), naive_scores(trees, X))
-    assert len(calls) == 2
-    monkeypatch.setattr(tree_ensemble, "_SCORED", tree_ensemble._Counter())
-    monkeypatch.setattr(tree_ensemble, "is_ready", lambda kernel: True)
-    ensemble.score(X)
-    assert len(calls) == 2
+    monkeypatch.setattr(tree_ensemble, "PATIENCE", 3 * 5 * MANY_TREES)
+    monkeypatch.setattr(tree_ensemble, "SHORT_PATIENCE", 2 * 5 * MANY_TREES)
+    # Of Numba, of the code, and the calls that do without it. Numba itself takes longest to load.
+    for is_imported, is_loaded, n_few in ((False, False, 3), (True, False, 2), (True, True, 0)):
+        calls.clear()
+        monkeypatch.setattr(tree_ensemble, "_SCORED", tree_ensemble._Counter())
+        monkeypatch.setattr(tree_ensemble, "numba_is_imported", lambda is_in=is_imported: is_in)
+        monkeypatch.setattr(tree_ensemble, "is_ready", lambda kernel, is_in=is_loaded: is_in)
+        for _ in range(4):
+            np.testing.assert_array_equal(ensemble.score(X), naive_scores(trees, X))
+        assert len(calls) == n_few
 
 
 def test_scorers_go_with_their_ensemble(rng):
@@ -148,7 +153,7 @@ def test_a_column_of_numbers_and_categories(rng, only, way):
 
 @pytest.mark.parametrize("way", WAYS)
 def test_leaves_alone_read_no_column(rng, only, way):
-    trees = [random_score_tree(rng, 1) for _ in range(3)]
+    trees = [random_score_tree(rng, 1) for _ in range(9)]
     only(way)
     for X in (np.zeros((4, 0)), sparse.csr_array((4, 2))):
         np.testing.assert_array_equal(

@@ -30,6 +30,7 @@ from rankwise.checks.column_sizes import ColumnLimit, warn_of_dominant_columns
 from rankwise.checks.exact_values import RowError, check_exact
 from rankwise.groups import FitData, QueryGroups, count_copies
 from rankwise.row_order import canonical_order, training_fingerprint
+from rankwise.runtime.finite import all_finite
 from rankwise.runtime.frames import (
     TIMES,
     Table,
@@ -452,9 +453,8 @@ def check_names(estimator: Any, names: list[str], *, reset: bool) -> None:
 
 def _check_finite(X: Matrix, names: list[str] | None, *, allow_nan: bool, name: str) -> None:
     values = X.data if is_sparse(X) else X
-    with np.errstate(over="ignore", invalid="ignore"):
-        if np.isfinite(values.sum()):
-            return
+    if all_finite(values):
+        return
     bad = np.isinf(values) if allow_nan else ~np.isfinite(values)
     if not bad.any():
         return
@@ -493,6 +493,8 @@ def plain_rows(
     if "n_features_in_" not in state:
         return None
     fitted = state.get("feature_names_in_")
+    if type(X) is list:
+        X = _list_values(X)
     if type(X) is np.ndarray:
         table = X
         same = fitted is None if names is None else fitted is not None and names == fitted.tolist()
@@ -510,6 +512,17 @@ def plain_rows(
     if table.ndim != 2 or table.shape[0] == 0 or not table.shape[1] == state["n_features_in_"] > 0:
         return None
     return np.ascontiguousarray(table), names
+
+
+def _list_values(X: list[Any]) -> NDArray[Any] | None:
+    """Values of a list of lists of Python's numbers as float64; None for any other list."""
+    if not X or type(X[0]) is not list:
+        return None
+    try:
+        values = np.asarray(X)
+    except (TypeError, ValueError):  # lists of different lengths
+        return None
+    return values.astype(np.float64) if values.dtype in (np.float64, np.int64) else None
 
 
 def _frame(X: Any) -> tuple[NDArray[Any], list[str]] | None:

@@ -68,6 +68,8 @@ class ClickRanker(NamesOldAttributes, BaseEstimator):
     :doc:`/clicks_explained` compares the methods on simulated users. Which of them serves the users
     of a log, only judgements or an interleaved experiment can tell.
 
+    A log of I impressions takes O(I log I) time and O(I) memory, apart from the fit of the ranker.
+
     Examples
     --------
     >>> import numpy as np

@@ -19,7 +19,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils.metadata_routing import UNUSED
-from sklearn.utils.validation import check_is_fitted
 
 from rankwise.checks.classes import (
     check_classes,
@@ -53,6 +52,7 @@ from rankwise.ordinal.ordinal_ranker import OrdinalRanker, check_ordinal_fit
 from rankwise.ordinal.score_probabilities import ScoreProbabilities
 from rankwise.runtime.constraints import check_random_state
 from rankwise.runtime.messages import callers_level
+from rankwise.runtime.scikit_learn import check_is_fitted
 from rankwise.runtime.threads import available_threads, thread_map
 from rankwise.structure.state_rules import (
     Instance,

@@ -19,7 +19,6 @@ from typing import Any, ClassVar, Literal, Self, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.validation import check_is_fitted
 
 from rankwise.checks.parameter_constraints import Interval, StrOptions, minimum
 from rankwise.checks.rows import check_rows, check_validation
@@ -31,6 +30,7 @@ from rankwise.ordinal.score_probabilities import ScoreProbabilities
 from rankwise.row_order import merge_rows, row_hashes
 from rankwise.runtime.constraints import check_random_state
 from rankwise.runtime.finite import names_its_class
+from rankwise.runtime.scikit_learn import check_is_fitted
 from rankwise.solvers.boosting.margin_boosting import MarginBoosting, class_order
 from rankwise.solvers.boosting.perceptron_search import PerceptronEnsemble, PerceptronSearch
 from rankwise.solvers.boosting.rounds import boost, check_warm_start, run_rounds

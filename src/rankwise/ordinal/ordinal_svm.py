@@ -13,7 +13,6 @@ from functools import partial
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 from rankwise.checks.column_sizes import CENTRED_PRODUCTS, kernel_limit
 from rankwise.checks.parameter_constraints import (
@@ -46,6 +45,7 @@ from rankwise.losses.class_costs import COSTS, costs_of_rows, fit_threshold_weig
 from rankwise.metrics.measure import MEASURE_KINDS, MeasureLike
 from rankwise.ordinal.ordinal_ranker import SearchedOrdinalRanker
 from rankwise.ordinal.score_probabilities import ScoreProbabilities
+from rankwise.runtime.scikit_learn import check_is_fitted
 from rankwise.solvers.svm.ordinal_path import OrdinalPath
 from rankwise.solvers.svm.ordinal_smo import OrdinalSMO
 from rankwise.structure.state_rules import Instance, Number, Rule, integers

@@ -16,7 +16,6 @@ from functools import partial
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 from rankwise.checks.parameter_constraints import (
     DEFAULT_MAX_BYTES,
@@ -34,6 +33,7 @@ from rankwise.metrics.measure import MEASURE_KINDS, MeasureLike
 from rankwise.ordinal.ordinal_ranker import SearchedOrdinalRanker
 from rankwise.ordinal.score_probabilities import ScoreProbabilities
 from rankwise.runtime.constraints import check_random_state
+from rankwise.runtime.scikit_learn import check_is_fitted
 from rankwise.solvers.svm.ordinal_path import ThresholdPath
 from rankwise.solvers.svm.threshold_solver import STEPS, PowerMap, Steps, ThresholdSolver
 from rankwise.structure.state_rules import Instance, Number, Optional, Rule, floats, require
@@ -151,10 +151,10 @@ class PolyOrdinalSVM(ScoreProbabilities, SearchedOrdinalRanker):
 
     Notes
     -----
-    A pass over N rows costs 4 N D operations for D columns, and a handful of passes is enough for a
-    small C. A larger C is reached through smaller values, each of which starts from the previous
-    dual values. The binary problem is never built, because all its pairs of one row share a score.
-    The K - 1 dual values of a row are solved jointly and exactly.
+    A pass over N rows costs O(N D) time, 4 N D operations, for D columns, and a handful of passes
+    is enough for a small C. A larger C is reached through smaller values, each of which starts from
+    the previous dual values. The binary problem is never built, because all its pairs of one row
+    share a score. The K - 1 dual values of a row are solved jointly and exactly.
 
     Thresholds are penalised, as in the reduction to LIBLINEAR. With many rows the effect is
     negligible; :class:`OrdinalSVM` has an additional unpenalised intercept. Thresholds are sorted,

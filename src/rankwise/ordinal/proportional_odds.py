@@ -17,7 +17,6 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.validation import check_is_fitted
 
 from rankwise.checks.parameter_constraints import POSITIVE, StrOptions, minimum
 from rankwise.checks.rows import check_rows
@@ -25,6 +24,7 @@ from rankwise.equation import Equation, FunctionFeatures
 from rankwise.losses.cumulative_link import LINKS
 from rankwise.metrics.measure import MEASURE_KINDS, MeasureLike
 from rankwise.ordinal.ordinal_ranker import SearchedOrdinalRanker
+from rankwise.runtime.scikit_learn import check_is_fitted
 from rankwise.solvers.newton.cumulative_newton import CumulativeNewton, CumulativePath
 from rankwise.structure.state_rules import Number, Rule, Sometimes, floats
 from rankwise.tuning import Penalty

@@ -11,7 +11,6 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.validation import check_is_fitted
 
 from rankwise.checks.parameter_constraints import FRACTION, N_JOBS, StrOptions, minimum
 from rankwise.groups import FitData, QueryGroups
@@ -25,6 +24,7 @@ from rankwise.ordinal.ranking_tree import (
 )
 from rankwise.row_order import canonical_order
 from rankwise.runtime.constraints import check_random_state
+from rankwise.runtime.scikit_learn import check_is_fitted
 from rankwise.runtime.threads import thread_map, threads_asked
 from rankwise.structure.state_rules import (
     Instance,

@@ -17,7 +17,6 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils import Bunch
-from sklearn.utils.validation import check_is_fitted
 
 from rankwise.checks.parameter_constraints import NOT_NEGATIVE, Interval, StrOptions, minimum
 from rankwise.checks.rows import check_validation
@@ -26,6 +25,7 @@ from rankwise.groups import FitData, QueryGroups
 from rankwise.ordinal.ordinal_ranker import OrdinalRanker, check_ordinal_fit
 from rankwise.row_order import row_hashes
 from rankwise.runtime.frames import Table
+from rankwise.runtime.scikit_learn import check_is_fitted
 from rankwise.structure.state_rules import (
     Instance,
     Number,

@@ -20,10 +20,10 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted
 
 from rankwise.groups import FitData, QueryGroups
 from rankwise.losses.cumulative_link import LINKS
+from rankwise.runtime.scikit_learn import check_is_fitted
 from rankwise.solvers.newton.cumulative_newton import (
     CumulativeModel,
     CumulativeNewton,

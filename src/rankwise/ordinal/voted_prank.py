@@ -16,13 +16,13 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.utils.validation import check_is_fitted
 
 from rankwise.checks.parameter_constraints import FRACTION, StrOptions, minimum
 from rankwise.checks.rows import check_rows
 from rankwise.kernels.perceptron_ranking import count_votes, replay_thresholds, replay_votes
 from rankwise.ordinal.online_ranker import OnlineRanker, check_range, largest
 from rankwise.ordinal.ordinal_ranker import OrdinalRanker
+from rankwise.runtime.scikit_learn import check_is_fitted
 from rankwise.runtime.threads import thread_map
 from rankwise.structure.state_rules import (
     MatrixRows,

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, overload
 import numpy as np
 from scipy import sparse
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted
 
 from rankwise.base import Ranker
 from rankwise.checks.column_sizes import SQUARES, ColumnLimit, column_means, column_scales
@@ -43,6 +42,7 @@ from rankwise.rankers.streamed import (
     score_stream,
 )
 from rankwise.runtime.finite import guard
+from rankwise.runtime.scikit_learn import check_is_fitted
 from rankwise.runtime.threads import single_threaded_blas, thread_imap
 from rankwise.solvers.least_squares.design import (
     AnyDesign,

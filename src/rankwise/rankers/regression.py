@@ -9,8 +9,6 @@ from collections.abc import Sequence
 from numbers import Real
 from typing import Any, ClassVar, Literal, Self
 
-from sklearn.utils.validation import check_is_fitted
-
 from rankwise.base import Ranker
 from rankwise.checks.parameter_constraints import NOT_NEGATIVE, POSITIVE, Interval, minimum
 from rankwise.checks.rows import check_fit, check_rows
@@ -28,6 +26,7 @@ from rankwise.rankers.basis_expansion import (
     build_closed_form,
 )
 from rankwise.row_order import merge_rows
+from rankwise.runtime.scikit_learn import check_is_fitted
 from rankwise.structure.state_rules import Instance, Number, Rule
 from rankwise.trees.column_table import dense_within_memory
 from rankwise.trees.linear_models import LEAF, ModelNodes, grow_models

@@ -145,9 +145,9 @@ class SVRank(BasisExpansionRanker):
     Notes
     -----
     With several queries, the mean is over the ordered pairs of all queries (weighted by
-    ``query_weight``). A step costs O(N^2 + a^3) for N rows, of which a have tied residuals, or O(N
-    d^2) on d columns. Tens of steps are usual, more for a small lam. Losses are computed exactly by
-    sorting.
+    ``query_weight``). A step costs O(N^2 + a^3) for N rows, of which a have tied residuals, and 48
+    N^2 bytes; or O(N d^2) on d columns or landmarks, and O(N d) memory. Tens of steps are usual,
+    more for a small lam. Losses are computed exactly by sorting.
 
     References
     ----------
@@ -306,9 +306,10 @@ class SVRRanker(BasisExpansionRanker):
     Notes
     -----
     The queries of the training rows are only used to form the folds of a search. LIBSVM needs
-    between O(N^2 d) and O(N^3 d) for each C. The linear kernel takes tens of steps of O(N d^2), and
-    each C starts from the previous solution. Equal rows are merged and their weights added: a
-    weight multiplies C, which is equivalent to repeating the row.
+    between O(N^2 d) and O(N^3 d) for each C, and memory for its cache of kernel values. The linear
+    kernel takes tens of steps of O(N d^2), and each C starts from the previous solution. Equal rows
+    are merged and their weights added: a weight multiplies C, which is equivalent to repeating the
+    row.
 
     Differs from scikit-learn's ``SVR`` as follows. ``gamma=None`` is the median heuristic. The
     order of the rows does not matter. Rows of zero weight are dropped (with a precomputed or

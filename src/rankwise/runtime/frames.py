@@ -189,7 +189,7 @@ class Table:
         """Table of any input; a Table is returned unchanged."""
         if isinstance(X, Table):
             return X
-        if isinstance(X, np.ndarray):  # has neither labels nor columns to look for
+        if isinstance(X, np.ndarray) or type(X) is list:  # neither labels nor columns to look for
             return cls(X)
         X = label_columns(_arrow_table(X), only_mixed=True)
         if hasattr(X, "column_names") and hasattr(X, "schema"):

@@ -1,4 +1,4 @@
-"""Base classes of scikit-learn, with types for checkers.
+"""Base classes of scikit-learn, with types for checkers, and its check that an estimator is fitted.
 
 scikit-learn declares no types, so what a class derives from its own would be unknown to a checker
 of a user's code. The declarations derive from scikit-learn's classes, so that a function with an
@@ -11,6 +11,8 @@ argument ``BaseEstimator`` takes every estimator. At run time these are those cl
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Self
+
+from sklearn.utils import validation
 
 if TYPE_CHECKING:
     from sklearn import base
@@ -71,6 +73,17 @@ else:
         TransformerMixin,
     )
 
+
+def check_is_fitted(estimator: Any) -> None:
+    """``sklearn.utils.validation.check_is_fitted``, sooner if the estimator has seen columns.
+
+    scikit-learn first collects all tags of the estimator, which takes longer than many models take
+    to score a row.
+    """
+    if "n_features_in_" not in vars(estimator):
+        validation.check_is_fitted(estimator)
+
+
 __all__ = [
     "BaseEstimator",
     "ClassNamePrefixFeaturesOutMixin",
@@ -78,4 +91,5 @@ __all__ = [
     "OneToOneFeatureMixin",
     "RegressorMixin",
     "TransformerMixin",
+    "check_is_fitted",
 ]

@@ -49,6 +49,8 @@ def available_threads() -> int:
 
 def threads_asked(n_jobs: int | None) -> int:
     """Threads of one fit for ``n_jobs``, at most all: None or -1 means all, -2 all but one, …"""
+    if n_jobs == 1:
+        return 1
     n_threads = available_threads()
     if n_jobs is None:
         return n_threads

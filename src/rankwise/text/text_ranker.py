@@ -79,6 +79,9 @@ class TextRanker(BaseEstimator):
     :meth:`table` (:func:`rankwise.compare`). They also count when runs of :meth:`rank` or
     :meth:`cross_rank` are evaluated (:func:`rankwise.selection.evaluate_systems`).
 
+    A query takes time in proportion to the postings of its terms, plus O(n d) for d features of n
+    retrieved documents. Memory holds the index and the features of all queries.
+
     Examples
     --------
     >>> from rankwise.text import TextIndex, TextRanker

@@ -15,13 +15,14 @@ from typing import Any, ClassVar
 import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import validate_data
 
 from rankwise.checks.classes import list_declared_classes
 from rankwise.checks.rows import check_names, check_rows, hides_names
 from rankwise.checks.text_categories import kind_of_text
 from rankwise.runtime.frames import Table, convert_to_array, is_missing
 from rankwise.runtime.messages import callers_level
+from rankwise.runtime.scikit_learn import check_is_fitted
 from rankwise.structure.state_rules import Array, Dictionary, Instance, Number, Plain, Rule, require
 from rankwise.typing import Float64Array, FrameLike, Matrix, densify, is_sparse
 

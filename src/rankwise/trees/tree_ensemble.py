@@ -28,7 +28,7 @@ from rankwise.kernels.ensemble_scores import (
     number_leaves,
     read_columns,
 )
-from rankwise.runtime.jit import is_ready
+from rankwise.runtime.jit import is_ready, numba_is_imported
 from rankwise.runtime.threads import available_threads, thread_map
 from rankwise.structure.state_rules import (
     Array,
@@ -70,16 +70,17 @@ class ScoreTree:
 
 # Numbers of rows, and of rows times trees, up to which NumPy is done before compiled code loads.
 FEW_ROWS, FEW_CELLS = 64, 20_000
-# Rows times trees that a process scores so, in all. It then loads the code, as more are likely to
-# follow.
-PATIENCE = 100_000
+# Rows times trees that a process scores so, in all, before it loads the code, as more are likely to
+# follow: as many as take the time of loading, which is short once Numba is imported, as by a fit.
+PATIENCE, SHORT_PATIENCE = 100_000, 10_000
 
 # Trees from which masks repay the copy of a row's columns, and mean number of nodes up to which
 # applying all splits of a tree takes less time than walking from its root to a leaf.
 MANY_TREES, MOST_NODES = 8, 640
 # Rows up to which walking is faster, as masks take sixteen in the time of one; and number of nodes
-# beyond which it is not, because a walk reads them at random places of memory.
-WALK_ROWS, MOST_WALKED = 1, 100_000
+# beyond which it is not, because a walk reads them at random places of memory. Walks that look for
+# categories take longer.
+WALK_ROWS, NOMINAL_WALK_ROWS, MOST_WALKED = 8, 1, 100_000
 MOST_SIDES = 2**25  # bytes for the sides of categories
 
 CHUNK_CELLS = 2**20  # values of dense rows at a time
@@ -255,7 +256,7 @@ class TreeEnsemble:
         """
         out = np.full(X.shape[0], self.constant)
         if self.n_trees and X.shape[0]:
-            add_scores(self, X, available_threads() if n_threads is None else n_threads, out)
+            add_scores(self, X, n_threads, out)
         return out
 
     def staged_scores(self, X: Matrix) -> Iterator[Float64Array]:
@@ -338,10 +339,10 @@ def take_nodes(tree: ScoreTree, order: Int64Array) -> ScoreTree:
     )
 
 
-def add_scores(trees: TreeEnsemble, X: Matrix, n_threads: int, out: Float64Array) -> None:
+def add_scores(trees: TreeEnsemble, X: Matrix, n_threads: int | None, out: Float64Array) -> None:
     """Add the scores of the rows of X, a matrix or CSR, to ``out`` (n_samples,), in place.
 
-    There is at least one tree. The result does not depend on ``n_threads``.
+    There is at least one tree. The result does not depend on ``n_threads``; None: all.
 
     O(depth) per row and tree; a nominal node takes the logarithm of its number of categories. Many
     small trees take O(number of nodes) per row, at a tenth of the time, see :class:`LeafMasks`. For
@@ -350,15 +351,23 @@ def add_scores(trees: TreeEnsemble, X: Matrix, n_threads: int, out: Float64Array
     n_rows, scorers = X.shape[0], _scorers_of(trees)
     n_cells = n_rows * trees.n_trees
     is_small = n_rows <= FEW_ROWS and n_cells <= FEW_CELLS
-    if is_small and not scorers.are_loaded(n_rows) and _SCORED.add(n_cells) <= PATIENCE:
-        _add_to_few(trees, X, out)
-        return
+    if is_small and not scorers.are_loaded(trees, n_rows):
+        patience = SHORT_PATIENCE if numba_is_imported() else PATIENCE
+        if _SCORED.add(n_cells) <= patience:
+            _add_to_few(trees, X, out)
+            return
     scorer = scorers.of(trees, n_rows)
     features = scorer.features
-    check_columns_read(features, X.shape[1])
+    if len(features) and features[-1] >= X.shape[1]:  # ascending, so that no pass is needed
+        check_columns_read(features, X.shape[1])
+    if n_cells <= scorer.small and n_rows <= scorer.chunk_rows and not is_sparse(X):
+        scorer.add(X, features, out)
+        return
     columns = np.arange(len(features)) if is_sparse(X) else features
     if n_cells <= scorer.small:
         n_threads = 1
+    elif n_threads is None:
+        n_threads = available_threads()
     most = max(1, CHUNK_CELLS // max(1, len(features)))
     chunk = min(scorer.chunk_rows, -(-n_rows // n_threads), most)
 
@@ -387,60 +396,109 @@ _SCORED = _Counter()
 
 @dataclass(frozen=True, eq=False)
 class _TreeWalk:
-    """Rows go from the root to a leaf of each tree."""
+    """Rows go from the root to a leaf of each tree, none of which has a nominal node."""
 
     small: ClassVar[int] = 30_000
     chunk_rows: ClassVar[int] = 1024
 
-    # of the ensemble: indptr, feature, threshold, left, right, missing_left, values
-    arrays: tuple[NDArray[Any], ...]
-    # nominal, category_indptr and categories; empty if no node is nominal
-    sets: tuple[NDArray[Any], ...]
+    n_trees: int
+    nodes: Float64Array  # (n_nodes, 2): see the kernel
+    values: Float64Array  # (n_nodes,): of leaves
     features: Int64Array  # columns that the nodes test, ascending
 
     @classmethod
-    def of(cls, trees: TreeEnsemble) -> _TreeWalk:
+    def of(cls, trees: TreeEnsemble, features: Int64Array) -> _TreeWalk:
+        """Nodes of the trees: first all roots, then the children of each inner node, in pairs."""
+        n_trees = trees.n_trees
+        inner = np.flatnonzero(trees.feature >= 0)
+        root = np.repeat(trees.indptr[:-1], np.diff(trees.indptr))[inner]
+        children = np.stack([root + trees.left[inner], root + trees.right[inner]], axis=1)
+        node = np.concatenate([trees.indptr[:-1], children.ravel()])
+        child = np.empty(len(trees.feature), dtype=np.int64)
+        child[inner] = n_trees + 2 * np.arange(len(inner))
+        is_inner = trees.feature[node] >= 0
+        sides = 2 * trees.feature[node].astype(np.int64) + ~trees.missing_left[node]
+        nodes = np.empty((len(node), 2))
+        nodes[:, 0] = np.where(is_inner, trees.threshold[node], np.inf)
+        links = np.where(is_inner, (child[node] << 32) + sides, np.arange(len(node)) << 32)
+        nodes.view(np.int64)[:, 1] = links
+        return cls(n_trees, nodes, trees.values[node], features)
+
+    def add(self, X: FloatArray, columns: Int64Array, out: Float64Array) -> None:
+        """Add the scores of a block of rows, which holds the features in the given columns."""
+        nodes = self.nodes
+        if columns is not self.features:
+            numbers = np.zeros(int(self.features.max(initial=0)) + 1, dtype=np.int64)
+            numbers[self.features] = columns
+            nodes = nodes.copy()
+            links = nodes.view(np.int64)[:, 1]
+            tested = (links >> 1) & 0x7FFFFFFF  # 0 at leaves, for which any column will do
+            links += 2 * (numbers[tested] - tested)
+        if not X.shape[1]:  # leaves, too, look at the first column
+            X = np.zeros((len(X), 1))
+        X = np.ascontiguousarray(X)
+        add_trees(X, self.n_trees, nodes, nodes.view(np.int64), self.values, out)
+
+
+@dataclass(frozen=True, eq=False)
+class _NominalWalk:
+    """Like :class:`_TreeWalk`, for trees of which some have nominal nodes."""
+
+    small: ClassVar[int] = 30_000
+    chunk_rows: ClassVar[int] = 1024
+
+    arrays: tuple[NDArray[Any], ...]  # of the ensemble, in the order of the kernel
+    features: Int64Array  # columns that the nodes test, ascending
+
+    @classmethod
+    def of(cls, trees: TreeEnsemble, features: Int64Array) -> _NominalWalk:
         """The trees, without a reference to the ensemble itself."""
         arrays = (
             trees.indptr, trees.feature, trees.threshold, trees.left, trees.right,
-            trees.missing_left, trees.values,
+            trees.missing_left, trees.values, trees.nominal, trees.category_indptr,
+            trees.categories,
         )  # fmt: skip
-        sets = (trees.nominal, trees.category_indptr, trees.categories)
-        return cls(arrays, sets if trees.nominal.any() else (), _features_of(trees))
+        return cls(arrays, features)
 
     def add(self, X: FloatArray, columns: Int64Array, out: Float64Array) -> None:
         """Add the scores of a block of rows, which holds the features in the given columns."""
         indptr, feature, *rest = self.arrays
         feature = _renumber(feature, self.features, columns)
-        X = np.ascontiguousarray(X)
-        kernel: Any = add_nominal_trees if self.sets else add_trees
-        kernel(X, indptr, feature, *rest, *self.sets, out)
+        kernel: Any = add_nominal_trees  # whose arguments a checker cannot count here
+        kernel(np.ascontiguousarray(X), indptr, feature, *rest, out)
 
 
 @dataclass(eq=False)
 class _Scorers:
     """Ways to score an ensemble with compiled code."""
 
-    walk: _TreeWalk
+    features: Int64Array  # columns that the nodes test, ascending
+    is_nominal: bool  # whether some nodes are
     suits_masks: bool  # whether masks are faster for many rows
-    masks: LeafMasks | None = None  # None until they are needed
+    # None until they are needed
+    walk: _TreeWalk | _NominalWalk | None = None
+    masks: LeafMasks | None = None
 
-    def of(self, trees: TreeEnsemble, n_rows: int) -> LeafMasks | _TreeWalk:
+    def of(self, trees: TreeEnsemble, n_rows: int) -> LeafMasks | _TreeWalk | _NominalWalk:
         """The faster way for a number of rows."""
-        if not self._takes_masks(n_rows):
-            return self.walk
-        if self.masks is None:
-            self.masks = LeafMasks.of(trees)
-        return self.masks
+        if self._takes_masks(trees, n_rows):
+            if self.masks is None:
+                self.masks = LeafMasks.of(trees)
+            return self.masks
+        if self.walk is None:
+            kind = _NominalWalk if self.is_nominal else _TreeWalk
+            self.walk = kind.of(trees, self.features)
+        return self.walk
 
-    def are_loaded(self, n_rows: int) -> bool:
+    def are_loaded(self, trees: TreeEnsemble, n_rows: int) -> bool:
         """Whether this process has used the compiled code before."""
-        if self._takes_masks(n_rows):
+        if self._takes_masks(trees, n_rows):
             return is_ready(add_open_leaves)
-        return is_ready(add_nominal_trees if self.walk.sets else add_trees)
+        return is_ready(add_nominal_trees if self.is_nominal else add_trees)
 
-    def _takes_masks(self, n_rows: int) -> bool:
-        is_walked = n_rows <= WALK_ROWS and len(self.walk.arrays[1]) <= MOST_WALKED
+    def _takes_masks(self, trees: TreeEnsemble, n_rows: int) -> bool:
+        few = NOMINAL_WALK_ROWS if self.is_nominal else WALK_ROWS
+        is_walked = n_rows <= few and len(trees.feature) <= MOST_WALKED
         return self.suits_masks and not is_walked
 
 
@@ -453,7 +511,9 @@ def _scorers_of(trees: TreeEnsemble) -> _Scorers:
     found = _SCORERS.get(trees)
     if found is None:
         assert not trees.zero_missing.any()
-        found = _SCORERS[trees] = _Scorers(_TreeWalk.of(trees), _suits_masks(trees))
+        is_nominal = bool(trees.nominal.any())
+        found = _Scorers(_features_of(trees), is_nominal, _suits_masks(trees))
+        _SCORERS[trees] = found
     return found
 
 
@@ -488,7 +548,7 @@ def _renumber(
 
 def _add_to_few(trees: TreeEnsemble, X: Matrix, out: Float64Array) -> None:
     """Add the scores of few rows without compiled code, which takes longer to load."""
-    features = columns = _scorers_of(trees).walk.features
+    features = columns = _scorers_of(trees).features
     check_columns_read(features, X.shape[1])
     if is_sparse(X):
         X, columns = X[:, features].toarray(), np.arange(len(features))

@@ -111,8 +111,9 @@ class CSOVO(BinaryQuestions, CostSensitiveClassifier):
     The scale of the costs is the scale of the weights, which matters to a penalised classifier:
     scale the costs, or tune the penalty.
 
-    Training makes K (K - 1) / 2 fits, each on the rows whose costs of the two classes differ. If
-    costs depend only on the class, ridge regression needs only K Gram matrices for all fits.
+    Training makes O(K^2) fits, K (K - 1) / 2, each on the rows whose costs of the two classes
+    differ. If costs depend only on the class, ridge regression needs only K Gram matrices for all
+    fits.
 
     References
     ----------
@@ -369,6 +370,9 @@ class OrdinalReduction(BinaryQuestions, CostSensitiveClassifier):
     :class:`OrdinalSVM` and :class:`ORBoost` use the same weights but a single score with
     thresholds. Here every threshold has its own classifier, so the answers of a row need not
     decrease with the threshold.
+
+    Training makes K - 1 fits for K classes, on all rows: O(K) times the time of a fit. Memory holds
+    the K - 1 classifiers.
 
     References
     ----------

@@ -151,7 +151,8 @@ class PartialBinaryRelevance(LabelSpace):
 
     Notes
     -----
-    Training costs as much as :class:`BinaryRelevance` on the drawn labels.
+    Training costs as much as :class:`BinaryRelevance` on the L drawn labels: O(N d^2 + d^3 + N d L)
+    for N rows and d columns.
 
     Composition: columns with a constant x squared loss on some labels x Cholesky.
 

@@ -89,7 +89,8 @@ class LabelPowerset(MultiLabel):
     set counts. Regression is linear in its targets, so the sums of ridge outputs equal the scores
     of :class:`BinaryRelevance`, but the predictions differ.
 
-    Training costs as much as ridge regression with one output for each label set. There may be
+    Training costs as much as ridge regression with one output for each label set: O(N d^2 + d^3 +
+    N d S) for N rows, d columns and S label sets. There may be
     almost as many label sets as rows.
 
     References
@@ -237,8 +238,8 @@ class CalibratedLabelRanking(BinaryQuestions, MultiLabel):
     votes are broken by the sum of decision values (or probabilities), as in scikit-learn's
     ``OneVsOneClassifier``. The comparisons with the virtual label alone would be binary relevance.
 
-    Training makes K (K + 1) / 2 fits; a pair of labels uses the rows that have exactly one of the
-    two. The method is suitable for up to a few hundred labels.
+    Training makes O(K^2) fits, K (K + 1) / 2; a pair of labels uses the rows that have exactly one
+    of the two. The method is suitable for up to a few hundred labels.
 
     References
     ----------

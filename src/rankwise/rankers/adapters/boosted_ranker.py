@@ -19,7 +19,6 @@ from typing import Any, ClassVar, Protocol, Self
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.utils.validation import check_is_fitted
 
 from rankwise.base import Ranker
 from rankwise.checks.parameter_constraints import (
@@ -38,6 +37,7 @@ from rankwise.runtime.constraints import check_random_state
 from rankwise.runtime.finite import FiniteResults
 from rankwise.runtime.frames import Table
 from rankwise.runtime.messages import did_you_mean
+from rankwise.runtime.scikit_learn import check_is_fitted
 from rankwise.runtime.threads import available_threads, threads_asked
 from rankwise.solvers.boosting.rounds import StagedMeasure
 from rankwise.structure.state_rules import Bytes, Number, Plain, Rule, Sometimes, floats, require

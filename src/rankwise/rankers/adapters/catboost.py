@@ -338,6 +338,8 @@ class CatBoostRanker(BoostedRanker):
     "YetiRank" and "PairLogit" weight queries: ``sample_weight`` must be equal for all rows of a
     query. "QueryRMSE" weights rows.
 
+    A level of a tree takes O(N d) time for N rows and d columns; memory is O(N d).
+
     Composition: CatBoost's trees × YetiRank × CatBoost's boosting.
 
     Examples

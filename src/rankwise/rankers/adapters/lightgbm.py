@@ -300,6 +300,8 @@ class LightGBMRanker(PositionFit, BoostedRanker):
     The ``sample_weight`` of a row multiplies its gradients, as in LightGBM. This is not equivalent
     to repeating the row, which would weight its pairs.
 
+    A level of a tree takes O(N d) time for N rows and d columns; memory is O(N d).
+
     Composition: LightGBM's trees × LambdaRank × LightGBM's boosting.
 
     Examples

@@ -370,6 +370,8 @@ class XGBoostRanker(PositionFit, BoostedRanker):
 
     XGBoost weights queries: ``sample_weight`` must be equal for all rows of a query.
 
+    A level of a tree takes O(N d) time for N rows and d columns; memory is O(N d).
+
     Composition: XGBoost's trees × LambdaRank × XGBoost's boosting.
 
     Examples

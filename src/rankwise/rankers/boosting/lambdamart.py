@@ -15,7 +15,6 @@ from typing import Any, ClassVar, Literal, Self, get_args
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.validation import check_is_fitted
 
 from rankwise.base import Ranker
 from rankwise.checks.parameter_constraints import (
@@ -53,6 +52,7 @@ from rankwise.row_order import distinct_rows_of_queries
 from rankwise.runtime.constraints import check_random_state
 from rankwise.runtime.frames import Table
 from rankwise.runtime.messages import callers_level
+from rankwise.runtime.scikit_learn import check_is_fitted
 from rankwise.runtime.threads import threads_asked
 from rankwise.solvers.boosting.rounds import check_warm_start
 from rankwise.solvers.boosting.tree_boosting import (
@@ -123,7 +123,9 @@ class TreeScores(CategoricalInput, Ranker):
 
         If there was nothing to learn (no pair to order, no leaf to split), all scores are 0.
         """
-        return self._tree_ensemble().score(self._check_rows(X), threads_asked(self.n_jobs))
+        # Few rows take one thread, whatever their number: to count the CPUs takes longer.
+        n_threads = None if self.n_jobs is None else threads_asked(self.n_jobs)
+        return self._tree_ensemble().score(self._check_rows(X), n_threads)
 
     def staged_predict(self, X: FrameLike) -> Iterator[Float64Array]:
         """Scores of every row after each tree, with the final values of the trees.

@@ -6,7 +6,6 @@ from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 from rankwise.base import Ranker
 from rankwise.checks.parameter_constraints import NOT_NEGATIVE, minimum
@@ -16,6 +15,7 @@ from rankwise.metrics import parse
 from rankwise.metrics.default import is_graded, refuse_constant
 from rankwise.metrics.measure import MEASURE_KINDS, Measure, MeasureLike
 from rankwise.runtime.constraints import check_random_state
+from rankwise.runtime.scikit_learn import check_is_fitted
 from rankwise.solvers.boosting.measure_search import (
     ColumnEnsemble,
     CoordinateSearch,

@@ -12,8 +12,6 @@ from copy import copy
 from numbers import Integral
 from typing import Any, ClassVar, Literal, Self
 
-from sklearn.utils.validation import check_is_fitted
-
 from rankwise.base import Ranker
 from rankwise.checks.parameter_constraints import Interval, StrOptions, minimum
 from rankwise.checks.rows import check_fit, check_rows, check_validation
@@ -21,6 +19,7 @@ from rankwise.groups import FitData, QueryGroups
 from rankwise.losses.score_loss import PAIR_WEIGHTS, QUERY_WEIGHTS, PairWeight, QueryWeight
 from rankwise.metrics import parse
 from rankwise.metrics.measure import MEASURE_KINDS, MeasureLike
+from rankwise.runtime.scikit_learn import check_is_fitted
 from rankwise.solvers.boosting.pair_boosting import (
     FidelityBoosting,
     LayeredPairs,

@@ -15,7 +15,6 @@ from numbers import Integral, Real
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 from rankwise.base import Ranker
 from rankwise.checks.parameter_constraints import Interval, StrOptions, minimum
@@ -55,6 +54,7 @@ from rankwise.runtime.frames import Table
 from rankwise.runtime.messages import callers_level
 from rankwise.runtime.progress import TimeLimitError, TrialStart, announce_trial
 from rankwise.runtime.result import ResultList
+from rankwise.runtime.scikit_learn import check_is_fitted
 from rankwise.runtime.threads import single_threaded_blas
 from rankwise.structure import state_rules as rules
 from rankwise.structure.state_rules import (
@@ -202,6 +202,9 @@ class AutoRanker(CategoricalInput, Ranker):
     IgnoredColumnsWarning. For linear rankers and nodes, missing numbers are replaced by the mean of
     the column. Sparse rows are made dense up to 1e8 values, including zeros. Larger ones remain
     sparse and are not centred.
+
+    A trial takes O(N) time for N rows of a given number of columns d, and memory for O(N d)
+    numbers.
 
     References
     ----------

@@ -190,6 +190,8 @@ class ScoreBlend(Blend):
     Training fits every ranker once. There is no final model, so no queries are reserved for it.
     Without ``qid``, ``predict`` scales scores with the statistics of the rows of ``fit``.
 
+    Apart from the rankers, N rows take O(N) time and memory for each of them.
+
     References
     ----------
     .. [1] Lee, "Analyses of multiple evidence combination", SIGIR 1997 (sums of normalised
@@ -242,6 +244,8 @@ class BordaBlend(Blend):
     -----
     Training fits every ranker once. Rows with equal scores under a ranker share their ranks.
     Without ``qid``, ``predict`` uses ranks among the rows of ``fit``.
+
+    Apart from the rankers, N rows take O(N log N) time and O(N) memory for each of them.
 
     References
     ----------
@@ -297,6 +301,8 @@ class ReciprocalRankBlend(Blend):
     This is reciprocal rank fusion. Training fits every ranker once. Rows with equal scores under a
     ranker share the mean of their ranks. Without ``qid``, ``predict`` uses ranks among the rows of
     ``fit``.
+
+    Apart from the rankers, N rows take O(N log N) time and O(N) memory for each of them.
 
     References
     ----------
@@ -403,7 +409,8 @@ class StackingRanker(MembersMixin, Ranker):
     A row of weight w counts as w equal rows: in the fits of the rankers and of ``final_estimator``,
     and in the statistics that scale scores. For ``n_best``, held-out rows count once.
 
-    Training makes ``cv + 1`` fits of every ranker and one fit of ``final_estimator``.
+    Training makes ``cv + 1`` fits of every ranker and one fit of ``final_estimator``. Apart from
+    these, N rows take O(N) time and memory for each ranker.
 
     Differs from [1]_: out-of-fold scores instead of one held-out part, unless
     ``share=0.8, refit=False``.

@@ -13,7 +13,6 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.model_selection import ParameterGrid
 from sklearn.utils import get_tags
-from sklearn.utils.validation import check_is_fitted
 
 from rankwise._registry import (
     BY_CLASS_NAME,
@@ -32,7 +31,7 @@ from rankwise.prediction import check_ranker, fit_clone, scores_of
 from rankwise.row_order import canonical_order
 from rankwise.runtime.constraints import check_random_state
 from rankwise.runtime.finite import FiniteResults
-from rankwise.runtime.scikit_learn import BaseEstimator
+from rankwise.runtime.scikit_learn import BaseEstimator, check_is_fitted
 from rankwise.structure.state_rules import Dictionary, Fitted, Many, Optional, Rule, Word, require
 from rankwise.tuning import (
     DEFAULT_FOLDS,

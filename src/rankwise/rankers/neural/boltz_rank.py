@@ -8,7 +8,6 @@ from numbers import Real
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 from rankwise.checks.parameter_constraints import (
     NOT_NEGATIVE,
@@ -23,6 +22,7 @@ from rankwise.metrics import parse
 from rankwise.metrics.measure import MEASURE_KINDS, MeasureLike
 from rankwise.rankers.boosting.measure_ranker import AdaRank
 from rankwise.rankers.neural.neural_ranker import ACTIVATIONS, NeuralRanker, first_layers, outputs
+from rankwise.runtime.scikit_learn import check_is_fitted
 from rankwise.structure.state_rules import Number, Rule, integers
 from rankwise.typing import ArrayLike, Float64Array, FrameLike, Int64Array, Matrix, Seed
 

@@ -14,7 +14,6 @@ from numbers import Integral
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 from rankwise.base import Ranker
 from rankwise.checks.column_sizes import SATURATED_NETWORK
@@ -27,6 +26,7 @@ from rankwise.metrics.measure import MEASURE_KINDS, MeasureLike
 from rankwise.rankers.training_log import Callback, EvalResult, TrainingLog, evaluations
 from rankwise.row_order import canonical_order, merge_in_order
 from rankwise.runtime.constraints import check_random_state
+from rankwise.runtime.scikit_learn import check_is_fitted
 from rankwise.solvers.boosting.measure_search import LabelScale
 from rankwise.solvers.boosting.rounds import StagedMeasure
 from rankwise.structure.state_rules import (

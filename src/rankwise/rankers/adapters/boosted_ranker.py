@@ -39,6 +39,7 @@ from rankwise.runtime.finite import FiniteResults
 from rankwise.runtime.frames import Table
 from rankwise.runtime.messages import did_you_mean
 from rankwise.runtime.threads import available_threads, threads_asked
+from rankwise.solvers.boosting.chosen_rounds import CHOICE, chooses_rounds, fit_chosen
 from rankwise.solvers.boosting.rounds import StagedMeasure
 from rankwise.structure.state_rules import Bytes, Number, Plain, Rule, Sometimes, floats, require
 from rankwise.trees.column_table import FROM_DTYPE, CategoricalInput, ColumnTable
@@ -349,6 +350,7 @@ class BoostedRanker(CategoricalInput, Ranker):
         "gain": [StrOptions({"auto", "exp2", "linear"})],
         "measure": MEASURE_KINDS,
         "early_stopping_rounds": [minimum(1), None],
+        **CHOICE,
         "params": [dict, None],
         "n_jobs": N_JOBS,
         "random_state": ["random_state"],
@@ -360,6 +362,8 @@ class BoostedRanker(CategoricalInput, Ranker):
     gain: str
     measure: MeasureLike
     early_stopping_rounds: int | None
+    refit: bool
+    cv: Any
     params: dict[str, Any] | None
     n_jobs: int | None
     random_state: Any
@@ -420,6 +424,15 @@ class BoostedRanker(CategoricalInput, Ranker):
         position: ArrayLike | None = None,
     ) -> Self:
         self._check_parameters()
+        if chooses_rounds(self, validation[0]):
+            start, _ = self._start(init_model)
+            n_before = 0
+            if start:
+                n_before = self._library.count_trees(self._library.load(start, 1, None))
+            by_row = {"qid": qid, "sample_weight": sample_weight, "position": position}
+            return fit_chosen(
+                self, X, y, by_row, validation, init_model=init_model, n_before=n_before
+            )
         table = Table.of(X)
         start, columns = self._start(init_model)
         self.columns_ = ColumnTable.of(table, self.categorical_features, sample_weight)

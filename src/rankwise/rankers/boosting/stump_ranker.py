@@ -21,6 +21,7 @@ from rankwise.groups import FitData, QueryGroups
 from rankwise.losses.score_loss import PAIR_WEIGHTS, QUERY_WEIGHTS, PairWeight, QueryWeight
 from rankwise.metrics import parse
 from rankwise.metrics.measure import MEASURE_KINDS, MeasureLike
+from rankwise.solvers.boosting.chosen_rounds import CHOICE, chooses_rounds, fit_chosen
 from rankwise.solvers.boosting.pair_boosting import (
     FidelityBoosting,
     LayeredPairs,
@@ -58,6 +59,8 @@ class StumpRanker(Ranker):
     query_weight: Any
     measure: MeasureLike
     early_stopping_rounds: int | None
+    refit: bool
+    cv: Any
     warm_start: bool
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
@@ -66,6 +69,7 @@ class StumpRanker(Ranker):
         "pair_weight": [StrOptions(set(PAIR_WEIGHTS)), callable, None],
         "measure": MEASURE_KINDS,
         "early_stopping_rounds": [minimum(1), None],
+        **CHOICE,
         "warm_start": ["boolean"],
     }
 
@@ -113,6 +117,10 @@ class StumpRanker(Ranker):
         self._validate_params()
         # A copy, because the fit forgets the earlier one.
         earlier = copy(self) if self.warm_start and hasattr(self, "ensemble_") else None
+        if chooses_rounds(self, X_val):
+            by_row = {"qid": qid, "sample_weight": sample_weight}
+            n_before = 0 if earlier is None else len(earlier.ensemble_)
+            return fit_chosen(self, X, y, by_row, (X_val, y_val, qid_val), n_before=n_before)
         forget(self)
         data = check_fit(self, X, y, qid, sample_weight, allow_nan=True)
         validation = check_validation(self, data, X_val, y_val, qid_val, allow_nan=True)
@@ -189,6 +197,14 @@ class RankBoost(StumpRanker):
     early_stopping_rounds : int >= 1, optional
         Used only if ``fit`` receives X_val: stop after this many rounds without improvement and
         keep the rounds up to the best.
+    refit : bool, default=False
+        Used only if ``fit`` receives X_val: grow the kept number of rounds again, on the training rows
+        and the rows of X_val together. Rows of X_val have weight 1.
+    cv : int, splitter or iterable of (train rows, test rows), optional
+        Folds that choose the number of rounds instead of X_val: the best mean of the measure on the
+        queries left out, after at most ``n_estimators`` rounds. All rows then grow as many. A fold
+        ends ``early_stopping_rounds`` rounds after its best; its last value stands for later ones. A
+        number deals out queries, or rows if there are fewer queries. None: no folds.
     warm_start : bool, default=False
         Whether ``fit`` continues from the existing rounds up to ``n_estimators``. On the same rows
         the result is bit-identical to that of a single fit.
@@ -206,7 +222,8 @@ class RankBoost(StumpRanker):
     feature_importances_ : ndarray of shape (n_features_in_,)
         Share of each feature in the sum of the steps.
     validation_scores_ : ndarray of shape (n_rounds,)
-        ``measure`` on X_val after every round. Only if X_val was given.
+        ``measure`` on X_val after every round. Only if X_val was given, or
+        ``cv``: the mean over the folds.
     score_name_ : str
         Name of the measure that ``score`` returns.
 
@@ -265,6 +282,8 @@ class RankBoost(StumpRanker):
         query_weight: QueryWeight = "pair",
         measure: MeasureLike = "nDCG@10",
         early_stopping_rounds: int | None = None,
+        refit: bool = False,
+        cv: Any = None,
         warm_start: bool = False,
     ) -> None:
         self.n_estimators = n_estimators
@@ -273,6 +292,8 @@ class RankBoost(StumpRanker):
         self.query_weight: QueryWeight = query_weight
         self.measure = measure
         self.early_stopping_rounds = early_stopping_rounds
+        self.refit = refit
+        self.cv = cv
         self.warm_start = warm_start
 
 
@@ -297,6 +318,14 @@ class FRank(StumpRanker):
     early_stopping_rounds : int >= 1, optional
         Used only if ``fit`` receives X_val: stop after this many rounds without improvement and
         keep the rounds up to the best.
+    refit : bool, default=False
+        Used only if ``fit`` receives X_val: grow the kept number of rounds again, on the training rows
+        and the rows of X_val together. Rows of X_val have weight 1.
+    cv : int, splitter or iterable of (train rows, test rows), optional
+        Folds that choose the number of rounds instead of X_val: the best mean of the measure on the
+        queries left out, after at most ``n_estimators`` rounds. All rows then grow as many. A fold
+        ends ``early_stopping_rounds`` rounds after its best; its last value stands for later ones. A
+        number deals out queries, or rows if there are fewer queries. None: no folds.
     warm_start : bool, default=False
         Whether ``fit`` continues from the existing rounds up to ``n_estimators``. On the same rows
         the result is bit-identical to that of a single fit.
@@ -317,7 +346,8 @@ class FRank(StumpRanker):
     feature_importances_ : ndarray of shape (n_features_in_,)
         Share of each feature in the sum of the steps.
     validation_scores_ : ndarray of shape (n_rounds,)
-        ``measure`` on X_val after every round. Only if X_val was given.
+        ``measure`` on X_val after every round. Only if X_val was given, or
+        ``cv``: the mean over the folds.
     score_name_ : str
         Name of the measure that ``score`` returns.
 
@@ -371,6 +401,8 @@ class FRank(StumpRanker):
         query_weight: Literal["normalized", "pair", "document", "query"] = "normalized",
         measure: MeasureLike = "nDCG@10",
         early_stopping_rounds: int | None = None,
+        refit: bool = False,
+        cv: Any = None,
         warm_start: bool = False,
         max_pairs: int = 10**8,
     ) -> None:
@@ -380,6 +412,8 @@ class FRank(StumpRanker):
         self.query_weight = query_weight
         self.measure = measure
         self.early_stopping_rounds = early_stopping_rounds
+        self.refit = refit
+        self.cv = cv
         self.warm_start = warm_start
         self.max_pairs = max_pairs
 

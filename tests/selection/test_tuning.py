@@ -76,7 +76,8 @@ def test_without_a_validation_part_early_stopping_holds_out_training_queries(rng
     assert tuned.estimator.n_estimators_ == number
     whole = stopped.set_params(n_estimators=number).fit(train.X, train.y, qid=train.qid)
     np.testing.assert_array_equal(tuned.estimator.predict(train.X), whole.predict(train.X))
-    assert f"n_estimators={number} by early stopping" in tuned.notes[0]
+    held_out = f"chose {number} trees on {rest.n_queries} of {train.n_queries} queries"
+    assert tuned.notes[0] == f"no validation part: {held_out}, then fitted all rows"
     assert tune(given, train, fold.vali, NDCG).notes == []
     assert tune(LambdaMART(7), train, None, NDCG).estimator.n_estimators == 7
 

@@ -109,13 +109,13 @@ class ORBoost(ScoreProbabilities, OrdinalRanker):
         Used only if ``fit`` receives X_val: stop after this many rounds without improvement and
         keep the rounds up to the best.
     refit : bool, default=False
-        Used only if ``fit`` receives X_val: grow the kept number of rounds again, on the training rows
-        and the rows of X_val together. Rows of X_val have weight 1.
+        Used only if ``fit`` receives X_val: grow the kept number of rounds again, on the rows of X
+        and X_val together. Rows of X_val have weight 1.
     cv : int, splitter or iterable of (train rows, test rows), optional
         Folds that choose the number of rounds instead of X_val: the best mean of the measure on the
         queries left out, after at most ``n_estimators`` rounds. All rows then grow as many. A fold
-        ends ``early_stopping_rounds`` rounds after its best; its last value stands for later ones. A
-        number deals out queries, or rows if there are fewer queries. None: no folds.
+        ends ``early_stopping_rounds`` rounds after its best; its last value stands for later ones.
+        A number deals out queries, or rows if there are fewer queries. None: no folds.
     warm_start : bool, default=False
         Whether ``fit`` continues from the existing rounds up to ``n_estimators``. On the same rows
         the result is bit-identical to that of a single fit.

@@ -74,8 +74,8 @@ def fit_chosen(
     own: Any = booster
     if own.cv is not None and n_before:
         raise ValueError(
-            f"cv must be None in a fit that continues {n_before} earlier rounds, because they may "
-            f"have seen the rows that a fold leaves out, got {own.cv!r}. Pass X_val, or start again."
+            f"cv must be None in a fit that continues {n_before} earlier rounds, which may have "
+            f"seen the rows that a fold leaves out, got {own.cv!r}. Pass X_val, or start again."
         )
     rows = {name: values for name, values in by_row.items() if values is not None}
     more = {} if init_model is None else {"init_model": init_model}

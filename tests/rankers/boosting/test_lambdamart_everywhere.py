@@ -67,6 +67,8 @@ VALUES = {
     "interaction_cst": ("no_interactions", {}),
     "categorical_features": ([3], {}),
     "early_stopping_rounds": (3, None),  # of rows for validation
+    "refit": (True, None),
+    "cv": (3, None),  # of the number of trees
     "validation_measure": ("AP", None),
     "label_gain": ([0.0, 1.0, 2.0, 3.0, 4.0], {}),
     "importance_type": ("split", None),  # of importances, not of scores

@@ -425,10 +425,11 @@ class BoostedRanker(CategoricalInput, Ranker):
     ) -> Self:
         self._check_parameters()
         if chooses_rounds(self, validation[0]):
-            start, _ = self._start(init_model)
             n_before = 0
-            if start:
-                n_before = self._library.count_trees(self._library.load(start, 1, None))
+            if isinstance(init_model, BoostedRanker):
+                n_before = init_model.best_iteration_
+            elif self._start(init_model)[0]:
+                n_before = self._library.count_trees(self._library.find_booster(init_model))
             by_row = {"qid": qid, "sample_weight": sample_weight, "position": position}
             return fit_chosen(
                 self, X, y, by_row, validation, init_model=init_model, n_before=n_before

@@ -143,7 +143,8 @@ def _choose_by_folds(
     table = Table.of(X)
     data, rows = _check_rows(own, table, y, rows)
     labels, curves = np.asarray(convert_to_array(y)), []
-    settings = dict(settings) | {k: v for k, v in _OF_FOLDS.items() if k in own.get_params(False)}
+    of_folds = {name: value for name, value in _OF_FOLDS.items() if name in vars(own)}
+    settings = _declared_classes(own, y) | dict(settings) | of_folds
     numbers = np.arange(len(labels)) if data.kept is None else np.flatnonzero(data.kept)
     failure: UnmeasuredError | None = None
     for part in cv_splits(own.cv, data):
@@ -182,7 +183,7 @@ def _check_rows(
     checked: dict[str, Any] = dict(rows)
     nominal = own.get_params(deep=False).get("categorical_features", FROM_DTYPE)
     encoded = ColumnTable.of(table, nominal).encode(table)
-    X = check_rows(clone(own), encoded, allow_nan=True)
+    X = check_rows(clone(own), encoded, allow_nan=True, reset=True)
     n_samples = X.shape[0]
     labels = np.asarray(convert_to_array(y))
     if labels.shape != (n_samples,):
@@ -246,9 +247,14 @@ def _join_parts(
     if "sample_weight" in rows:
         weight = check_weight(rows["sample_weight"], n_rows)
         joined["sample_weight"] = np.concatenate([weight, np.ones(n_held)])
+    table = _join_tables(first, second)
+    return table, np.concatenate(labels), joined, _declared_classes(own, y)
+
+
+def _declared_classes(own: Any, y: Any) -> dict[str, Any]:
+    """Parameter that declares the classes of y, for labels that are an array and say no more."""
     declared = list_declared_classes(y)
-    settings = {} if declared is None or "classes" not in vars(own) else {"classes": declared}
-    return _join_tables(first, second), np.concatenate(labels), joined, settings
+    return {} if declared is None or "classes" not in vars(own) else {"classes": declared}
 
 
 def _join_tables(first: Table, second: Table) -> Any:

@@ -1,176 +1,116 @@
-"""Rules that choose the number of LambdaMART's trees from few or many validation queries.
+"""Rules that choose the number of LambdaMART's trees on validation queries.
 
-    python -m benchmarks.study_stopping choose > docs/study_stopping.txt
-    python -m benchmarks.study_stopping show >> docs/study_stopping.txt
+    python -m benchmarks.study_stopping > docs/study_stopping.txt
 
-Of 5 V queries, V are for validation. A rule grows trees on the other 4 V or on all of them, up to
-300, by nDCG@10 of the validation queries or of all queries as five folds leave them out. Two
-contestants choose nothing: 100 trees on all queries, and a number by 1,000 further queries. V is
-5, 10, 30, 100 and 500, as far as a set has queries.
-
-``choose`` uses simulations, and sets that no page of the documentation reports, as queries of ten
-rows drawn at random; ``show`` uses sets of ``benchmarks.study_generalisation`` and other seeds of
-the simulations, on which nothing was chosen. Curves stay in ``build/study_stopping``; names of sets
-after the first argument compute the curves of these only.
+Six sets of ``benchmarks.study_generalisation``, six of its choosing splits. 70 % of the training
+queries grow 300 trees; the others choose their number, in steps of 3. Every rule is compared with
+the best nDCG@10, by nDCG@10 and AP of the test queries.
 """
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Iterator, Sequence
-from functools import cache, partial
-from pathlib import Path
-from typing import Any
+from collections.abc import Callable
+from functools import partial
 
 import numpy as np
+from scipy.stats import norm, t
 
-from benchmarks.study_generalisation import EQUAL, MOST_ROWS, RELEVANT, load_rows
-from benchmarks.study_sets import SETS as STUDY_SETS
+from benchmarks.study_generalisation import EQUAL, MOST_ROWS, RELEVANT, TRAIN_SHARE, load_rows
 from rankwise import LambdaMART
 from rankwise.datasets import RankingData
 from rankwise.metrics import parse
 from rankwise.typing import Float64Array
 
-STORE = Path("build/study_stopping")
-N_TREES, STEP, N_FOLDS, N_FURTHER = 300, 3, 5, 1000
-SIZES = (5, 10, 30, 100, 500)
-CHOOSING = ("linear", "interaction", "noisy", "clicks", "curved",
-            "fair", "randhie", "anes96", "star98", "diabetes")  # fmt: skip
-SHOWING = ("linear", "interaction", "noisy", "clicks", "curved", "ohsumed", "mq2008", "lambdarank",
-           "expedia", "movielens", "cranfield", "vaswani")  # fmt: skip
-# Splits or draws by validation queries: fewer where they cost more and vary less.
-N_SPLITS = {5: 8, 10: 8, 30: 6, 100: 4, 500: 2}
-SHOWN_FROM = 500  # first seed of ``show``
+SETS = ("ohsumed", "mq2008", "expedia", "cranfield", "vaswani", "lambdarank")
+SPLITS, N_TREES, STEP, FIT_SHARE = range(6), 300, 3, 0.7
+# Measures on validation queries; AP is that of the set.
+MEASURES = ("nDCG@10", "nDCG", "AP", "nDCG@5", "nDCG@20")
 
 
-def simulate(name: str, seed: int, n_queries: int) -> RankingData:
-    """Queries of 20 rows with ten columns; grades cut the utility at fixed quantiles."""
-    rng = np.random.default_rng([seed, len(name)])
-    n = 20 * n_queries
-    X = rng.normal(size=(n, 10))
-    noise = rng.normal(size=n)
-    weight = 0.7 ** np.arange(10)
-    quantiles = (0.5, 0.8, 0.92, 0.98)
-    if name == "linear":
-        u = X @ weight + noise
-    elif name == "interaction":
-        u = X[:, 0] * X[:, 1] + X[:, 2] + noise
-    elif name == "noisy":
-        u = X @ weight + 5 * noise
-    elif name == "clicks":
-        # Ten shown rows a query, of which about one is clicked.
-        u, quantiles = X[:, :3].sum(axis=1) + 2 * noise, (0.95,)
-    else:
-        u = np.sin(3 * X[:, 0]) + np.abs(X[:, 1]) + X[:, 2] * np.sign(X[:, 3]) + 0.3 * noise
-    y = np.searchsorted(np.quantile(u, quantiles), u).astype(float)
-    return RankingData(X, y, qid=np.repeat(np.arange(n_queries), 20))
+def _draw_part(rows: RankingData, seed: int, share: float) -> tuple[RankingData, RankingData]:
+    order = np.random.default_rng(seed).permutation(rows.n_queries)
+    n_first = round(share * rows.n_queries)
+    return rows.queries(np.sort(order[:n_first])), rows.queries(np.sort(order[n_first:]))
 
 
-@cache
-def load_table(name: str) -> RankingData:
-    """All queries of a real set."""
-    if name not in STUDY_SETS:
-        return load_rows(name, MOST_ROWS)
-    found = STUDY_SETS[name]()
-    order = np.random.default_rng(0).permutation(len(found.y) // 10 * 10)
-    X, y = found.X[order], found.y[order].astype(float)
-    return RankingData(X, y, qid=np.arange(len(y)) // 10)
+def measure_stages(name: str, split: int) -> tuple[Float64Array, Float64Array]:
+    """Measures after every third tree: by validation query, and the two means on test queries."""
+    train, test = _draw_part(load_rows(name, MOST_ROWS), split, TRAIN_SHARE)
+    fit, validation = _draw_part(train, 1000 + split, FIT_SHARE)
+    ranker = LambdaMART(**EQUAL | {"n_estimators": N_TREES}).fit(fit.X, fit.y, qid=fit.qid)
+    ap = f"AP(rel={RELEVANT.get(name, 1)})"
+    measures = [parse(ap if spec == "AP" else spec) for spec in MEASURES]
+    held_out, reached = [], []
+    stages = zip(ranker.staged_predict(validation.X), ranker.staged_predict(test.X), strict=True)
+    for number, (scores, test_scores) in enumerate(stages, start=1):
+        if number % STEP == 0:
+            held_out.append(
+                [spec.per_query(validation.y, scores, validation.groups) for spec in measures]
+            )
+            reached.append(
+                [parse(spec).mean(test.y, test_scores, test.groups) for spec in ("nDCG@10", ap)]
+            )
+    return np.array(held_out), np.array(reached)
 
 
-def draw(name: str, size: int, seed: int) -> dict[str, RankingData] | None:
-    """Parts: train, vali, test and, if a set has so many queries, further."""
-    is_real = name in STUDY_SETS or name not in CHOOSING
-    rows = load_table(name) if is_real else simulate(name, seed, 5 * size + N_FURTHER + 500)
-    n = rows.n_queries
-    if 5 * size > 0.75 * n:
-        return None
-    order = np.random.default_rng([seed, size]).permutation(n)
-    rest = n - 5 * size
-    n_further = N_FURTHER if rest >= N_FURTHER + 300 else 0
-    cuts = np.cumsum([4 * size, size, n_further])
-    names = ("train", "vali", "further", "test")
-    parts = dict(zip(names, np.split(order, cuts), strict=True))
-    parts["test"] = parts["test"][:1000]
-    return {key: rows.queries(np.sort(part)) for key, part in parts.items() if len(part)}
+def choose_best(of_queries: Float64Array, measures: tuple[str, ...], width: int = 0) -> int:
+    """First stage of the best mean of measures, smoothed over ``width`` stages on both sides."""
+    places = [MEASURES.index(name) for name in measures]
+    curve = np.nanmean(of_queries[:, places], axis=2).mean(axis=1)
+    window = np.ones(2 * width + 1) / (2 * width + 1)
+    return int(np.argmax(np.convolve(np.pad(curve, width, mode="edge"), window, "valid")))
 
 
-def join(first: RankingData, second: RankingData) -> RankingData:
-    """The rows of two parts."""
-    X = np.concatenate([first.X, second.X])
-    y, qid = np.concatenate([first.y, second.y]), np.concatenate([first.qid, second.qid])
-    return RankingData(X, y, qid=qid)
+def choose_within_error(of_queries: Float64Array, n_errors: float) -> int:
+    """First stage whose nDCG@10 is behind the best by at most so many errors of the difference."""
+    values = of_queries[:, 0][:, ~np.isnan(of_queries[0, 0])]
+    behind = values[np.argmax(values.mean(axis=1))] - values
+    error = behind.std(axis=1, ddof=1) / np.sqrt(behind.shape[1])
+    return int(np.flatnonzero(behind.mean(axis=1) <= n_errors * error)[0])
 
 
-def grow(rows: RankingData) -> Any:
-    """300 trees."""
-    return LambdaMART(**EQUAL | {"n_estimators": N_TREES}).fit(rows.X, rows.y, qid=rows.qid)
+def choose_number(of_queries: Float64Array, n_trees: int) -> int:
+    """Stage of a fixed number of trees, rounded up to a stage."""
+    return min(-(-n_trees // STEP), len(of_queries)) - 1
 
 
-def stages(ranker: Any, rows: RankingData, measures: Sequence[str]) -> Float64Array:
-    """Values by query after every third tree, (n_stages, n_measures, n_queries)."""
-    parsed = [parse(spec) for spec in measures]
-    found = [
-        [spec.per_query(rows.y, scores, rows.groups) for spec in parsed]
-        for number, scores in enumerate(ranker.staged_predict(rows.X), start=1)
-        if number % STEP == 0
-    ]
-    values = np.array(found)
-    if len(values) == 0:
-        values = np.full((1, len(parsed), rows.n_queries), np.nan)
-    short = N_TREES // STEP - len(values)
-    # No leaf could be split: later stages are the last.
-    return np.concatenate([values, np.repeat(values[-1:], max(short, 0), axis=0)])
+BASE = "nDCG@10"
+RULES: dict[str, Callable[[Float64Array], int]] = {
+    BASE: partial(choose_best, measures=("nDCG@10",)),
+    "nDCG": partial(choose_best, measures=("nDCG",)),
+    "AP": partial(choose_best, measures=("AP",)),
+    "four cut-offs": partial(choose_best, measures=("nDCG@5", "nDCG@10", "nDCG@20", "nDCG")),
+    "mean of 7 stages": partial(choose_best, measures=("nDCG@10",), width=3),
+    "mean of 17 stages": partial(choose_best, measures=("nDCG@10",), width=8),
+    "half an error": partial(choose_within_error, n_errors=0.5),
+    "one error": partial(choose_within_error, n_errors=1.0),
+    "100 trees": partial(choose_number, n_trees=100),
+    "300 trees": partial(choose_number, n_trees=300),
+}
 
 
-def measure_cell(name: str, size: int, seed: int) -> dict[str, Float64Array] | None:
-    """Curves of one draw, from the store if they are there."""
-    path = STORE / f"{name}-{size}-{seed}.npz"
-    if path.exists():
-        with np.load(path) as stored:
-            return dict(stored)
-    parts = draw(name, size, seed)
-    if parts is None:
-        return None
-    train, vali, test = parts["train"], parts["vali"], parts["test"]
-    whole = join(train, vali)
-    shown = ("nDCG@10", f"AP(rel={RELEVANT.get(name, 1)})")
-    few, all_trees = grow(train), grow(whole)
-    curves = {
-        "vali": stages(few, vali, shown[:1])[:, 0],
-        "test of few": np.nanmean(stages(few, test, shown), axis=2),
-        "test of all": np.nanmean(stages(all_trees, test, shown), axis=2),
-    }
-    if "further" in parts:
-        curves["further"] = np.nanmean(stages(few, parts["further"], shown[:1])[:, 0], axis=1)
-    fold = np.random.default_rng([seed, 1]).permutation(whole.n_queries) % N_FOLDS
-    held = []
-    for number in range(N_FOLDS):
-        rest = whole.queries(np.flatnonzero(fold != number))
-        out = whole.queries(np.flatnonzero(fold == number))
-        held.append(stages(grow(rest), out, shown[:1])[:, 0])
-    curves["folds"] = np.concatenate(held, axis=1)
-    STORE.mkdir(parents=True, exist_ok=True)
-    np.savez_compressed(path, **{key: value.astype(np.float32) for key, value in curves.items()})
-    return curves
-
-
-def cells(names: Sequence[str], first_seed: int) -> Iterator[tuple[str, int, int]]:
-    """Draws; all sets and sizes once before any is drawn again."""
-    for number in range(max(N_SPLITS.values())):
-        for size in SIZES:
-            if number < N_SPLITS[size]:
-                for name in names:
-                    yield name, size, first_seed + number
+def main() -> None:
+    stages = {name: [measure_stages(name, split) for split in SPLITS] for name in SETS}
+    print("study_stopping: rules for the number of trees on six splits of six sets")
+    print("\nDifferences from nDCG@10, in thousandths: means over the sets, and Stouffer's z\n")
+    titles = ("nDCG@10", "z", "AP", "z of AP", "trees")
+    print(" " * 20 + "".join(f"{title:>10}" for title in titles))
+    for key, rule in RULES.items():
+        leads, scores, n_trees = [], [], []
+        for name in SETS:
+            chosen = [(rule(held_out), RULES[BASE](held_out)) for held_out, _ in stages[name]]
+            lead = 1000 * np.array(
+                [test[a] - test[b] for (_, test), (a, b) in zip(stages[name], chosen, strict=True)]
+            )
+            error = np.sqrt(lead.var(axis=0, ddof=1) * (1 / len(lead) + 1 / TRAIN_SHARE - 1))
+            ratio = np.divide(lead.mean(axis=0), error, out=np.zeros(2), where=error > 0)
+            leads.append(lead.mean(axis=0))
+            scores.append(norm.ppf(t.cdf(ratio, len(lead) - 1)))
+            n_trees.append(np.mean([STEP * (a + 1) for a, _ in chosen]))
+        mean, z = np.mean(leads, axis=0), np.sum(scores, axis=0) / np.sqrt(len(SETS))
+        cells = (f"{x:10.{d}f}" for x, d in ((mean[0], 1), (z[0], 2), (mean[1], 1), (z[1], 2)))
+        print(f"{key:20}" + "".join(cells) + f"{np.mean(n_trees):10.0f}")
 
 
 if __name__ == "__main__":
-    part, *chosen = sys.argv[1:]
-    names = chosen or (CHOOSING if part == "choose" else SHOWING)
-    first = 0 if part == "choose" else SHOWN_FROM
-    import time
-
-    for name, size, seed in cells(names, first):
-        start = time.process_time()
-        found = measure_cell(name, size, seed)
-        if found is not None:
-            print(name, size, seed, f"{time.process_time() - start:.1f}", flush=True)
+    main()

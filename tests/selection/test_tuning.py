@@ -55,7 +55,7 @@ def test_without_a_validation_part_a_grid_holds_out_training_queries(rng):
     fitted_on = set(tuned.estimator.received_["qid"])
     assert len(fitted_on) == 8  # of 10
     assert fitted_on < set(fold.train.qid)
-    assert tuned.notes == ["no validation part: a quarter of the training queries was held out"]
+    assert tuned.notes == ["no validation part: held out 2 of 10 queries"]
     again = tune(Column(), fold.train, None, NDCG, space={"column": [0, 1]})
     assert set(again.estimator.received_["qid"]) == fitted_on
     with pytest.raises(ValueError, match="at least 2 training queries"):

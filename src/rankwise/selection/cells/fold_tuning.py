@@ -198,8 +198,9 @@ def _search(
 ) -> Tuned:
     notes: list[str] = []
     if vali is None:
+        n_queries = train.n_queries
         train, vali = _hold_out(train, random_state)
-        notes.append("no validation part: a quarter of the training queries was held out")
+        notes.append(f"no validation part: held out {vali.n_queries} of {n_queries} queries")
     refuse_constant(select, vali.y, ", ".join(space))
     best: tuple[float, Any, dict[str, Any], list[str]] | None = None
     search: list[dict[str, Any]] = []

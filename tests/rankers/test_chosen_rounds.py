@@ -10,9 +10,11 @@ from sklearn.base import clone
 from sklearn.model_selection import GroupKFold
 
 import rankwise
-from rankwise import AdaRank, FRank, LambdaMART, McRank, ORBoost, RankBoost
+from rankwise import AdaRank, FRank, LambdaMART, McRank, ORBoost, RankBoost, StackingRanker
+from rankwise.datasets import RankingData
 from rankwise.metrics import parse
 from rankwise.rankers import EarlyStopException
+from rankwise.selection import tune
 
 STOP = {"early_stopping_rounds": 4}
 TREES = {"n_estimators": 30, "random_state": 0}
@@ -351,3 +353,27 @@ def test_nothing_to_learn(rows):
         ranker = make("lambdamart", **params).fit(**train, **held)
         assert ranker.n_estimators_ == 0
         assert not ranker.predict(train["X"]).any()
+
+
+def test_grids_score_settings_on_rows_that_they_were_not_trained_on(rows):
+    X, y, qid = rows
+    data = RankingData(X, y, qid=qid)
+    train, vali = data.queries(np.arange(N_TRAIN)), data.queries(np.arange(N_TRAIN, 30))
+    space, found = {"max_leaf_nodes": [3, 12]}, {}
+    for refit in (False, True):
+        ranker = make("lambdamart", refit=refit)
+        found[refit] = tune(ranker, train, vali, "nDCG@10", space=space)
+    assert found[True].search == found[False].search
+    assert found[True].chosen == found[False].chosen
+    params = {key: found[True].chosen[key] for key in ("max_leaf_nodes", "n_estimators")}
+    direct = make("lambdamart", **params, measure="nDCG@10").fit(X, y, qid=qid)
+    np.testing.assert_array_equal(found[True].estimator.predict(X), direct.predict(X))
+
+
+def test_a_stack_needs_validation_rows_that_no_member_trained_on(rows):
+    train, held = split(rows)
+    members = [("a", make("rank_boost", refit=True)), ("b", make("rank_boost"))]
+    stack = StackingRanker(members, cv=2, random_state=0)
+    with pytest.raises(ValueError, match="estimators: 'a' must have refit=False if X_val"):
+        stack.fit(**train, **held)
+    stack.fit(**train)

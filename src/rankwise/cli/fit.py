@@ -175,8 +175,8 @@ def fit(
     chosen on validation data: --vali-data, or the validation part of the fold that DATA names.
     Without validation data, C=val uses cross-validation; early stopping and grids use a quarter of
     the training queries, and the choice is then fitted on all; a note names both. --set refit=true
-    also trains on validation data. The ranker "auto" tries a number of
-    rankers that depends on the size of the data, for about a minute, and blends them.
+    also trains on validation data. The ranker "auto" tries a number of rankers that depends on the
+    size of the data, for about a minute, and blends them.
 
     With --text, DATA is a folder written by 'rankwise index', and --out is a folder for
     'rankwise search', which retrieves documents and reranks them.

@@ -31,7 +31,12 @@ from rankwise.ordinal.score_probabilities import ScoreProbabilities
 from rankwise.row_order import merge_rows, row_hashes
 from rankwise.runtime.constraints import check_random_state
 from rankwise.runtime.finite import names_its_class
-from rankwise.solvers.boosting.chosen_rounds import CHOICE, chooses_rounds, fit_chosen
+from rankwise.solvers.boosting.chosen_rounds import (
+    CHOICE,
+    ChoosesRounds,
+    chooses_rounds,
+    fit_chosen,
+)
 from rankwise.solvers.boosting.margin_boosting import MarginBoosting, class_order
 from rankwise.solvers.boosting.perceptron_search import PerceptronEnsemble, PerceptronSearch
 from rankwise.solvers.boosting.rounds import boost, check_warm_start, run_rounds
@@ -69,7 +74,7 @@ def _takes_form_first(init: Init) -> Init:
     return cast("Init", read)
 
 
-class ORBoost(ScoreProbabilities, OrdinalRanker):
+class ORBoost(ChoosesRounds, ScoreProbabilities, OrdinalRanker):
     """Boosted stumps or perceptrons with thresholds for ordered classes (ORBoost).
 
     The score of a row is a weighted sum of base learners with values -1 and 1. The class number is

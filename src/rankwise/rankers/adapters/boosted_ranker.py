@@ -39,7 +39,12 @@ from rankwise.runtime.finite import FiniteResults
 from rankwise.runtime.frames import Table
 from rankwise.runtime.messages import did_you_mean
 from rankwise.runtime.threads import available_threads, threads_asked
-from rankwise.solvers.boosting.chosen_rounds import CHOICE, chooses_rounds, fit_chosen
+from rankwise.solvers.boosting.chosen_rounds import (
+    CHOICE,
+    ChoosesRounds,
+    chooses_rounds,
+    fit_chosen,
+)
 from rankwise.solvers.boosting.rounds import StagedMeasure
 from rankwise.structure.state_rules import Bytes, Number, Plain, Rule, Sometimes, floats, require
 from rankwise.trees.column_table import FROM_DTYPE, CategoricalInput, ColumnTable
@@ -322,7 +327,7 @@ class ValidationMonitor(StagedMeasure):
 VALUES_PER_THREAD = 2_000_000
 
 
-class BoostedRanker(CategoricalInput, Ranker):
+class BoostedRanker(ChoosesRounds, CategoricalInput, Ranker):
     """Base of the boosting adapters.
 
     A subclass has the parameters ``n_estimators, monotone_constraints, categorical_features, gain,
@@ -362,8 +367,6 @@ class BoostedRanker(CategoricalInput, Ranker):
     gain: str
     measure: MeasureLike
     early_stopping_rounds: int | None
-    refit: bool
-    cv: Any
     params: dict[str, Any] | None
     n_jobs: int | None
     random_state: Any

@@ -54,7 +54,12 @@ from rankwise.runtime.constraints import check_random_state
 from rankwise.runtime.frames import Table
 from rankwise.runtime.messages import callers_level
 from rankwise.runtime.threads import threads_asked
-from rankwise.solvers.boosting.chosen_rounds import CHOICE, chooses_rounds, fit_chosen
+from rankwise.solvers.boosting.chosen_rounds import (
+    CHOICE,
+    ChoosesRounds,
+    chooses_rounds,
+    fit_chosen,
+)
 from rankwise.solvers.boosting.rounds import check_warm_start
 from rankwise.solvers.boosting.tree_boosting import (
     Dropout,
@@ -193,7 +198,7 @@ class EarlierTrees:
             check_warm_start(self.n_features, n_features, self.n_rounds, n_rounds)
 
 
-class LambdaMART(TreeScores):
+class LambdaMART(ChoosesRounds, TreeScores):
     """Boosted trees that follow the gradients of a measure (LambdaMART).
 
     Minimises ``sum_i g_i f_i + h_i f_i^2 / 2 + sum_j (reg_lambda v_j^2 / 2 + reg_alpha |v_j|)`` in

@@ -29,7 +29,12 @@ from rankwise.metrics.measure import MEASURE_KINDS, MeasureLike
 from rankwise.prediction import fit_clone
 from rankwise.row_order import canonical_order
 from rankwise.runtime.constraints import check_random_state
-from rankwise.solvers.boosting.chosen_rounds import CHOICE, chooses_rounds, fit_chosen
+from rankwise.solvers.boosting.chosen_rounds import (
+    CHOICE,
+    ChoosesRounds,
+    chooses_rounds,
+    fit_chosen,
+)
 from rankwise.solvers.boosting.rounds import StagedMeasure
 from rankwise.structure.state_rules import (
     Fitted,
@@ -50,7 +55,7 @@ MOST_GRADES = 32  # default numbers of classes, for whole and for other labels
 MOST_BINS = 8
 
 
-class McRank(Ranker):
+class McRank(ChoosesRounds, Ranker):
     """Expected grade, or gain, under the probabilities of a classifier (McRank).
 
     Parameters

@@ -16,7 +16,12 @@ from rankwise.metrics import parse
 from rankwise.metrics.default import is_graded, refuse_constant
 from rankwise.metrics.measure import MEASURE_KINDS, Measure, MeasureLike
 from rankwise.runtime.constraints import check_random_state
-from rankwise.solvers.boosting.chosen_rounds import CHOICE, chooses_rounds, fit_chosen
+from rankwise.solvers.boosting.chosen_rounds import (
+    CHOICE,
+    ChoosesRounds,
+    chooses_rounds,
+    fit_chosen,
+)
 from rankwise.solvers.boosting.measure_search import (
     ColumnEnsemble,
     CoordinateSearch,
@@ -43,8 +48,6 @@ class MeasureRanker(Ranker):
 
     coef_: Float64Array
     measure: MeasureLike
-    refit: bool = False  # rankers without rounds have no such parameters
-    cv: Any = None
 
     def fit(
         self,
@@ -108,7 +111,7 @@ class MeasureRanker(Ranker):
         raise TypeError(f"{type(self).__name__} must define _learn.")
 
 
-class AdaRank(MeasureRanker):
+class AdaRank(ChoosesRounds, MeasureRanker):
     """Boosting of single features by reweighting queries, for any measure (AdaRank).
 
     Parameters

@@ -21,7 +21,12 @@ from rankwise.groups import FitData, QueryGroups
 from rankwise.losses.score_loss import PAIR_WEIGHTS, QUERY_WEIGHTS, PairWeight, QueryWeight
 from rankwise.metrics import parse
 from rankwise.metrics.measure import MEASURE_KINDS, MeasureLike
-from rankwise.solvers.boosting.chosen_rounds import CHOICE, chooses_rounds, fit_chosen
+from rankwise.solvers.boosting.chosen_rounds import (
+    CHOICE,
+    ChoosesRounds,
+    chooses_rounds,
+    fit_chosen,
+)
 from rankwise.solvers.boosting.pair_boosting import (
     FidelityBoosting,
     LayeredPairs,
@@ -34,7 +39,7 @@ from rankwise.structure.state_rules import Instance, Number, Plain, Rule, Someti
 from rankwise.typing import ArrayLike, Float64Array, FrameLike
 
 
-class StumpRanker(Ranker):
+class StumpRanker(ChoosesRounds, Ranker):
     """Base of rankers that sum stumps; subclasses have the parameters below and ``_algorithm``."""
 
     n_estimators_: int
@@ -59,8 +64,6 @@ class StumpRanker(Ranker):
     query_weight: Any
     measure: MeasureLike
     early_stopping_rounds: int | None
-    refit: bool
-    cv: Any
     warm_start: bool
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {

@@ -25,6 +25,7 @@ from rankwise.runtime.finite import names_its_class
 from rankwise.runtime.result import Result, columns_of
 from rankwise.selection.cells.candidates import model_rows, prepare_rows
 from rankwise.selection.cells.measured import values_by_query
+from rankwise.solvers.boosting.chosen_rounds import ChoosesRounds, trains_on_validation
 from rankwise.typing import Int64Array, Seed
 
 # Measure of scores, invariant to a constant, that replaces the mean absolute rank loss.
@@ -202,6 +203,10 @@ def _search(
         train, vali = _hold_out(train, random_state)
         notes.append(f"no validation part: held out {vali.n_queries} of {n_queries} queries")
     refuse_constant(select, vali.y, ", ".join(space))
+    # Settings are scored on rows that they were not trained on; only the best is trained on all.
+    refits = trains_on_validation(estimator)
+    if refits:
+        estimator = clone(estimator).set_params(refit=False)
     best: tuple[float, Any, dict[str, Any], list[str]] | None = None
     search: list[dict[str, Any]] = []
     for params in ParameterGrid(space):
@@ -219,6 +224,9 @@ def _search(
             best = value, candidate, params, fit_notes
     assert best is not None
     _, fitted, params, fit_notes = best
+    if refits:
+        fitted = clone(fitted).set_params(refit=True)
+        fit_notes = fit(fitted, train, vali)
     notes += fit_notes
     notes += edge_notes(params, search, greater_is_better=select.greater_is_better)
     return Tuned(fitted, {**params, **_find_chosen(fitted, is_watched=True)}, search, notes)
@@ -281,9 +289,10 @@ def _fit_chosen_rounds(estimator: Any, train: RankingData, random_state: int) ->
 
     Without validation rows early stopping never stops, and the largest number of rounds overfits.
     """
-    params = estimator.get_params(deep=False)
-    is_stopped = params.get("early_stopping_rounds") is not None and "cv" in params
-    if not is_stopped or params["cv"] is not None or train.n_queries < 2:
+    rounds = estimator.get_params(deep=False).get("early_stopping_rounds")
+    if rounds is None or not isinstance(estimator, ChoosesRounds) or train.n_queries < 2:
+        return None
+    if estimator.cv is not None:  # folds of its own
         return None
     split = _quarter(train, random_state)
     trial: Any = clone(estimator).set_params(cv=[split])

@@ -27,6 +27,14 @@ from rankwise.trees.column_table import FROM_DTYPE, ColumnTable
 from rankwise.tuning import cv_splits, mean_defined
 from rankwise.typing import Float64Array, is_sparse
 
+
+class ChoosesRounds:
+    """Mixin of boosters with the parameters that choose the number of rounds."""
+
+    refit: bool
+    cv: Any
+
+
 Booster = TypeVar("Booster")
 
 # Parameters that choose the number of rounds, in a table of constraints.
@@ -37,7 +45,14 @@ _OF_FOLDS = {"warm_start": False, "probability": False}
 
 def chooses_rounds(booster: Any, X_val: Any) -> bool:
     """Whether a fit with these validation rows, or None, is one of :func:`fit_chosen`."""
+    if not isinstance(booster, ChoosesRounds):
+        return False
     return booster.cv is not None or (booster.refit and X_val is not None)
+
+
+def trains_on_validation(estimator: Any) -> bool:
+    """Whether validation rows are training rows in the end, so that they judge nothing else."""
+    return isinstance(estimator, ChoosesRounds) and estimator.refit
 
 
 def fit_chosen(

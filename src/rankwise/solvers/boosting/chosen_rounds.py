@@ -18,7 +18,7 @@ from scipy import sparse
 from sklearn.base import clone
 
 from rankwise.checks.classes import list_declared_classes
-from rankwise.checks.rows import check_rows, check_weight, given_names, name_columns
+from rankwise.checks.rows import check_rows, check_weight, find_given_names, name_columns
 from rankwise.groups import FitData, QueryGroups
 from rankwise.metrics import parse
 from rankwise.runtime.frames import Table, convert_to_array
@@ -123,7 +123,7 @@ def _fit_copy(
 ) -> Any:
     """Copy with other settings that chooses nothing by itself, fitted."""
     model = copy(own).set_params(**{"refit": False, "cv": None} | dict(settings))
-    with warnings.catch_warnings(), name_columns(model, given_names(own)):
+    with warnings.catch_warnings(), name_columns(model, find_given_names(own)):
         if quiet:
             warnings.simplefilter("ignore")
         return model.fit(X, y, **given)

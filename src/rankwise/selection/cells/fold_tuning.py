@@ -205,12 +205,13 @@ def _search(
     refuse_constant(select, vali.y, ", ".join(space))
     # Settings are scored on rows that they were not trained on; only the best is trained on all.
     refits = trains_on_validation(estimator)
+    unfitted: Any = clone(estimator)
     if refits:
-        estimator = clone(estimator).set_params(refit=False)
+        unfitted.set_params(refit=False)
     best: tuple[float, Any, dict[str, Any], list[str]] | None = None
     search: list[dict[str, Any]] = []
     for params in ParameterGrid(space):
-        candidate: Any = clone(estimator)
+        candidate: Any = clone(unfitted)
         candidate.set_params(**params)
         fit_notes = fit(candidate, train, vali)
         X_val, names = model_rows(candidate, vali)
@@ -225,7 +226,8 @@ def _search(
     assert best is not None
     _, fitted, params, fit_notes = best
     if refits:
-        fitted = clone(fitted).set_params(refit=True)
+        fitted = clone(fitted)
+        fitted.set_params(refit=True)
         fit_notes = fit(fitted, train, vali)
     notes += fit_notes
     notes += edge_notes(params, search, greater_is_better=select.greater_is_better)
@@ -295,7 +297,8 @@ def _fit_chosen_rounds(estimator: Any, train: RankingData, random_state: int) ->
     if estimator.cv is not None:  # folds of its own
         return None
     split = _quarter(train, random_state)
-    trial: Any = clone(estimator).set_params(cv=[split])
+    trial: Any = clone(estimator)
+    trial.set_params(cv=[split])
     try:
         notes = fit(trial, train)
     except ValueError:  # parts may lack pairs to order, which all rows may have

@@ -94,7 +94,7 @@ def fit_chosen(
         )
     rows = {name: values for name, values in by_row.items() if values is not None}
     more = {} if init_model is None else {"init_model": init_model}
-    follow = dict(watching or {})
+    follow, curve = dict(watching or {}), np.empty(0)
     settings: dict[str, Any] = {}
     if own.cv is None:
         held = dict(zip(("X_val", "y_val", "qid_val"), validation, strict=True))
@@ -274,10 +274,10 @@ def _declared_classes(own: Any, y: Any) -> dict[str, Any]:
 
 def _join_tables(first: Table, second: Table) -> Any:
     """Rows of two tables of the same columns."""
-    frames = first.frame, second.frame
-    if frames[0] is not None and frames[1] is not None:
-        return first.restore_labels(nw.concat(_with_common_types(*frames)))
-    if frames[0] is not None or frames[1] is not None:
+    frame, other = first.frame, second.frame
+    if frame is not None and other is not None:
+        return first.restore_labels(nw.concat(_with_common_types(frame, other)))
+    if frame is not None or other is not None:
         given = [type(table.rows).__name__ for table in (first, second)]
         raise ValueError(
             "refit needs frames with the same columns, or arrays, as X and X_val, got "

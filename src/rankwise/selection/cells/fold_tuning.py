@@ -226,8 +226,8 @@ def _search(
     assert best is not None
     _, fitted, params, fit_notes = best
     if refits:
-        fitted = clone(fitted)
-        fitted.set_params(refit=True)
+        whole: Any = clone(fitted)
+        fitted = whole.set_params(refit=True)
         fit_notes = fit(fitted, train, vali)
     notes += fit_notes
     notes += edge_notes(params, search, greater_is_better=select.greater_is_better)

@@ -38,7 +38,7 @@ def test_fit_uses_all_rows_of_the_chosen_setting(rankwise, letor_file, tmp_path)
     made = ("fit", letor_file, "--ranker", "model_tree", "--out", tmp_path / "m", "--json")
     fit = rankwise(*made)
     assert fit.json["notes"] == [
-        "no validation part: a quarter of the training queries was held out",
+        "no validation part: held out 3 of 12 queries",
         "the chosen setting was then fitted on all training queries",
     ]
     data = read_letor(letor_file)

@@ -55,7 +55,7 @@ def test_without_a_validation_part_a_grid_holds_out_training_queries(rng):
     fitted_on = set(tuned.estimator.received_["qid"])
     assert len(fitted_on) == 8  # of 10
     assert fitted_on < set(fold.train.qid)
-    assert tuned.notes == ["no validation part: a quarter of the training queries was held out"]
+    assert tuned.notes == ["no validation part: held out 2 of 10 queries"]
     again = tune(Column(), fold.train, None, NDCG, space={"column": [0, 1]})
     assert set(again.estimator.received_["qid"]) == fitted_on
     with pytest.raises(ValueError, match="at least 2 training queries"):
@@ -76,7 +76,8 @@ def test_without_a_validation_part_early_stopping_holds_out_training_queries(rng
     assert tuned.estimator.n_estimators_ == number
     whole = stopped.set_params(n_estimators=number).fit(train.X, train.y, qid=train.qid)
     np.testing.assert_array_equal(tuned.estimator.predict(train.X), whole.predict(train.X))
-    assert f"n_estimators={number} by early stopping" in tuned.notes[0]
+    held_out = f"chose {number} trees on {rest.n_queries} of {train.n_queries} queries"
+    assert tuned.notes[0] == f"no validation part: {held_out}, then fitted all rows"
     assert tune(given, train, fold.vali, NDCG).notes == []
     assert tune(LambdaMART(7), train, None, NDCG).estimator.n_estimators == 7
 

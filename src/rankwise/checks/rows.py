@@ -223,8 +223,7 @@ def check_rows(
     if not reset and name == "X":  # beside X_val, attributes of an earlier fit may remain
         check_model_width(estimator)
     if names is None and not hasattr(table.rows, "columns"):
-        named = _NAMED.get()
-        names = named[1] if named is not None and named[0] is estimator else None
+        names = find_given_names(estimator)
     if not reset and (plain := plain_rows(estimator, table.rows, names)) is not None:
         array, names = plain
         _check_finite(array, names, allow_nan=allow_nan, name=name)
@@ -279,6 +278,12 @@ def name_columns(estimator: Any, names: list[str] | None) -> Iterator[None]:
         yield
     finally:
         _NAMED.reset(token)
+
+
+def find_given_names(estimator: Any) -> list[str] | None:
+    """Names that :func:`name_columns` gives the columns of an estimator, for fits of its copies."""
+    named = _NAMED.get()
+    return named[1] if named is not None and named[0] is estimator else None
 
 
 def check_target(y: ArrayLike, n_samples: int | None = None, *, name: str = "y") -> Float64Array:

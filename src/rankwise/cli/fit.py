@@ -174,8 +174,9 @@ def fit(
     --set is its class with these parameters. Open parameters (C=val, early stopping, grids) are
     chosen on validation data: --vali-data, or the validation part of the fold that DATA names.
     Without validation data, C=val uses cross-validation; early stopping and grids use a quarter of
-    the training queries, and the choice is then fitted on all. The ranker "auto" tries a number of
-    rankers that depends on the size of the data, for about a minute, and blends them.
+    the training queries, and the choice is then fitted on all; a note names both. --set refit=true
+    also trains on validation data. The ranker "auto" tries a number of rankers that depends on the
+    size of the data, for about a minute, and blends them.
 
     With --text, DATA is a folder written by 'rankwise index', and --out is a folder for
     'rankwise search', which retrieves documents and reranks them.
@@ -282,8 +283,11 @@ def fit(
         f"{train.n_features} features, {seconds:.2f} s"
     )
     echo(f"ran: {ran}")
-    where = "a quarter of the training queries" if space else "cross-validation"
-    where = where if validation is None else f"{validation.n_samples} validation rows"
+    where = "cross-validation"
+    if validation is not None:
+        where = f"{validation.n_queries} validation queries"
+    elif space:
+        where = f"{max(1, train.n_queries // 4)} of {train.n_queries} queries"
     criterion = by if by_measure else "its own criterion"
     for name, value in tuned.chosen.items():
         shown = f"{value:g}" if isinstance(value, Real) else str(value)

@@ -49,6 +49,12 @@ def fit_booster(
             "categorical_features must be None on a cluster, got "
             f"{hub.categorical_features!r}. Encode categories as numbers, or fit locally."
         )
+    for name, value in {"refit": False, "cv": None}.items():
+        if getattr(hub, name) != value:
+            raise ValueError(
+                f"{name} must be {value} for {type(hub).__name__} on a cluster, got "
+                f"{getattr(hub, name)!r}. Pass the number of trees as n_estimators, or fit locally."
+            )
     shares, found = share_parts(hub, partitions, client)
     labels = reduce(TrainingLabels.joined, found)
     if labels.values is None and hub._library.name == "LightGBM":

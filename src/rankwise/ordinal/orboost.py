@@ -31,6 +31,12 @@ from rankwise.row_order import merge_rows, row_hashes
 from rankwise.runtime.constraints import check_random_state
 from rankwise.runtime.finite import names_its_class
 from rankwise.runtime.scikit_learn import check_is_fitted
+from rankwise.solvers.boosting.chosen_rounds import (
+    CHOICE,
+    ChoosesRounds,
+    chooses_rounds,
+    fit_chosen,
+)
 from rankwise.solvers.boosting.margin_boosting import MarginBoosting, class_order
 from rankwise.solvers.boosting.perceptron_search import PerceptronEnsemble, PerceptronSearch
 from rankwise.solvers.boosting.rounds import boost, check_warm_start, run_rounds
@@ -68,7 +74,7 @@ def _takes_form_first(init: Init) -> Init:
     return cast("Init", read)
 
 
-class ORBoost(ScoreProbabilities, OrdinalRanker):
+class ORBoost(ChoosesRounds, ScoreProbabilities, OrdinalRanker):
     """Boosted stumps or perceptrons with thresholds for ordered classes (ORBoost).
 
     The score of a row is a weighted sum of base learners with values -1 and 1. The class number is
@@ -107,6 +113,14 @@ class ORBoost(ScoreProbabilities, OrdinalRanker):
     early_stopping_rounds : int >= 1, optional
         Used only if ``fit`` receives X_val: stop after this many rounds without improvement and
         keep the rounds up to the best.
+    refit : bool, default=False
+        Used only if ``fit`` receives X_val: grow the kept number of rounds again, on the rows of X
+        and X_val together. Rows of X_val have weight 1.
+    cv : int, splitter or iterable of (train rows, test rows), optional
+        Folds that choose the number of rounds instead of X_val: the best mean of the measure on the
+        queries left out, after at most ``n_estimators`` rounds. All rows then grow as many. A fold
+        ends ``early_stopping_rounds`` rounds after its best; its last value stands for later ones.
+        A number deals out queries, or rows if there are fewer queries. None: no folds.
     warm_start : bool, default=False
         Whether ``fit`` continues from the existing rounds up to ``n_estimators``. On the same rows
         the result is bit-identical to that of a single fit.
@@ -139,7 +153,8 @@ class ORBoost(ScoreProbabilities, OrdinalRanker):
     feature_importances_ : ndarray of shape (n_features_in_,)
         Share of each feature in the sum of the steps.
     validation_scores_ : ndarray of shape (n_rounds,)
-        ``measure`` on X_val after every round. Only if X_val was given.
+        ``measure`` on X_val after every round. Only if X_val was given, or
+        ``cv``: the mean over the folds.
     calibration_ : ScoreCalibration
         Calibration that ``predict_proba`` uses: ``slope``, ``thresholds`` and the range of the
         scores. Only with ``probability=True``.
@@ -231,6 +246,7 @@ class ORBoost(ScoreProbabilities, OrdinalRanker):
         "row_weight": [StrOptions(set(ROW_WEIGHTS)), None],
         "measure": MEASURE_KINDS,
         "early_stopping_rounds": [minimum(1), None],
+        **CHOICE,
         "warm_start": ["boolean"],
         "random_state": ["random_state"],
         "probability": ["boolean"],
@@ -249,6 +265,8 @@ class ORBoost(ScoreProbabilities, OrdinalRanker):
         row_weight: Literal["rank", "query", "rank_query", "gain"] | None = None,
         measure: MeasureLike = "MAE",
         early_stopping_rounds: int | None = None,
+        refit: bool = False,
+        cv: Any = None,
         warm_start: bool = False,
         random_state: Seed = None,
         probability: bool = False,
@@ -262,6 +280,8 @@ class ORBoost(ScoreProbabilities, OrdinalRanker):
         self.row_weight = row_weight
         self.measure = measure
         self.early_stopping_rounds = early_stopping_rounds
+        self.refit = refit
+        self.cv = cv
         self.warm_start = warm_start
         self.random_state = random_state
         self.probability = probability
@@ -307,6 +327,10 @@ class ORBoost(ScoreProbabilities, OrdinalRanker):
         self._validate_params()
         # A copy, because the fit forgets the earlier one.
         earlier = copy(self) if self.warm_start and hasattr(self, "ensemble_") else None
+        if chooses_rounds(self, X_val):
+            by_row = {"qid": qid, "sample_weight": sample_weight}
+            n_before = 0 if earlier is None else len(earlier.ensemble_)
+            return fit_chosen(self, X, y, by_row, (X_val, y_val, qid_val), n_before=n_before)
         forget(self)
         by_query = f'row_weight="{self.row_weight}"' if self.row_weight in BY_QUERY else None
         data = check_ordinal_fit(self, X, y, qid, sample_weight, by_query=by_query)

@@ -68,6 +68,8 @@ VALUES = {
     "categorical_features": ([3], {}),
     "categorical_encoding": ("ordered", {"categorical_features": [3]}),
     "early_stopping_rounds": (3, None),  # of rows for validation
+    "refit": (True, None),
+    "cv": (3, None),  # of the number of trees
     "validation_measure": ("AP", None),
     "label_gain": ([0.0, 1.0, 2.0, 3.0, 4.0], {}),
     "importance_type": ("split", None),  # of importances, not of scores

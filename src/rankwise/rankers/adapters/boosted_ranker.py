@@ -39,6 +39,12 @@ from rankwise.runtime.frames import Table
 from rankwise.runtime.messages import did_you_mean
 from rankwise.runtime.scikit_learn import check_is_fitted
 from rankwise.runtime.threads import available_threads, threads_asked
+from rankwise.solvers.boosting.chosen_rounds import (
+    CHOICE,
+    ChoosesRounds,
+    chooses_rounds,
+    fit_chosen,
+)
 from rankwise.solvers.boosting.rounds import StagedMeasure
 from rankwise.structure.state_rules import Bytes, Number, Plain, Rule, Sometimes, floats, require
 from rankwise.trees.column_table import FROM_DTYPE, CategoricalInput, ColumnTable
@@ -321,7 +327,7 @@ class ValidationMonitor(StagedMeasure):
 VALUES_PER_THREAD = 2_000_000
 
 
-class BoostedRanker(CategoricalInput, Ranker):
+class BoostedRanker(ChoosesRounds, CategoricalInput, Ranker):
     """Base of the boosting adapters.
 
     A subclass has the parameters ``n_estimators, monotone_constraints, categorical_features, gain,
@@ -349,6 +355,7 @@ class BoostedRanker(CategoricalInput, Ranker):
         "gain": [StrOptions({"auto", "exp2", "linear"})],
         "measure": MEASURE_KINDS,
         "early_stopping_rounds": [minimum(1), None],
+        **CHOICE,
         "params": [dict, None],
         "n_jobs": N_JOBS,
         "random_state": ["random_state"],
@@ -420,6 +427,16 @@ class BoostedRanker(CategoricalInput, Ranker):
         position: ArrayLike | None = None,
     ) -> Self:
         self._check_parameters()
+        if chooses_rounds(self, validation[0]):
+            n_before = 0
+            if isinstance(init_model, BoostedRanker):
+                n_before = init_model.best_iteration_
+            elif self._start(init_model)[0]:
+                n_before = self._library.count_trees(self._library.find_booster(init_model))
+            by_row = {"qid": qid, "sample_weight": sample_weight, "position": position}
+            return fit_chosen(
+                self, X, y, by_row, validation, init_model=init_model, n_before=n_before
+            )
         table = Table.of(X)
         start, columns = self._start(init_model)
         self.columns_ = ColumnTable.of(table, self.categorical_features, sample_weight)

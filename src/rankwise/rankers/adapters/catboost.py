@@ -295,6 +295,14 @@ class CatBoostRanker(BoostedRanker):
     early_stopping_rounds : int >= 1, optional
         Used only if ``fit`` receives X_val: stop after this many trees without improvement and keep
         the trees up to the best.
+    refit : bool, default=False
+        Used only if ``fit`` receives X_val: grow the kept number of trees again, on the rows of X
+        and X_val together. Rows of X_val have weight 1.
+    cv : int, splitter or iterable of (train rows, test rows), optional
+        Folds that choose the number of trees instead of X_val: the best mean of the measure on the
+        queries left out, after at most ``n_estimators`` trees. All rows then grow as many. A fold
+        ends ``early_stopping_rounds`` trees after its best; its last value stands for later ones.
+        A number deals out queries, or rows if there are fewer queries. None: no folds.
     params : dict, optional
         Further parameters of CatBoost, by their names in the library. Unknown names raise
         ValueError.
@@ -309,7 +317,8 @@ class CatBoostRanker(BoostedRanker):
     best_iteration_ : int
         Number of trees that ``predict`` uses.
     validation_scores_ : ndarray of shape (n_trees,)
-        ``measure`` on X_val after every tree. Only if X_val was given.
+        ``measure`` on X_val after every tree. Only if X_val was given, or
+        ``cv``: the mean over the folds.
     feature_importances_ : ndarray of shape (n_features_in_,)
         CatBoost's PredictionValuesChange. The sum is 1 (0 without splits).
     model_ : bytes
@@ -384,6 +393,8 @@ class CatBoostRanker(BoostedRanker):
         gain: Literal["auto", "exp2", "linear"] = "auto",
         measure: MeasureLike = "nDCG@10",
         early_stopping_rounds: int | None = None,
+        refit: bool = False,
+        cv: Any = None,
         params: dict[str, Any] | None = None,
         n_jobs: int | None = None,
         random_state: Seed = None,
@@ -401,6 +412,8 @@ class CatBoostRanker(BoostedRanker):
         self.gain = gain
         self.measure = measure
         self.early_stopping_rounds = early_stopping_rounds
+        self.refit = refit
+        self.cv = cv
         self.params = params
         self.n_jobs = n_jobs
         self.random_state = random_state

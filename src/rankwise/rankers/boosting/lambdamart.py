@@ -54,6 +54,12 @@ from rankwise.runtime.frames import Table
 from rankwise.runtime.messages import callers_level
 from rankwise.runtime.scikit_learn import check_is_fitted
 from rankwise.runtime.threads import threads_asked
+from rankwise.solvers.boosting.chosen_rounds import (
+    CHOICE,
+    ChoosesRounds,
+    chooses_rounds,
+    fit_chosen,
+)
 from rankwise.solvers.boosting.rounds import check_warm_start
 from rankwise.solvers.boosting.tree_boosting import (
     Dropout,
@@ -189,7 +195,7 @@ class EarlierTrees:
             check_warm_start(self.n_features, n_features, self.n_rounds, n_rounds)
 
 
-class LambdaMART(TreeScores):
+class LambdaMART(ChoosesRounds, TreeScores):
     """Boosted trees that follow the gradients of a measure (LambdaMART).
 
     Minimises ``sum_i g_i f_i + h_i f_i^2 / 2 + sum_j (reg_lambda v_j^2 / 2 + reg_alpha |v_j|)`` in
@@ -316,6 +322,14 @@ class LambdaMART(TreeScores):
     early_stopping_rounds : int >= 1, optional
         Used only if ``fit`` receives X_val: stop after this many trees without improvement and keep
         the trees up to the best, with dropout as they were then.
+    refit : bool, default=False
+        Used only if ``fit`` receives X_val: grow the kept number of trees again, on the rows of X
+        and X_val together. Rows of X_val have weight 1.
+    cv : int, splitter or iterable of (train rows, test rows), optional
+        Folds that choose the number of trees instead of X_val: the best mean of the measure on the
+        queries left out, after at most ``n_estimators`` trees. All rows then grow as many. A fold
+        ends ``early_stopping_rounds`` trees after its best; its last value stands for later ones.
+        A number deals out queries, or rows if there are fewer queries. None: no folds.
     validation_measure : str, Measure or callable, optional
         Any measure, also one of your own, that replaces ``measure`` for early stopping only: it is
         evaluated on X_val after every tree.
@@ -351,7 +365,8 @@ class LambdaMART(TreeScores):
     best_iteration_ : int
         First number of trees with the best measure on X_val; ``n_estimators_`` without X_val.
     validation_scores_ : ndarray of shape (n_trees,)
-        ``validation_measure`` on X_val after every tree. Only if X_val was given.
+        ``validation_measure`` on X_val after every tree. Only if X_val was given, or
+        ``cv``: the mean over the folds.
     positions_ : ndarray of shape (n_positions,), int64
         Distinct positions. Only if ``fit`` received positions.
     position_bias_ : ndarray of shape (n_positions,)
@@ -486,6 +501,7 @@ class LambdaMART(TreeScores):
         "categorical_features": [StrOptions({FROM_DTYPE}), "array-like", None],
         "categorical_encoding": [StrOptions(set(get_args(CategoricalEncoding)))],
         "early_stopping_rounds": [minimum(1), None],
+        **CHOICE,
         "validation_measure": [*MEASURE_KINDS, None],
         "importance_type": [StrOptions({"gain", "split"})],
         "warm_start": ["boolean"],
@@ -530,6 +546,8 @@ class LambdaMART(TreeScores):
         categorical_features: Any = FROM_DTYPE,
         categorical_encoding: CategoricalEncoding = "auto",
         early_stopping_rounds: int | None = None,
+        refit: bool = False,
+        cv: Any = None,
         validation_measure: MeasureLike | None = None,
         importance_type: Literal["gain", "split"] = "gain",
         warm_start: bool = False,
@@ -570,6 +588,8 @@ class LambdaMART(TreeScores):
         self.categorical_features = categorical_features
         self.categorical_encoding: CategoricalEncoding = categorical_encoding
         self.early_stopping_rounds = early_stopping_rounds
+        self.refit = refit
+        self.cv = cv
         self.validation_measure = validation_measure
         self.importance_type: Literal["gain", "split"] = importance_type
         self.warm_start = warm_start
@@ -628,6 +648,12 @@ class LambdaMART(TreeScores):
             with other features or with more trees than ``n_estimators``.
         """
         self._validate_params()
+        if chooses_rounds(self, X_val):
+            return fit_chosen(
+                self, X, y, {"qid": qid, "sample_weight": sample_weight, "position": position},
+                (X_val, y_val, qid_val), watching={"callbacks": callbacks, "verbose": verbose},
+                n_before=EarlierTrees.of(self).n_rounds if self.warm_start else 0,
+            )  # fmt: skip
         measure, validation_measure = self._measures()
         if follows_measure(self.objective, self.decay):
             check_objective(measure, "LambdaMART")

@@ -29,6 +29,12 @@ from rankwise.prediction import fit_clone
 from rankwise.row_order import canonical_order
 from rankwise.runtime.constraints import check_random_state
 from rankwise.runtime.scikit_learn import check_is_fitted
+from rankwise.solvers.boosting.chosen_rounds import (
+    CHOICE,
+    ChoosesRounds,
+    chooses_rounds,
+    fit_chosen,
+)
 from rankwise.solvers.boosting.rounds import StagedMeasure
 from rankwise.structure.state_rules import (
     Fitted,
@@ -49,7 +55,7 @@ MOST_GRADES = 32  # default numbers of classes, for whole and for other labels
 MOST_BINS = 8
 
 
-class McRank(Ranker):
+class McRank(ChoosesRounds, Ranker):
     """Expected grade, or gain, under the probabilities of a classifier (McRank).
 
     Parameters
@@ -75,6 +81,13 @@ class McRank(Ranker):
         (grades), 8 for others.
     measure : str, Measure or callable, default="nDCG@10"
         Measure evaluated on X_val after every round, see :func:`rankwise.metrics.parse`.
+    refit : bool, default=False
+        Used only if ``fit`` receives X_val: grow the best number of rounds again, on the training
+        rows and the rows of X_val together. Rows of X_val have weight 1. Needs ``estimator=None``.
+    cv : int, splitter or iterable of (train rows, test rows), optional
+        Folds that choose the number of rounds instead of X_val: the best mean of the measure on the
+        queries left out. All rows then grow as many. A number deals out queries, or rows if there
+        are fewer queries. None: no folds. Needs ``estimator=None``.
     random_state : int, RandomState, Generator or None, default=None
         Seed of the default classifier.
 
@@ -88,7 +101,8 @@ class McRank(Ranker):
         Number of rounds that ``predict`` uses; with X_val, the best number on it. None if the
         classifiers do not have ``staged_predict_proba``.
     validation_scores_ : ndarray of shape (n_rounds,)
-        ``measure`` on X_val after every round, or only at the end. Only if X_val was given.
+        ``measure`` on X_val after every round, or only at the end. Only if X_val was given, or
+        ``cv``: the mean over the folds.
     score_name_ : str
         Name of the measure that ``score`` returns.
 
@@ -153,6 +167,7 @@ class McRank(Ranker):
         "max_leaf_nodes": [minimum(2)],
         "max_classes": [Interval(Integral, 2, 255, closed="both"), None],
         "measure": MEASURE_KINDS,
+        **CHOICE,
         "random_state": ["random_state"],
     }
 
@@ -167,6 +182,8 @@ class McRank(Ranker):
         max_leaf_nodes: int = 15,
         max_classes: int | None = None,
         measure: MeasureLike = "nDCG@10",
+        refit: bool = False,
+        cv: Any = None,
         random_state: Seed = None,
     ) -> None:
         self.estimator = estimator
@@ -177,6 +194,8 @@ class McRank(Ranker):
         self.max_leaf_nodes = max_leaf_nodes
         self.max_classes = max_classes
         self.measure = measure
+        self.refit = refit
+        self.cv = cv
         self.random_state = random_state
 
     def __sklearn_tags__(self) -> Any:
@@ -220,6 +239,14 @@ class McRank(Ranker):
             If an input is invalid; the message names it.
         """
         self._validate_params()
+        if chooses_rounds(self, X_val):
+            if self.estimator is not None:
+                raise ValueError(
+                    "refit and cv need estimator=None, because n_estimators does not count the "
+                    f"rounds of {type(self.estimator).__name__}. Drop them, or estimator."
+                )
+            by_row = {"qid": qid, "sample_weight": sample_weight}
+            return fit_chosen(self, X, y, by_row, (X_val, y_val, qid_val))
         forget(self)
         allow_nan = self._takes_missing()
         data = check_fit(self, X, y, qid, sample_weight, allow_nan=allow_nan, pairs=False)

@@ -16,6 +16,12 @@ from rankwise.metrics.default import is_graded, refuse_constant
 from rankwise.metrics.measure import MEASURE_KINDS, Measure, MeasureLike
 from rankwise.runtime.constraints import check_random_state
 from rankwise.runtime.scikit_learn import check_is_fitted
+from rankwise.solvers.boosting.chosen_rounds import (
+    CHOICE,
+    ChoosesRounds,
+    chooses_rounds,
+    fit_chosen,
+)
 from rankwise.solvers.boosting.measure_search import (
     ColumnEnsemble,
     CoordinateSearch,
@@ -78,6 +84,9 @@ class MeasureRanker(Ranker):
             If an input is invalid (the message names it), or if the measure cannot be optimised.
         """
         self._validate_params()
+        if chooses_rounds(self, X_val):
+            by_row = {"qid": qid, "sample_weight": sample_weight}
+            return fit_chosen(self, X, y, by_row, (X_val, y_val, qid_val))
         forget(self)
         data = repeat_rows(check_fit(self, X, y, qid, sample_weight), type(self).__name__)
         validation = check_validation(self, data, X_val, y_val, qid_val)
@@ -102,7 +111,7 @@ class MeasureRanker(Ranker):
         raise TypeError(f"{type(self).__name__} must define _learn.")
 
 
-class AdaRank(MeasureRanker):
+class AdaRank(ChoosesRounds, MeasureRanker):
     """Boosting of single features by reweighting queries, for any measure (AdaRank).
 
     Parameters
@@ -121,6 +130,14 @@ class AdaRank(MeasureRanker):
     early_stopping_rounds : int >= 1, optional
         Used only if ``fit`` receives X_val: stop after this many rounds without improvement and
         keep the rounds up to the best.
+    refit : bool, default=False
+        Used only if ``fit`` receives X_val: grow the kept number of rounds again, on the rows of X
+        and X_val together. Rows of X_val have weight 1.
+    cv : int, splitter or iterable of (train rows, test rows), optional
+        Folds that choose the number of rounds instead of X_val: the best mean of the measure on the
+        queries left out, after at most ``n_estimators`` rounds. All rows then grow as many. A fold
+        ends ``early_stopping_rounds`` rounds after its best; its last value stands for later ones.
+        A number deals out queries, or rows if there are fewer queries. None: no folds.
 
     Attributes
     ----------
@@ -137,7 +154,8 @@ class AdaRank(MeasureRanker):
     n_estimators_ : int
         Number of rounds kept.
     validation_scores_ : ndarray of shape (n_rounds,)
-        ``measure`` on X_val after every round. Only if X_val was given.
+        ``measure`` on X_val after every round. Only if X_val was given, or
+        ``cv``: the mean over the folds.
     score_name_ : str
         Name of the measure that ``score`` returns.
 
@@ -195,6 +213,7 @@ class AdaRank(MeasureRanker):
         "n_features_to_select": [minimum(1), None],
         "tol": [NOT_NEGATIVE],
         "early_stopping_rounds": [minimum(1), None],
+        **CHOICE,
     }
 
     def __init__(
@@ -205,12 +224,16 @@ class AdaRank(MeasureRanker):
         n_features_to_select: int | None = None,
         tol: float = 1e-4,
         early_stopping_rounds: int | None = None,
+        refit: bool = False,
+        cv: Any = None,
     ) -> None:
         self.measure = measure
         self.n_estimators = n_estimators
         self.n_features_to_select = n_features_to_select
         self.tol = tol
         self.early_stopping_rounds = early_stopping_rounds
+        self.refit = refit
+        self.cv = cv
 
     def _learn(self, rows: MeasuredRows, validation: FitData | None, measure: Measure) -> None:
         boosting = QueryBoosting(rows, measure.greater_is_better, self.tol)

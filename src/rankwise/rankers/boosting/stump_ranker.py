@@ -20,6 +20,12 @@ from rankwise.losses.score_loss import PAIR_WEIGHTS, QUERY_WEIGHTS, PairWeight, 
 from rankwise.metrics import parse
 from rankwise.metrics.measure import MEASURE_KINDS, MeasureLike
 from rankwise.runtime.scikit_learn import check_is_fitted
+from rankwise.solvers.boosting.chosen_rounds import (
+    CHOICE,
+    ChoosesRounds,
+    chooses_rounds,
+    fit_chosen,
+)
 from rankwise.solvers.boosting.pair_boosting import (
     FidelityBoosting,
     LayeredPairs,
@@ -32,7 +38,7 @@ from rankwise.structure.state_rules import Instance, Number, Plain, Rule, Someti
 from rankwise.typing import ArrayLike, Float64Array, FrameLike
 
 
-class StumpRanker(Ranker):
+class StumpRanker(ChoosesRounds, Ranker):
     """Base of rankers that sum stumps; subclasses have the parameters below and ``_algorithm``."""
 
     n_estimators_: int
@@ -65,6 +71,7 @@ class StumpRanker(Ranker):
         "pair_weight": [StrOptions(set(PAIR_WEIGHTS)), callable, None],
         "measure": MEASURE_KINDS,
         "early_stopping_rounds": [minimum(1), None],
+        **CHOICE,
         "warm_start": ["boolean"],
     }
 
@@ -112,6 +119,10 @@ class StumpRanker(Ranker):
         self._validate_params()
         # A copy, because the fit forgets the earlier one.
         earlier = copy(self) if self.warm_start and hasattr(self, "ensemble_") else None
+        if chooses_rounds(self, X_val):
+            by_row = {"qid": qid, "sample_weight": sample_weight}
+            n_before = 0 if earlier is None else len(earlier.ensemble_)
+            return fit_chosen(self, X, y, by_row, (X_val, y_val, qid_val), n_before=n_before)
         forget(self)
         data = check_fit(self, X, y, qid, sample_weight, allow_nan=True)
         validation = check_validation(self, data, X_val, y_val, qid_val, allow_nan=True)
@@ -188,6 +199,14 @@ class RankBoost(StumpRanker):
     early_stopping_rounds : int >= 1, optional
         Used only if ``fit`` receives X_val: stop after this many rounds without improvement and
         keep the rounds up to the best.
+    refit : bool, default=False
+        Used only if ``fit`` receives X_val: grow the kept number of rounds again, on the rows of X
+        and X_val together. Rows of X_val have weight 1.
+    cv : int, splitter or iterable of (train rows, test rows), optional
+        Folds that choose the number of rounds instead of X_val: the best mean of the measure on the
+        queries left out, after at most ``n_estimators`` rounds. All rows then grow as many. A fold
+        ends ``early_stopping_rounds`` rounds after its best; its last value stands for later ones.
+        A number deals out queries, or rows if there are fewer queries. None: no folds.
     warm_start : bool, default=False
         Whether ``fit`` continues from the existing rounds up to ``n_estimators``. On the same rows
         the result is bit-identical to that of a single fit.
@@ -205,7 +224,8 @@ class RankBoost(StumpRanker):
     feature_importances_ : ndarray of shape (n_features_in_,)
         Share of each feature in the sum of the steps.
     validation_scores_ : ndarray of shape (n_rounds,)
-        ``measure`` on X_val after every round. Only if X_val was given.
+        ``measure`` on X_val after every round. Only if X_val was given, or
+        ``cv``: the mean over the folds.
     score_name_ : str
         Name of the measure that ``score`` returns.
 
@@ -264,6 +284,8 @@ class RankBoost(StumpRanker):
         query_weight: QueryWeight = "pair",
         measure: MeasureLike = "nDCG@10",
         early_stopping_rounds: int | None = None,
+        refit: bool = False,
+        cv: Any = None,
         warm_start: bool = False,
     ) -> None:
         self.n_estimators = n_estimators
@@ -272,6 +294,8 @@ class RankBoost(StumpRanker):
         self.query_weight: QueryWeight = query_weight
         self.measure = measure
         self.early_stopping_rounds = early_stopping_rounds
+        self.refit = refit
+        self.cv = cv
         self.warm_start = warm_start
 
 
@@ -296,6 +320,14 @@ class FRank(StumpRanker):
     early_stopping_rounds : int >= 1, optional
         Used only if ``fit`` receives X_val: stop after this many rounds without improvement and
         keep the rounds up to the best.
+    refit : bool, default=False
+        Used only if ``fit`` receives X_val: grow the kept number of rounds again, on the rows of X
+        and X_val together. Rows of X_val have weight 1.
+    cv : int, splitter or iterable of (train rows, test rows), optional
+        Folds that choose the number of rounds instead of X_val: the best mean of the measure on the
+        queries left out, after at most ``n_estimators`` rounds. All rows then grow as many. A fold
+        ends ``early_stopping_rounds`` rounds after its best; its last value stands for later ones.
+        A number deals out queries, or rows if there are fewer queries. None: no folds.
     warm_start : bool, default=False
         Whether ``fit`` continues from the existing rounds up to ``n_estimators``. On the same rows
         the result is bit-identical to that of a single fit.
@@ -316,7 +348,8 @@ class FRank(StumpRanker):
     feature_importances_ : ndarray of shape (n_features_in_,)
         Share of each feature in the sum of the steps.
     validation_scores_ : ndarray of shape (n_rounds,)
-        ``measure`` on X_val after every round. Only if X_val was given.
+        ``measure`` on X_val after every round. Only if X_val was given, or
+        ``cv``: the mean over the folds.
     score_name_ : str
         Name of the measure that ``score`` returns.
 
@@ -370,6 +403,8 @@ class FRank(StumpRanker):
         query_weight: Literal["normalized", "pair", "document", "query"] = "normalized",
         measure: MeasureLike = "nDCG@10",
         early_stopping_rounds: int | None = None,
+        refit: bool = False,
+        cv: Any = None,
         warm_start: bool = False,
         max_pairs: int = 10**8,
     ) -> None:
@@ -379,6 +414,8 @@ class FRank(StumpRanker):
         self.query_weight = query_weight
         self.measure = measure
         self.early_stopping_rounds = early_stopping_rounds
+        self.refit = refit
+        self.cv = cv
         self.warm_start = warm_start
         self.max_pairs = max_pairs
 

@@ -43,6 +43,7 @@ from rankwise.rankers.ensemble.members import (
 from rankwise.rankers.pair_ranker import RankLR
 from rankwise.runtime.constraints import check_random_state
 from rankwise.runtime.renames import SPELLINGS
+from rankwise.solvers.boosting.chosen_rounds import trains_on_validation
 from rankwise.structure.state_rules import Fitted, Number, Optional, Rule, floats, require
 from rankwise.typing import ArrayLike, Float64Array, FrameLike, Seed
 
@@ -516,6 +517,12 @@ class StackingRanker(MembersMixin, Ranker):
         self._set_score_name(data.y)
         has_qid, numbers = qid is not None, query_numbers(data)
         members = self._members(data, validation is not None)
+        for name, member in members.items():
+            if validation is not None and trains_on_validation(member):
+                raise ValueError(
+                    f"estimators: {name!r} must have refit=False if X_val is given, because "
+                    "final_estimator chooses on it, got True. Drop refit, or X_val."
+                )
         splits = parts(self.cv, self.share, data, numbers)
         held = score_held_out(members, data, splits, numbers, has_qid, validation)
         if self.n_best is not None:

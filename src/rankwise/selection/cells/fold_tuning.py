@@ -25,7 +25,8 @@ from rankwise.runtime.finite import names_its_class
 from rankwise.runtime.result import Result, columns_of
 from rankwise.selection.cells.candidates import model_rows, prepare_rows
 from rankwise.selection.cells.measured import values_by_query
-from rankwise.typing import Seed
+from rankwise.solvers.boosting.chosen_rounds import ChoosesRounds, trains_on_validation
+from rankwise.typing import Int64Array, Seed
 
 # Measure of scores, invariant to a constant, that replaces the mean absolute rank loss.
 _WITHOUT_CLASSES = "M1D"
@@ -163,11 +164,12 @@ def tune(
     notes: list[str] = []
     if not (early_stopping or _names_validation(estimator)):
         vali = None
+    fit_notes: list[str] | None = None
     if vali is None:
         notes = _choose_within_train_inplace(estimator)
         if early_stopping:
-            notes += _choose_trees_inplace(estimator, train, random_state)
-    notes += fit(estimator, train, vali)
+            fit_notes = _fit_chosen_rounds(estimator, train, random_state)
+    notes += fit(estimator, train, vali) if fit_notes is None else fit_notes
     if getattr(estimator, "is_cut_", False):
         notes.append(
             f"time_budget={estimator.time_budget:g} cut the search, so another run may differ. "
@@ -197,13 +199,19 @@ def _search(
 ) -> Tuned:
     notes: list[str] = []
     if vali is None:
+        n_queries = train.n_queries
         train, vali = _hold_out(train, random_state)
-        notes.append("no validation part: a quarter of the training queries was held out")
+        notes.append(f"no validation part: held out {vali.n_queries} of {n_queries} queries")
     refuse_constant(select, vali.y, ", ".join(space))
+    # Settings are scored on rows that they were not trained on; only the best is trained on all.
+    refits = trains_on_validation(estimator)
+    unfitted: Any = clone(estimator)
+    if refits:
+        unfitted.set_params(refit=False)
     best: tuple[float, Any, dict[str, Any], list[str]] | None = None
     search: list[dict[str, Any]] = []
     for params in ParameterGrid(space):
-        candidate: Any = clone(estimator)
+        candidate: Any = clone(unfitted)
         candidate.set_params(**params)
         fit_notes = fit(candidate, train, vali)
         X_val, names = model_rows(candidate, vali)
@@ -217,6 +225,10 @@ def _search(
             best = value, candidate, params, fit_notes
     assert best is not None
     _, fitted, params, fit_notes = best
+    if refits:
+        whole: Any = clone(fitted)
+        fitted = whole.set_params(refit=True)
+        fit_notes = fit(fitted, train, vali)
     notes += fit_notes
     notes += edge_notes(params, search, greater_is_better=select.greater_is_better)
     return Tuned(fitted, {**params, **_find_chosen(fitted, is_watched=True)}, search, notes)
@@ -239,12 +251,16 @@ def _hold_out(train: RankingData, random_state: int) -> tuple[RankingData, Ranki
             "a grid needs a validation part or at least 2 training queries, got "
             f"{train.n_queries}. Pass folds with a validation part."
         )
+    kept, held = _quarter(train, random_state)
+    return train.take(kept), train.take(held)
+
+
+def _quarter(train: RankingData, random_state: int) -> tuple[Int64Array, Int64Array]:
+    """Rows of three quarters of the queries, drawn at random, and of the others."""
     queries = check_random_state(random_state).permutation(train.n_queries)
-    held = np.sort(queries[: max(1, train.n_queries // 4)])
-    rows = train.groups.rows(held)
-    kept = np.ones(train.n_samples, dtype=bool)
-    kept[rows] = False
-    return train.take(np.flatnonzero(kept)), train.take(np.sort(rows))
+    held = np.zeros(train.n_samples, dtype=bool)
+    held[train.groups.rows(np.sort(queries[: max(1, train.n_queries // 4)]))] = True
+    return np.flatnonzero(~held), np.flatnonzero(held)
 
 
 def _choose_within_train_inplace(estimator: Any) -> list[str]:
@@ -270,27 +286,30 @@ def _names_validation(estimator: Any) -> bool:
     return is_path or params.get("early_stopping_rounds") is not None
 
 
-def _choose_trees_inplace(estimator: Any, train: RankingData, random_state: int) -> list[str]:
-    """Set the number of trees by early stopping on held-out queries; return a note about it.
+def _fit_chosen_rounds(estimator: Any, train: RankingData, random_state: int) -> list[str] | None:
+    """Fit with a number of rounds chosen on held-out training queries; notes, None if it cannot.
 
-    Without validation rows early stopping never stops, and the largest number of trees overfits.
+    Without validation rows early stopping never stops, and the largest number of rounds overfits.
     """
     rounds = estimator.get_params(deep=False).get("early_stopping_rounds")
-    if rounds is None or not takes_validation(estimator) or train.n_queries < 2:
-        return []
+    if rounds is None or not isinstance(estimator, ChoosesRounds) or train.n_queries < 2:
+        return None
+    if estimator.cv is not None:  # folds of its own
+        return None
+    split = _quarter(train, random_state)
     trial: Any = clone(estimator)
+    trial.set_params(cv=[split])
     try:
-        fit(trial, *_hold_out(train, random_state))
+        notes = fit(trial, train)
     except ValueError:  # parts may lack pairs to order, which all rows may have
-        return []
-    number = int(getattr(trial, "best_iteration_", getattr(trial, "n_estimators_", 0)))
-    if number < 1:
-        return []
-    estimator.set_params(n_estimators=number)
-    return [
-        f"no validation part: n_estimators={number} by early stopping on a quarter of the training "
-        "queries, then fitted on all of them"
-    ]
+        return None
+    number = int(getattr(trial, "n_estimators_", getattr(trial, "best_iteration_", 0)))
+    # As if the number had been given, so that a model file says it.
+    vars(estimator).update(vars(trial.set_params(cv=None, n_estimators=max(number, 1))))
+    n_held = train.n_queries - train.take(split[0]).n_queries
+    unit = "trees" if hasattr(trial, "model_") or hasattr(trial, "trees_") else "rounds"
+    chosen = f"chose {number} {unit} on {n_held} of {train.n_queries} queries"
+    return [f"no validation part: {chosen}, then fitted all rows", *notes]
 
 
 def _find_chosen(estimator: Any, is_watched: bool) -> dict[str, Any]:

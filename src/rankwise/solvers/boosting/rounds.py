@@ -251,6 +251,19 @@ def check_warm_start(
         )
 
 
+class UnmeasuredError(ValueError):
+    """Validation rows that have no query on which the measure is defined."""
+
+
+def rank_stages(values: Float64Array, *, greater_is_better: bool) -> Float64Array:
+    """Values of a measure after every stage, as numbers of which the largest is best.
+
+    A stage without a value, such as one of equal scores, is worse than any other.
+    """
+    values = values if greater_is_better else -values
+    return np.where(np.isnan(values), -np.inf, values)
+
+
 class StagedMeasure:
     """Follows the scores of validation rows.
 
@@ -266,7 +279,7 @@ class StagedMeasure:
         # Distinct scores: a measure undefined for these is undefined for the labels, not for ties.
         places = np.arange(len(y), dtype=np.float64)
         if np.isnan(measure.mean(y, places, groups)):
-            raise ValueError(
+            raise UnmeasuredError(
                 f"measure {str(measure)!r} must score at least one query of X_val, got none. "
                 "Pass validation queries that have relevant rows, or another measure."
             )
@@ -299,7 +312,5 @@ class StagedMeasure:
         return len(self.values) - self.best
 
     def _ascending(self) -> Float64Array:
-        values = np.array(self.values)
-        values = values if self._measure.greater_is_better else -values
-        # A stage without a value, such as one of equal scores, is worse than any other.
-        return np.where(np.isnan(values), -np.inf, values)
+        is_good = self._measure.greater_is_better
+        return rank_stages(np.array(self.values), greater_is_better=is_good)

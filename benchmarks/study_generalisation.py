@@ -31,6 +31,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from scipy.stats import norm, t
 
+from benchmarks import study_more_sets
 from rankwise import CatBoostRanker, LambdaMART, LightGBMRanker, XGBoostRanker, evaluate
 from rankwise.datasets import RankingData
 from rankwise.text import TextIndex, TextRanker, load_cf_letor, load_text
@@ -117,6 +118,8 @@ def _load(name: str) -> RankingData:
         return TextRanker(index, n_candidates=50).table(queries, qrels)
     if name == "home-depot":
         return product_table(name)
+    if name in study_more_sets.SETS:
+        return study_more_sets.load(name)
     return load_auto_set(name, 1).train
 
 

@@ -46,7 +46,7 @@ def measure_gradients() -> Callable[[], object]:
     order = np.tile(np.arange(N_ROWS // N_QUERIES, dtype=np.uint32), N_QUERIES)
     out, ones = np.empty((2, N_ROWS)), np.ones(N_ROWS)
     return lambda: measure_gradients(
-        scores, grades, ones, indptr, ones[:N_QUERIES], discounts, DISCOUNTED, True, False, order, *out
+        scores, grades, ones, indptr, ones[:N_QUERIES], discounts, DISCOUNTED, True, order, *out
     )
 
 

@@ -225,8 +225,8 @@ def _pair_row(buffer, r_score, r_power, r_gain, r_above, factor, first, last, da
 
 @njit
 def measure_gradients(
-    scores, gains, weights, indptr, query_weight, discounts, kind, close_pairs, few_pairs, order,
-    gradients, hessians,
+    scores, gains, weights, indptr, query_weight, discounts, kind, normalised, order, gradients,
+    hessians,
 ):  # fmt: skip
     """Write gradient and second derivative for every row of some queries.
 
@@ -238,9 +238,8 @@ def measure_gradients(
     - ``discounts`` (depth,): discounts of the ranks within the cut-off; 0 after them.
     - ``kind``: ``DISCOUNTED``, ``AVERAGE_PRECISION``, ``RECIPROCAL_RANK`` (gains 0 and 1 in both)
       or ``EXPECTED_RANK`` (gains are probabilities to stop).
-    - ``close_pairs``: divide the change of a pair by 0.01 plus its score difference, unless all
-      scores are equal.
-    - ``few_pairs``: then divide all gradients of a query by S / log2(1 + S), where S sums their
+    - ``normalised``: divide the change of a pair by 0.01 plus its score difference, unless all
+      scores are equal. Then divide all gradients of a query by S / log2(1 + S), where S sums their
       absolute values.
     - ``order`` (n_rows,), any unsigned integers: row numbers within their query by descending
       score; read as the initial order and updated.
@@ -276,7 +275,7 @@ def measure_gradients(
         # a floor, so that no sum of two is 0.
         highest = query_scores[rows[0]]
         # Equal scores, as at the start, carry no information about how sure the model is.
-        damped = close_pairs and highest != query_scores[rows[n - 1]]
+        damped = normalised and highest != query_scores[rows[n - 1]]
         total = 0.0
         # Lower rows of pairs in tiles that stay in the cache, whatever the length of the query.
         for tile in range(0, n, TILE):
@@ -307,7 +306,7 @@ def measure_gradients(
                 slopes[tile + t] += buffer[SLOPE + t]
                 curvatures[tile + t] += buffer[CURVATURE + t]
         scale = query_weight[q]
-        if few_pairs and total > 0:
+        if normalised and total > 0:
             # Each pair pushes both of its rows.
             total *= 2.0 * scale
             scale *= np.log2(1.0 + total) / total

@@ -35,7 +35,7 @@ from rankwise.kernels.lambda_gradients import (
     logistic_pairs,
 )
 from rankwise.losses.gradient_loss import GradientLoss, JudgedRows
-from rankwise.losses.lambda_gradients import LambdaGradients, NeighbourGradients, Normalize, gains_of
+from rankwise.losses.lambda_gradients import LambdaGradients, NeighbourGradients, gains_of
 from rankwise.metrics import parse
 from rankwise.metrics.measure import Measure
 from rankwise.metrics.measures.ndcg import DCG, NDCG
@@ -54,7 +54,7 @@ def make_loss(
     rows: JudgedRows,
     measure: Measure,
     truncation_level: int | None,
-    normalize: Normalize,
+    normalised: bool,
     decay: float | None,
     seed: int,
     n_threads: int,
@@ -62,7 +62,7 @@ def make_loss(
     """Create a loss on rows, by name or from a function that computes its derivatives.
 
     lambdarank and yetirank optimise ``measure``; xendcg uses the gains of nDCG or DCG. lambdarank
-    follows nDCG@k and DCG@k down to rank ``max(k, truncation_level)``. For ``normalize``, see
+    follows nDCG@k and DCG@k down to rank ``max(k, truncation_level)``. For ``normalised``, see
     :class:`rankwise.losses.lambda_gradients.LambdaGradients`, for ``decay``
     :class:`rankwise.losses.lambda_gradients.NeighbourGradients`. Only xendcg and yetirank draw
     random numbers, from ``seed``.
@@ -72,7 +72,7 @@ def make_loss(
     if objective == "lambdarank":
         if isinstance(measure, NDCG | DCG) and measure.cutoff and truncation_level:
             measure = replace(measure, cutoff=max(measure.cutoff, truncation_level))
-        return LambdaGradients(rows, measure, normalize, n_threads)
+        return LambdaGradients(rows, measure, normalised, n_threads)
     if objective == "yetirank":
         return NeighbourGradients(rows, measure, decay, seed, n_threads)
     if objective == "xendcg":

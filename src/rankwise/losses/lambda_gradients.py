@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,8 +49,6 @@ from rankwise.metrics.spec import parse
 from rankwise.typing import Float64Array, Int64Array
 
 N_DRAWS = 10
-# Which pairs and queries lambdarank favours.
-Normalize = Literal["pairs"] | bool
 
 
 class MeasureGradients(GradientLoss):
@@ -70,18 +68,17 @@ class MeasureGradients(GradientLoss):
 class LambdaGradients(MeasureGradients):
     """Gradients at the scores of whole queries; stores the order of the rows between calls.
 
-    For ``measure``, see :func:`changes_of`. ``normalize`` gives more weight to pairs of close scores
-    (True, "pairs") and less to queries with many pairs (True), see
+    For ``measure``, see :func:`changes_of`, for ``normalised``
     :func:`rankwise.kernels.lambda_gradients.measure_gradients`. The gradients do not depend on
     ``n_threads``. O(m k) for a query of m rows and the cut-off k, with one exponential per row.
     """
 
     def __init__(
-        self, rows: JudgedRows, measure: Measure, normalize: Normalize, n_threads: int
+        self, rows: JudgedRows, measure: Measure, normalised: bool, n_threads: int
     ) -> None:
         changes = changes_of(measure, rows.y, rows.indptr, rows.weights())
         super().__init__(rows, changes, n_threads)
-        self._close_pairs, self._few_pairs = bool(normalize), normalize is True
+        self._normalised = normalised
         starts = np.repeat(rows.indptr[:-1], np.diff(rows.indptr))
         order = np.arange(len(rows.y)) - starts
         # Places within a query, in the fewest bytes.
@@ -102,7 +99,7 @@ class LambdaGradients(MeasureGradients):
         measure_gradients(
             scores, self._gains[rows], self.rows.weights(rows), indptr,
             changes.query_weight[slice(*queries)], changes.discounts, changes.kind,
-            self._close_pairs, self._few_pairs, self._order[rows], gradients, hessians,
+            self._normalised, self._order[rows], gradients, hessians,
         )  # fmt: skip
 
 

@@ -37,7 +37,7 @@ from rankwise.losses.boosted_objectives import (
     make_loss,
 )
 from rankwise.losses.gradient_loss import GradientLoss, JudgedRows, PositionBias
-from rankwise.losses.lambda_gradients import Normalize, check_objective
+from rankwise.losses.lambda_gradients import check_objective
 from rankwise.losses.score_loss import QUERY_WEIGHTS, QueryWeight
 from rankwise.metrics import parse
 from rankwise.metrics.default import (
@@ -265,12 +265,9 @@ class LambdaMART(TreeScores):
         that it leaves too few rows on a side are not split.
     max_bins : int in [2, 255], default=255
         Largest number of bins per feature, without the bin of missing values.
-    normalize : bool or {"pairs"}, default="pairs"
-        Weights of "lambdarank" besides those of ``measure``. "pairs": the weight of a pair is
-        divided by 0.01 plus the difference of its scores. True: so it is, and the derivatives of a
-        query are then divided by ``S / log2(1 + S)`` for the sum S of their absolute values, which
-        takes weight from queries with many or wrongly ordered pairs, as LightGBM does by default.
-        False: neither.
+    normalize : bool, default=True
+        Whether "lambdarank" gives more weight to pairs of close scores and less to queries with
+        many pairs, as LightGBM does by default.
     query_weight : {"pair", "document", "query"}, default="pair"
         Weight c_q of a query: 1, 1 / W or 1 / W^2, for the sum W of its weights. With "pair",
         measures and "xendcg" give queries equal weight.
@@ -456,7 +453,7 @@ class LambdaMART(TreeScores):
         "min_split_gain": [NOT_NEGATIVE],
         "growth": [StrOptions(set(get_args(Growth)))],
         "max_bins": [Interval(Integral, 2, 255, closed="both")],
-        "normalize": ["boolean", StrOptions({"pairs"})],
+        "normalize": ["boolean"],
         "query_weight": [StrOptions(set(QUERY_WEIGHTS))],
         "position_bias_regularization": [NOT_NEGATIVE],
         "sampling": [StrOptions({"queries", "goss"})],
@@ -499,7 +496,7 @@ class LambdaMART(TreeScores):
         min_split_gain: float = 0.0,
         growth: Growth = "leaf",
         max_bins: int = 255,
-        normalize: Normalize = "pairs",
+        normalize: bool = True,
         query_weight: QueryWeight = "pair",
         position_bias_regularization: float = 0.0,
         sampling: Literal["queries", "goss"] = "queries",
@@ -538,7 +535,7 @@ class LambdaMART(TreeScores):
         self.min_split_gain = min_split_gain
         self.growth: Growth = growth
         self.max_bins = max_bins
-        self.normalize: Normalize = normalize
+        self.normalize = normalize
         self.query_weight: QueryWeight = query_weight
         self.position_bias_regularization = position_bias_regularization
         self.sampling: Literal["queries", "goss"] = sampling

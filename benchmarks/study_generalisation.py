@@ -9,9 +9,10 @@ Twelve sets, of which only queries of the training parts are used; at most 12,00
 Every split trains on 70 % of the queries, drawn at random, and ranks the others. All rankers have
 100 trees, learning rate 0.1 and one thread. ``choose`` compares settings of LambdaMART on splits 0
 to 9; ``confirm`` compares the new defaults with the old ones and with the defaults of LightGBM,
-XGBoost and CatBoost on splits 100 to 119, which no setting was chosen on; ``more`` does so on splits 100 to 109 of other sets, with
-ranks by systems and choices, see ``benchmarks.study_more_sets``; ``large`` compares sizes of trees
-on all rows of the three largest sets.
+XGBoost and CatBoost on splits 100 to 119, which no setting was chosen on; ``more`` does so on
+splits 100 to 109 of other sets, with ranks by systems and choices, see
+``benchmarks.study_more_sets``; ``large`` compares sizes of trees on all rows of the three largest
+sets.
 
 Splits share queries, so errors are corrected: the variance over J splits counts
 ``1 / J + n_test / n_train`` times (Nadeau and Bengio 2003). Stouffer's z joins the sets.

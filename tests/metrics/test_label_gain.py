@@ -61,7 +61,7 @@ def test_wrong_tables(call, message):
 def test_lambdamart(objective, tmp_path):
     X, y, qid = rows()
     words = {"objective": objective, "random_state": 0}
-    plain = LambdaMART(5, label_gain=None, **words).fit(X, y, qid=qid)
+    plain = LambdaMART(5, **words).fit(X, y, qid=qid)
     same = LambdaMART(5, label_gain=[0, 1, 3, 7], **words).fit(X, y, qid=qid)
     np.testing.assert_array_equal(same.predict(X), plain.predict(X))
     linear = LambdaMART(5, label_gain=np.arange(4), **words).fit(X, y, qid=qid)

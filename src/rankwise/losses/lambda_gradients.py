@@ -36,13 +36,7 @@ from rankwise.kernels.lambda_gradients import (
 )
 from rankwise.losses.gradient_loss import CHUNK_ROWS, GradientLoss, JudgedRows
 from rankwise.metrics.measure import Measure, MeasureLike, TopMeasure
-from rankwise.metrics.measures.ndcg import (
-    DCG,
-    NDCG,
-    ExpectedReciprocalRank,
-    gain_table,
-    replace_label_gain,
-)
+from rankwise.metrics.measures.ndcg import DCG, NDCG, ExpectedReciprocalRank, gain_table
 from rankwise.metrics.measures.relevance import (
     AveragePrecision,
     Precision,
@@ -284,19 +278,6 @@ def weigh_neighbours(
     gains = y if is_grade else y / (np.abs(y).max() or 1.0)  # the range of huge labels overflows
     ranks = decay ** np.arange(depth, dtype=np.float64)
     return MeasureChanges(DISCOUNTED, gains, ranks, np.ones(len(sizes)))
-
-
-def follow_grades(measure: Measure, y: Float64Array) -> Measure:
-    """nDCG and DCG with the grades y as gains instead of 2^y - 1; other measures unchanged.
-
-    So are measures of labels that are not whole grades from 0 to 30: these are gains already.
-    """
-    is_grade = bool((y >= 0).all() and (y % 1 == 0).all() and y.max(initial=0) <= LARGEST_GRADE)
-    if not is_grade or getattr(measure, "gain", None) != "exp2":
-        return measure
-    # A table, not "linear", whose gains depend on the largest label: machines that share the
-    # queries need the same gains.
-    return replace_label_gain(measure, np.arange(LARGEST_GRADE + 1))
 
 
 def gains_of(measure: NDCG | DCG, y: Float64Array) -> Float64Array:

@@ -37,7 +37,7 @@ def test_trees_are_those_of_lightgbm(n_trees, holes, normalize):
     X[rng.random(X.shape) < holes] = np.nan
     ours = LambdaMART(
         n_trees, max_leaf_nodes=8, measure="nDCG", min_samples_leaf=1, min_hessian_leaf=1.0,
-        reg_lambda=1.0, normalize=normalize, label_gain=None,
+        reg_lambda=1.0, normalize=normalize,
     )  # fmt: skip
     exact = {"min_data_in_bin": 1, "feature_pre_filter": False, "lambdarank_norm": normalize}
     theirs = LightGBMRanker(
@@ -47,59 +47,6 @@ def test_trees_are_those_of_lightgbm(n_trees, holes, normalize):
     np.testing.assert_allclose(
         predictions(ours, (X, y, qid), X), predictions(theirs, (X, y, qid), X), atol=2e-4
     )
-
-
-AUTO_GAINS = {
-    # Parameters, labels, and the parameters that give the same trees.
-    "nDCG": ({}, {"measure": "nDCG(gain=linear)@10"}),
-    "DCG": ({"measure": "DCG@5"}, {"measure": f"DCG(gain={tuple(range(5))})@5"}),
-    "discount": (
-        {"measure": "nDCG(discount=letor)"}, {"measure": "nDCG(gain=linear,discount=letor)"},
-    ),
-    "AP": ({"measure": "AP"}, {"measure": "AP", "label_gain": None}),
-    "linear": (
-        {"measure": "nDCG(gain=linear)"},
-        {"measure": "nDCG(gain=linear)", "label_gain": None},
-    ),
-    "table": (
-        {"measure": "nDCG(gain=(0,1,1,5,5))"},
-        {"measure": "nDCG(gain=(0,1,1,5,5))", "label_gain": None},
-    ),
-    "yetirank": ({"objective": "yetirank"}, {"objective": "yetirank", "label_gain": None}),
-    "xendcg": ({"objective": "xendcg"}, {"objective": "xendcg", "label_gain": None}),
-    "none": ({"label_gain": None}, {"label_gain": 2.0 ** np.arange(5) - 1}),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("case", AUTO_GAINS)
-def test_lambdarank_follows_the_grades(case, judged):
-    X, y, qid = judged
-    given, same = AUTO_GAINS[case]
-    found, expected = (
-        predictions(LambdaMART(5, random_state=0, **params), (X, y, qid), X)
-        for params in (given, same)
-    )
-    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-7)
-
-
-@pytest.mark.parametrize("change", [lambda y: y + 0.5, lambda y: y - 1, lambda y: 40.0 * y])
-def test_labels_that_are_no_grades_are_their_own_gains(change, judged):
-    X, y, qid = judged
-    found, expected = (
-        predictions(LambdaMART(5, label_gain=gain), (X, change(y), qid), X)
-        for gain in ("auto", None)
-    )
-    np.testing.assert_array_equal(found, expected)
-
-
-def test_early_stopping_keeps_the_gains_of_the_measure(judged):
-    X, y, qid = judged
-    ranker = LambdaMART(3).fit(X, y, qid=qid, X_val=X, y_val=y, qid_val=qid)
-    staged = [
-        evaluate(y, scores, qid, ["nDCG@10"])["nDCG@10"] for scores in ranker.staged_predict(X)
-    ]
-    np.testing.assert_allclose(ranker.validation_scores_, staged)
-    assert ranker.score_name_ == "nDCG@10"
 
 
 def test_any_order_and_number_of_threads_give_the_same_bits(judged, rng, monkeypatch):

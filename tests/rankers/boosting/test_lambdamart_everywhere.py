@@ -68,7 +68,7 @@ VALUES = {
     "categorical_features": ([3], {}),
     "early_stopping_rounds": (3, None),  # of rows for validation
     "validation_measure": ("AP", None),
-    "label_gain": (None, {}),
+    "label_gain": ([0.0, 1.0, 2.0, 3.0, 4.0], {}),
     "importance_type": ("split", None),  # of importances, not of scores
     "warm_start": (True, None),  # of a second fit
     "random_state": (1, {"subsample": 0.5}),

@@ -37,7 +37,7 @@ from rankwise.losses.boosted_objectives import (
     make_loss,
 )
 from rankwise.losses.gradient_loss import GradientLoss, JudgedRows, PositionBias
-from rankwise.losses.lambda_gradients import check_objective, follow_grades
+from rankwise.losses.lambda_gradients import check_objective
 from rankwise.losses.score_loss import QUERY_WEIGHTS, QueryWeight
 from rankwise.metrics import parse
 from rankwise.metrics.default import (
@@ -212,11 +212,9 @@ class LambdaMART(TreeScores):
         Measure that "lambdarank" and "yetirank" optimise: nDCG, DCG, AP, RR, ERR, P, R or RBP with
         any convention and cut-off, see :func:`rankwise.metrics.parse`. Early stopping follows it,
         too.
-    label_gain : "auto", array-like of shape (n_grades,) or None, default="auto"
-        Gains of the grades 0, 1, … in nDCG and DCG. "auto": where the gain of ``measure`` is
-        2^y - 1, "lambdarank" follows the whole grades y instead, as CatBoost does; early stopping
-        and ``score`` keep the measure. None: the gains of the measure in all of them, as in
-        LightGBM. An array replaces them in all. Other measures have no gains.
+    label_gain : array-like of shape (n_grades,), optional
+        Gains of the grades 0, 1, … in nDCG and DCG, as in LightGBM. None: those of the measure, by
+        default 2^y - 1. Other measures have no gains.
     objective : {"lambdarank", "yetirank", "xendcg", "logistic", "squared"} or callable, \
             default="lambdarank"
         Loss of scores f. D_ij is the loss of ``measure`` when rows i and j, with label i above j,
@@ -443,7 +441,7 @@ class LambdaMART(TreeScores):
         "learning_rate": [POSITIVE],
         "max_leaf_nodes": [minimum(2), StrOptions({"auto"})],
         "measure": MEASURE_KINDS,
-        "label_gain": ["array-like", StrOptions({"auto"}), None],
+        "label_gain": ["array-like", None],
         "objective": [StrOptions(set(get_args(Objective))), callable],
         "max_depth": [minimum(1), None],
         "truncation_level": [minimum(1), None],
@@ -486,7 +484,7 @@ class LambdaMART(TreeScores):
         learning_rate: float = 0.1,
         max_leaf_nodes: int | Literal["auto"] = "auto",
         measure: MeasureLike = "nDCG@10",
-        label_gain: ArrayLike | Literal["auto"] | None = "auto",
+        label_gain: ArrayLike | None = None,
         objective: Objective | GradientFunction = "lambdarank",
         max_depth: int | None = None,
         truncation_level: int | None = 30,
@@ -525,7 +523,7 @@ class LambdaMART(TreeScores):
         self.learning_rate = learning_rate
         self.max_leaf_nodes: int | Literal["auto"] = max_leaf_nodes
         self.measure = measure
-        self.label_gain: ArrayLike | Literal["auto"] | None = label_gain
+        self.label_gain = label_gain
         self.objective: Objective | GradientFunction = objective
         self.max_depth = max_depth
         self.truncation_level = truncation_level
@@ -692,10 +690,10 @@ class LambdaMART(TreeScores):
         return MAX_BINS
 
     def _measures(self) -> tuple[Measure, Measure]:
-        """Measures of the gradients and of early stopping, with the table ``label_gain``."""
+        """Measures of the gradients and of early stopping, with the gains of ``label_gain``."""
         measure = parse(self.measure)
         watched = measure if self.validation_measure is None else parse(self.validation_measure)
-        if not self._has_gain_table:
+        if self.label_gain is None:
             return measure, watched
         if not isinstance(measure, GainMeasure) and not isinstance(watched, GainMeasure):
             raise ValueError(
@@ -706,21 +704,13 @@ class LambdaMART(TreeScores):
             watched, self.label_gain
         )
 
-    @property
-    def _has_gain_table(self) -> bool:
-        return self.label_gain is not None and not isinstance(self.label_gain, str)
-
     def _set_score_name(self, y: Float64Array) -> None:
         super()._set_score_name(y)
-        if self._has_gain_table:
+        if self.label_gain is not None:
             self.score_name_: str = default_score_name(y, parameter_of(self._measures()[0]))
 
     def _loss(self, rows: JudgedRows, measure: Measure, seed: int, n_threads: int) -> GradientLoss:
         """The objective on training rows."""
-        if isinstance(self.label_gain, str) and self.objective == "lambdarank":
-            # Chosen by benchmarks/study_generalisation.py: on nine sets of several grades AP is
-            # better on all, and nDCG of gains 2^y - 1 on eight.
-            measure = follow_grades(measure, rows.y)
         return make_loss(
             self.objective, rows, measure, self.truncation_level, self.normalize, self.decay, seed,
             n_threads,

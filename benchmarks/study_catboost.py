@@ -1,7 +1,7 @@
 """CatBoost with one of its parts off, and LambdaMART's nearest settings: which part carries a lead.
 
     python -m benchmarks.study_catboost features > docs/study_catboost.txt
-    python -m benchmarks.study_catboost ranks >> docs/study_catboost.txt
+    python -m benchmarks.study_catboost ranks > docs/study_catboost_ranks.txt
 
 ``features``: OHSUMED and MQ2008, where CatBoost was level with LambdaMART's defaults in nDCG@10 and
 ahead in AP. ``ranks``: MQ2008's ranks by 25 systems, 65 % of which are missing, and choices among

@@ -2,7 +2,7 @@
 
     python -m benchmarks.study_generalisation choose > docs/study_generalisation.txt
     python -m benchmarks.study_generalisation confirm >> docs/study_generalisation.txt
-    python -m benchmarks.study_generalisation more >> docs/study_generalisation.txt
+    python -m benchmarks.study_generalisation more > docs/study_generalisation_more.txt
 
 Twelve sets, of which only queries of the training parts are used; at most 12,000 rows of each
 (cf-letor: 40,000).
@@ -268,7 +268,7 @@ def main() -> None:
         print_differences(measure_all(sets, CONFIRMING, makers, MOST_ROWS), NEW)
     elif part == "more":
         makers = {NEW: _maker({})} | {key: PEERS[key] for key in PEERS if key != "old defaults"}
-        print("\nstudy_generalisation: the new defaults on ten splits of other sets")
+        print("study_generalisation: the new defaults on ten splits of other sets")
         print_differences(measure_all(sets, CONFIRMING_MORE, makers, MOST_ROWS), NEW)
     else:
         sys.exit("study_generalisation needs choose, large, confirm or more.")

@@ -2,14 +2,17 @@
 
     python -m benchmarks.study_generalisation choose > docs/study_generalisation.txt
     python -m benchmarks.study_generalisation confirm >> docs/study_generalisation.txt
+    python -m benchmarks.study_generalisation more > docs/study_generalisation_more.txt
 
 Twelve sets, of which only queries of the training parts are used; at most 12,000 rows of each
 (cf-letor: 40,000).
 Every split trains on 70 % of the queries, drawn at random, and ranks the others. All rankers have
 100 trees, learning rate 0.1 and one thread. ``choose`` compares settings of LambdaMART on splits 0
 to 9; ``confirm`` compares the new defaults with the old ones and with the defaults of LightGBM,
-XGBoost and CatBoost on splits 100 to 119, which no setting was chosen on; ``large`` compares sizes
-of trees on all rows of the three largest sets.
+XGBoost and CatBoost on splits 100 to 119, which no setting was chosen on; ``more`` does so on
+splits 100 to 109 of other sets, with ranks by systems and choices, see
+``benchmarks.study_more_sets``; ``large`` compares sizes of trees on all rows of the three largest
+sets.
 
 Splits share queries, so errors are corrected: the variance over J splits counts
 ``1 / J + n_test / n_train`` times (Nadeau and Bengio 2003). Stouffer's z joins the sets.
@@ -31,6 +34,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from scipy.stats import norm, t
 
+from benchmarks import study_more_sets
 from rankwise import CatBoostRanker, LambdaMART, LightGBMRanker, XGBoostRanker, evaluate
 from rankwise.datasets import RankingData
 from rankwise.text import TextIndex, TextRanker, load_cf_letor, load_text
@@ -45,6 +49,7 @@ MOST_ROWS, TRAIN_SHARE = 12_000, 0.7
 # Queries of cf-letor have 1,239 rows each.
 MORE_ROWS = {"cf-letor": 40_000}
 CHOOSING, CONFIRMING, LARGE = range(10), range(100, 120), range(200, 204)
+CONFIRMING_MORE = range(100, 110)
 PENALTY_QUERIES = growth_rules.PENALTY_QUERIES
 EQUAL = {"n_estimators": 100, "learning_rate": 0.1, "random_state": 0, "n_jobs": 1}
 OLD = {"max_leaf_nodes": 31, "reg_lambda": 0.0, "subsample": 1.0}
@@ -88,6 +93,7 @@ SETS = (
     "cf-letor", *TEXTS, "home-depot",
 )  # fmt: skip
 LARGE_SETS = ("movielens", "cf-letor", "home-depot")
+MORE_SETS = ("mq2008-agg", "suppliers", "cars", "robust-runs", "yogurt", "fishing", "travel")
 
 
 @cache
@@ -117,6 +123,8 @@ def _load(name: str) -> RankingData:
         return TextRanker(index, n_candidates=50).table(queries, qrels)
     if name == "home-depot":
         return product_table(name)
+    if name in study_more_sets.SETS:
+        return study_more_sets.load(name)
     return load_auto_set(name, 1).train
 
 
@@ -245,7 +253,7 @@ def _holm(p_values: dict[tuple[str, str], float]) -> dict[tuple[str, str], float
 
 def main() -> None:
     part, *chosen = sys.argv[1:]
-    sets = chosen or (LARGE_SETS if part == "large" else SETS)
+    sets = chosen or {"large": LARGE_SETS, "more": MORE_SETS}.get(part, SETS)
     if part == "choose":
         makers = {key: _maker(setting) for key, setting in SETTINGS.items()}
         print("study_generalisation: LambdaMART's settings on ten splits of queries")
@@ -258,8 +266,12 @@ def main() -> None:
         makers = {NEW: _maker({}), **PEERS}
         print("\nstudy_generalisation: the new defaults on twenty other splits")
         print_differences(measure_all(sets, CONFIRMING, makers, MOST_ROWS), NEW)
+    elif part == "more":
+        makers = {NEW: _maker({})} | {key: PEERS[key] for key in PEERS if key != "old defaults"}
+        print("study_generalisation: the new defaults on ten splits of other sets")
+        print_differences(measure_all(sets, CONFIRMING_MORE, makers, MOST_ROWS), NEW)
     else:
-        sys.exit("study_generalisation needs choose, large or confirm.")
+        sys.exit("study_generalisation needs choose, large, confirm or more.")
 
 
 def _maker(setting: dict[str, Any]) -> Callable[[], Any]:

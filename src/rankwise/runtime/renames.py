@@ -91,6 +91,11 @@ _OLD_ATTRIBUTES = {
     for renames in table.values()
     for old in renames
 }
+# Parameters that came after a model file, with values that fit as before; others have defaults.
+EARLIER: dict[str, dict[str, Any]] = {
+    "CatBoostRanker": {"one_hot_max_size": 255},
+    "LambdaMART": {"cat_l2": 0.0, "max_cat_threshold": 255},
+}
 # Words that option strings have changed to.
 VALUES: dict[str, str] = {
     "benjamini-hochberg": "benjamini_hochberg",

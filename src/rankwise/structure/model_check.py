@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from rankwise.runtime.renames import EARLIER
 from rankwise.runtime.scikit_learn import BaseEstimator
 from rankwise.structure.state_rules import (
     Array,
@@ -91,9 +92,10 @@ def _items(where: str, values: Any) -> list[tuple[str, Any]]:
 def _check_estimator(where: str, estimator: Any) -> list[tuple[str, Any]]:
     rules = structure_of(type(estimator))
     for name, parameter in signature(type(estimator)).parameters.items() if rules else ():
-        # A parameter that came after the version of the file has its default.
+        # A parameter that came after the version of the file.
         if name not in vars(estimator) and parameter.default is not Parameter.empty:
-            setattr(estimator, name, parameter.default)
+            earlier = EARLIER.get(type(estimator).__name__, {})
+            setattr(estimator, name, earlier.get(name, parameter.default))
     state = estimator.__getstate__()
     if not rules:
         return _check_foreign(where, estimator, state)

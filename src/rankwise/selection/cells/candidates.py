@@ -375,7 +375,7 @@ def prepare_rows(
         warnings.warn(
             f"{kind} takes at most {most} categories in a column, and leaves out "
             f"{list_names(listed, quote=str)}. Merge rare categories to use them, or use "
-            "AutoRanker, LightGBMRanker or XGBoostRanker.",
+            "AutoRanker, LightGBMRanker, XGBoostRanker or CatBoostRanker.",
             IgnoredColumnsWarning,
             stacklevel=callers_level(),
         )

@@ -309,8 +309,8 @@ class LambdaMART(TreeScores):
         L2 penalty on the two sides of a split on a nominal feature, in addition to ``reg_lambda``.
         It orders the categories and enters the gain, but not the values of the leaves. The node
         itself is not penalised, so the split must gain more than one on a number. "auto": the sum
-        of the second derivatives of the tree's rows, times ``600 / (600 + n)`` for n training
-        queries with different labels; 0 if ``objective`` is a function.
+        of the second derivatives of the tree's rows, times ``6000 / (6000 + n)`` for n distinct
+        training rows; 0 if ``objective`` is a function.
     max_cat_threshold : int >= 1, default=32
         Largest number of categories that a split on a nominal feature separates from all others.
     early_stopping_rounds : int >= 1, optional
@@ -749,7 +749,7 @@ class LambdaMART(TreeScores):
             reg_lambda, relative_lambda = 0.0, automatic_penalty(n_queries) if is_named else 0.0
         if cat_l2 == "auto":
             cat_l2 = 0.0
-            relative_cat_l2 = automatic_category_penalty(n_queries) if is_named else 0.0
+            relative_cat_l2 = automatic_category_penalty(n_rows) if is_named else 0.0
         return GrowthRules(
             max_leaf_nodes=max_leaf_nodes,
             max_depth=self.max_depth,

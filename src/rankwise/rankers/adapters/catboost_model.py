@@ -338,7 +338,7 @@ def _check_statistics(statistics: Any, tables: Any, n_numbers: int, n_nominal: i
         require_keys(given, _STATISTIC_ENTRIES)
         kind, elements = given["ctr_type"], given["elements"]
         require(kind in (*_COUNTS, *_MEANS, *_CLASSES), "a statistic is of an unknown type")
-        require(type(elements) is list and len(elements) > 0, "a statistic has no column")
+        require(isinstance(elements, list) and len(elements) > 0, "a statistic has no column")
         for element in elements:
             part = element["combination_element"]
             require(part in _ELEMENTS, "a statistic reads an unknown kind of column")

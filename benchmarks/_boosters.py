@@ -44,6 +44,7 @@ class Rows:
     X: Any
     y: np.ndarray
     qid: np.ndarray
+    nominal: tuple[int, ...] = ()  # columns that hold codes of categories
 
     @property
     def sizes(self) -> np.ndarray:
@@ -53,7 +54,8 @@ class Rows:
 @cache
 def rows_of(kind: str, n_rows: int) -> Rows:
     """Rows of a kind: "continuous" (136 features), "narrow" (40), "small" (20, in queries of few
-    rows), "mslr": the slices, tiled, or "sparse" (CSR, 1 % of 5,000 features)."""
+    rows), "mslr": the slices, tiled, "sparse" (CSR, 1 % of 5,000 features) or "categories" (ten
+    columns of 100 levels)."""
     if kind == "mslr":
         data = load_dataset("mslr-slices", fold=1)
         parts = (data.train, data.vali, data.test)
@@ -73,6 +75,12 @@ def rows_of(kind: str, n_rows: int) -> Rows:
         utility = X @ rng.standard_normal(5000) + 0.3 * rng.standard_normal(n_rows)
         y = np.digitize(utility, np.quantile(utility, [0.5, 0.8, 0.92, 0.98])).astype(np.float64)
         return Rows(X, y, np.arange(n_rows) // DOCS)
+    if kind == "categories":
+        rng = np.random.default_rng(0)
+        codes, effects = rng.integers(0, 100, (n_rows, 10)), rng.standard_normal((10, 100))
+        utility = effects[np.arange(10), codes].sum(axis=1) + rng.standard_normal(n_rows)
+        y = np.digitize(utility, np.quantile(utility, [0.5, 0.8, 0.92, 0.98])).astype(np.float64)
+        return Rows(codes.astype(np.float32), y, np.arange(n_rows) // DOCS, tuple(range(10)))
     width = {"continuous": 136, "narrow": 40, "small": 20}[kind]
     docs = FEW_DOCS if kind == "small" else DOCS
     return Rows(*synthetic_ranking(n_queries=n_rows // docs, docs=docs, n_features=width))
@@ -82,7 +90,8 @@ def trainer(side: str, rows: Rows, n_trees: int, n_threads: int) -> Callable[[],
     """A whole fit from float32 rows: 31 leaves (32 symmetric ones), 255 bins, learning rate 0.1."""
     X, y, qid = rows.X, rows.y, rows.qid
     if side == "LambdaMART":
-        return lambda: LambdaMART(n_trees, n_jobs=n_threads, **EQUAL).fit(X, y, qid=qid)
+        equal = EQUAL | {"categorical_features": rows.nominal or None}
+        return lambda: LambdaMART(n_trees, n_jobs=n_threads, **equal).fit(X, y, qid=qid)
     if side == SYMMETRIC:
         symmetric = EQUAL | {"growth": "symmetric", "max_leaf_nodes": 32}
         return lambda: LambdaMART(n_trees, n_jobs=n_threads, **symmetric).fit(X, y, qid=qid)
@@ -121,7 +130,10 @@ def light_params(side: str, n_threads: int) -> dict[str, Any]:
 
 def light_set(rows: Rows, params: dict[str, Any]) -> lightgbm.Dataset:
     """LightGBM's bins."""
-    return lightgbm.Dataset(rows.X, rows.y, group=rows.sizes, params=params).construct()
+    nominal = list(rows.nominal)
+    return lightgbm.Dataset(
+        rows.X, rows.y, group=rows.sizes, params=params, categorical_feature=nominal
+    ).construct()
 
 
 def binner(side: str, rows: Rows, n_threads: int) -> Callable[[], Any]:

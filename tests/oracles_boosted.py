@@ -28,24 +28,25 @@ class TreeByHand:
         self.nominal = nominal
         self.X, self.g, self.h, self.rules = X, g, h, rules
         self.reg_lambda = rules.reg_lambda + rules.relative_lambda * h.sum()
+        self.cat_l2 = rules.cat_l2 + rules.relative_cat_l2 * h.sum()
         self.root = Node(np.arange(len(X)), 0)
         if rules.growth == "symmetric":
             self._grow_levels()
         else:
             self._grow_leaves()
 
-    def values(self, g, h, node):
-        """Values of leaves with these sums of gradients and of Hessians."""
+    def values(self, g, h, node, more=0.0):
+        """Values of leaves with these sums of gradients and of Hessians; ``more`` L2 penalty."""
         pull = np.sign(g) * np.maximum(np.abs(g) - self.rules.reg_alpha, 0)
-        return np.clip(-pull / (h + self.reg_lambda), node.low, node.high)
+        return np.clip(-pull / (h + self.reg_lambda + more), node.low, node.high)
 
     def value(self, rows, node):
         return self.values(self.g[rows].sum(), self.h[rows].sum(), node)
 
-    def worth(self, g, h, node):
+    def worth(self, g, h, node, more=0.0):
         """Twice what the value lowers the second-order model and its penalties."""
-        v, r = self.values(g, h, node), self.rules
-        return -2 * (g * v + h * v**2 / 2 + self.reg_lambda * v**2 / 2 + r.reg_alpha * np.abs(v))
+        v, penalty = self.values(g, h, node, more), self.reg_lambda + more
+        return -2 * (g * v + (h + penalty) * v**2 / 2 + self.rules.reg_alpha * np.abs(v))
 
     def left(self, question, rows):
         column, cut, missing_left = question
@@ -65,16 +66,19 @@ class TreeByHand:
     def subsets(self, rows, values):
         """All subsets of categories; with penalties those in the order of mean gradients."""
         present = np.unique(values[~np.isnan(values)])
-        if self.reg_lambda == 0 and self.rules.growth != "symmetric":
-            for number in range(1, 2 ** len(present)):
-                yield frozenset(present[[number >> i & 1 == 1 for i in range(len(present))]])
-            return
-        mean = [
-            self.g[mine].sum() / (self.h[mine].sum() + self.reg_lambda)
-            for mine in (rows[values == category] for category in present)
-        ]
-        order = present[np.argsort(mean)]
-        yield from (frozenset(order[:n]) for n in range(1, len(order) + 1))
+        n, most = len(present), self.rules.max_cat_threshold
+        if self.reg_lambda + self.cat_l2 == 0 and self.rules.growth != "symmetric":
+            sets = [[number >> i & 1 == 1 for i in range(n)] for number in range(1, 2**n)]
+        else:
+            mean = [
+                self.g[mine].sum() / (self.h[mine].sum() + self.reg_lambda + self.cat_l2)
+                for mine in (rows[values == category] for category in present)
+            ]
+            ranks = np.argsort(np.argsort(mean))
+            sets = [ranks < size for size in range(1, n + 1)]
+        for chosen in sets:
+            if min(sum(chosen), n - sum(chosen)) <= most:
+                yield frozenset(present[chosen])
 
     def gains(self, questions, node):
         """What a split by each question about a column gains; NaN where a child is too small."""
@@ -84,8 +88,9 @@ class TreeByHand:
         least = max((r.min_samples_leaf - 0.5) * h.sum() / len(h), r.min_hessian_leaf)
         sign = r.signs[questions[0][0]] if r.signs else 0
         with np.errstate(divide="ignore", invalid="ignore"):  # a side without rows
-            low, high = (self.values(*side[:2], node) for side in sums)
-            of_sides = sum(self.worth(*side[:2], node) for side in sums)
+            more = self.cat_l2 if questions[0][0] in self.nominal else 0.0
+            low, high = (self.values(*side[:2], node, more) for side in sums)
+            of_sides = sum(self.worth(*side[:2], node, more) for side in sums)
         found = of_sides - self.worth(g.sum(), h.sum(), node)
         found[sign * (high - low) < 0] = 0.0
         for _, hessian, n in sums:

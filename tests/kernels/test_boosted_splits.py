@@ -89,8 +89,10 @@ def test_gain_of_a_split_is_twice_what_the_objective_falls_by():
         return objective(leaf_value(g, h, limits), g, h, 0.4, 0.7)
 
     expected = 2 * (lowest(6, 40) - lowest(*sums[0]) - lowest(*sums[1]))
-    np.testing.assert_allclose(split_gain(sum(packed), packed[0], unit, limits, -1), expected)
-    assert split_gain(sum(packed), packed[0], unit, limits, 1) == 0
+    np.testing.assert_allclose(
+        split_gain(sum(packed), packed[0], unit, limits, limits, -1), expected
+    )
+    assert split_gain(sum(packed), packed[0], unit, limits, limits, 1) == 0
 
 
 def test_codes_are_parted(rng):
@@ -130,6 +132,20 @@ def test_categories_are_in_the_order_of_their_mean_gradient(rng):
     np.testing.assert_array_equal(order[:n], expected[expected != 4])
 
 
+def test_random_sets_have_at_most_the_largest_size(rng):
+    X = rng.integers(0, 40, (2000, 1)).astype(float)
+    binned = bin_rows(OrderedRows(X), 255, n_categories=np.array([40]))
+    sizes = set()
+    for seed in range(60):
+        rules = GrowthRules(2, None, 1, random_thresholds=True, max_cat_threshold=3)
+        g = rng.normal(size=2000)
+        grown = TreeGrower(binned, rules, 1).grow(
+            g, np.ones(2000), 1.0, rng=np.random.default_rng(seed)
+        )
+        sizes |= {min(map(len, grown.tree.members[0])), len(grown.tree.members[0][0])}
+    assert sizes == {1, 2, 3, 37, 38, 39}
+
+
 @pytest.mark.parametrize("kernel", [find_splits, find_common_split])
 def test_splits_do_not_depend_on_what_is_left_out(kernel, rng):
     """No categories, no signs: None finds what arrays that say so find."""
@@ -141,11 +157,11 @@ def test_splits_do_not_depend_on_what_is_left_out(kernel, rng):
     histograms, starts = histograms.reshape(1, -1), np.arange(12) * 256
     found = np.zeros((2, 1, N_FIELDS))
     for out, nominal, signs in zip(
-        found, (None, np.zeros(11, dtype=bool)), (None, np.zeros(11, np.int64)), strict=True
+        found, (None, np.zeros(11, np.int64)), (None, np.zeros(11, np.int64)), strict=True
     ):
         kernel(
             n_bins, nominal, signs, np.ones((1, 11), dtype=bool), None, 0, 2, histograms, starts,
-            np.array([[0, packed.sum(), 20]]), np.array([[0.0, 1.0, -np.inf, np.inf]]),
+            np.array([[0, packed.sum(), 20]]), np.array([[0.0, 1.0, -np.inf, np.inf, 9.0]]),
             np.array([0.5, 0.25]), 0.0, out,
         )  # fmt: skip
     assert found[0, 0, 0] > 0

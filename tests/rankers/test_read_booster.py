@@ -334,11 +334,26 @@ def test_models_that_are_not_supported(tmp_path):
     zeros = np.where(np.abs(X) < 0.6, 0.0, X)
     with pytest.raises(BoosterError, match="zero_as_missing"):
         rw.read_booster(fit_lightgbm(zeros, y, zero_as_missing=True))
+
+
+@pytest.mark.parametrize("policy", ["SymmetricTree", "Depthwise", "Lossguide"])
+def test_statistics_of_categories_of_catboost(policy):
     table = frame().assign(colour=lambda t: t["colour"].astype(str))
     table = table.fillna({"clicks": 0, "bm25": 0})
-    with pytest.raises(BoosterError, match="OnlineCtr, a statistic of categories"):
-        rw.read_booster(fit_catboost(table, frame_labels(frame()), cat_features=["colour", "shop"],
-                                     one_hot_max_size=2, iterations=30))  # fmt: skip
+    peer = fit_catboost(table, frame_labels(frame()), cat_features=["colour", "shop"],
+                        one_hot_max_size=2, iterations=30, max_ctr_complexity=1,
+                        grow_policy=policy)  # fmt: skip
+    with pytest.raises(BoosterError, match=r"'colour' .* keeps only their hashes. Pass categories"):
+        rw.read_booster(peer)
+    given = {name: sorted(set(table[name])) for name in ("colour", "shop")}
+    model = rw.read_booster(peer, categories=given)
+    np.testing.assert_allclose(model.predict(table), peer.predict(table), atol=1e-13)
+    # A category that no row has is not needed; an unknown one has the prior of CatBoost.
+    other = table.assign(colour=np.where(np.arange(len(table)) % 2, "mauve", table["colour"]))
+    more = {**given, "colour": ["violet", *given["colour"]]}
+    for categories in (given, more):
+        found = rw.read_booster(peer, categories=categories).predict(other)
+        np.testing.assert_allclose(found, peer.predict(other), atol=1e-13)
 
 
 WORDS = ["", "a", "ab", "abc", "abcd", "é", "nine byte", "sixteen bytes ab", "seventeen bytes ab",

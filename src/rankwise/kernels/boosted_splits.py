@@ -2,8 +2,11 @@
 
 A node is a row of three whole numbers: the slot of its histogram (``SLOT``), its packed sum
 (``TOTAL``), and the smallest sum of second derivatives of a child, in units (``LEAST``). Its
-``limits`` are the penalties L1 and L2, and the bounds of its children's values. The cells of column
-j are ``starts[j]:starts[j + 1]`` of a histogram.
+``limits`` are the penalties L1 and L2, the bounds of its children's values, and the L2 penalty of
+children that a column of categories would make. This penalty does not count for the node itself: a
+split on categories must make up for it. The cells of column j are ``starts[j]:starts[j + 1]`` of a
+histogram. ``nominal[j]`` is 0 for a column of numbers, and for one of categories the largest number
+of categories that a split may part from all others.
 
 Arguments that most trees do not need may be None. They are then not compiled, which halves the
 compile time:
@@ -22,7 +25,7 @@ from rankwise.runtime.jit import njit
 # categories), whether missing values go left.
 GAIN, FEATURE, PLACE, MISSING_LEFT, N_FIELDS = 0, 1, 2, 3, 4
 SLOT, TOTAL, LEAST = 0, 1, 2
-L1, L2, LOW, HIGH = 0, 1, 2, 3
+L1, L2, LOW, HIGH, CATEGORY_L2 = 0, 1, 2, 3, 4
 
 
 @njit
@@ -58,15 +61,18 @@ def _alone(total, unit, limits, signs):
 
 
 @njit
-def split_gain(total, left, unit, limits, sign):
-    """Worth of two children minus that of their parent; 0 if ``sign`` forbids their order."""
+def split_gain(total, left, unit, limits, bounds, sign):
+    """Worth of two children minus that of their parent; 0 if ``sign`` forbids their order.
+
+    ``limits`` are those of the parent, and ``bounds`` those of the children.
+    """
     right = total - left
     g, h = np.int32(left >> 32) * unit[0], np.int32(left & LOWER) * unit[1]
     rest, other = np.int32(right >> 32) * unit[0], np.int32(right & LOWER) * unit[1]
-    low, high = leaf_value(g, h, limits), leaf_value(rest, other, limits)
+    low, high = leaf_value(g, h, bounds), leaf_value(rest, other, bounds)
     if sign * (high - low) < 0:
         return 0.0
-    both = _worth(g, h, low, limits) + _worth(rest, other, high, limits)
+    both = _worth(g, h, low, bounds) + _worth(rest, other, high, bounds)
     return both - _alone(total, unit, limits, sign)
 
 
@@ -131,18 +137,36 @@ def _limited_gains(first, last, node, unit, limits, sign, alone, sums, gains):
 
 
 @njit
-def _drawn(seed, feature, first, last):
-    """Draw a position of a column in ``first:last``."""
-    if first >= last:
-        return first, last
+def _drawn(seed, feature, first, last, low, high):
+    """Draw a position of a column in ``first:last``, but not in its part ``low:high``."""
+    n_places = last - first - (high - low)
+    if n_places <= 0:
+        return first, first
     # Number `feature` of splitmix64 from the seed: independent of the order in which columns are
     # searched, and so of the number of threads.
     z = seed + np.uint64(feature + 1) * np.uint64(0x9E3779B97F4A7C15)
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     z = z ^ (z >> np.uint64(31))
-    place = first + np.int64(z % np.uint64(last - first))
+    place = first + np.int64(z % np.uint64(n_places))
+    if place >= low:
+        place += high - low
     return place, place + 1
+
+
+@njit
+def _large_sets(first, last, n, largest):
+    """Positions in ``first:last`` with more than ``largest`` of n categories on both sides."""
+    low = min(max(first, largest), last)
+    return low, max(low, min(last, n - 1 - largest))
+
+
+@njit
+def _penalise_categories(limits):
+    """Limits of children that a column of categories would make."""
+    out = limits.copy()
+    out[:, L2] = limits[:, CATEGORY_L2]
+    return out
 
 
 @njit
@@ -197,6 +221,7 @@ def _scan_together(
     """
     together = np.empty(BINS)
     order, gathered = np.empty(BINS, np.int64), np.empty((1, BINS), np.int64)
+    penalised = _penalise_categories(limits)
     noise = 0.0
     for k in range(len(nodes)):
         noise += abs(_alone(nodes[k, TOTAL], unit, limits[k], signs))
@@ -212,9 +237,10 @@ def _scan_together(
         for k in range(len(nodes)):
             if _column(histograms, starts, nodes[k, SLOT], feature)[n] != 0:
                 has_missing = True
-        codes = n
-        if nominal is not None and nominal[feature]:
-            n = order_categories(histograms, starts, nodes, feature, n, unit, limits[0, L2], order)
+        codes, bounds, largest = n, limits, n
+        if nominal is not None and nominal[feature] > 0:
+            bounds, largest = penalised, nominal[feature]
+            n = order_categories(histograms, starts, nodes, feature, n, unit, bounds[0, L2], order)
             if n == 0:
                 continue
         for side in range(2 if has_missing else 1):
@@ -222,22 +248,24 @@ def _scan_together(
             lowest, highest = n, 0
             for k in range(len(nodes)):
                 cells = _column(histograms, starts, nodes[k, SLOT], feature)
-                if nominal is not None and nominal[feature]:
+                if nominal is not None and nominal[feature] > 0:
                     _gather(cells, codes, order, n, gathered[0])
                     cells = gathered[0, :]
                 before = cells[n] if side == 1 else np.int64(0)
                 alone = _alone(nodes[k, TOTAL], unit, limits[k], signs)
                 start, end = _side_gains(
-                    cells, n if side == 0 else n - 1, nodes[k], before, unit, limits[k],
+                    cells, n if side == 0 else n - 1, nodes[k], before, unit, bounds[k],
                     signs, feature, alone, sums, gains,
                 )  # fmt: skip
                 for b in range(start, end):
                     together[b] += gains[b] - alone
                 if start < end:
                     lowest, highest = min(lowest, start), max(highest, end)
+            low, high = _large_sets(lowest, highest, n, largest)
+            together[low:high] = 0.0
             if seeds is not None:
                 # One draw: the nodes share their threshold.
-                lowest, highest = _drawn(seeds[0], feature, lowest, highest)
+                lowest, highest = _drawn(seeds[0], feature, lowest, highest, low, high)
             # Only a larger gain replaces the best: ties go to the first column and the lowest bin.
             for b in range(lowest, highest):
                 if together[b] > best:
@@ -260,8 +288,10 @@ def find_splits(
     # compile. What only categories need is allocated where they are known.
     sums, gains = np.empty(BINS, np.int64), np.empty(BINS)
     order = gathered = sums  # not used without categories
+    penalised = limits
     if nominal is not None:
         order, gathered = np.empty(BINS, np.int64), np.empty(BINS, np.int64)
+        penalised = _penalise_categories(limits)
     last = last * WORD if last * WORD < len(n_bins) else len(n_bins)
     for k in range(len(nodes)):
         node, limit, out = nodes[k], limits[k], found[k]
@@ -277,10 +307,11 @@ def find_splits(
             if not allowed[k, feature]:
                 continue
             n = n_bins[feature]
-            cells = line[starts[feature] : starts[feature + 1]]
-            if nominal is not None and nominal[feature]:
+            cells, bounds, largest = line[starts[feature] : starts[feature + 1]], limit, n
+            if nominal is not None and nominal[feature] > 0:
+                bounds, largest = penalised[k], nominal[feature]
                 m = order_categories(
-                    histograms, starts, nodes[k : k + 1], feature, n, unit, limit[L2], order
+                    histograms, starts, nodes[k : k + 1], feature, n, unit, bounds[L2], order
                 )
                 if m == 0:
                     continue
@@ -293,10 +324,14 @@ def find_splits(
                 # With missing values on the right, all others may be on the left.
                 n_places = n if missing != 0 and side == 0 else n - 1
                 start, end = _side_gains(
-                    cells, n_places, node, before, unit, limit, signs, feature, alone, sums, gains
+                    cells, n_places, node, before, unit, bounds, signs, feature, alone, sums, gains
                 )
+                low = high = end
+                if nominal is not None:
+                    low, high = _large_sets(start, end, n, largest)
+                    gains[low:high] = -np.inf
                 if seeds is not None:
-                    start, end = _drawn(seeds[k], feature, start, end)
+                    start, end = _drawn(seeds[k], feature, start, end, low, high)
                 inner = gains[start:end]
                 better = 0
                 for b in range(len(inner)):

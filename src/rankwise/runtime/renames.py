@@ -59,7 +59,10 @@ RECIPROCALS: dict[str, dict[str, str]] = {
     "MPRank": {"C": "lam", "C_": "lam_"},
 }
 # Parameters that older files lack, where the default of today would fit another model.
-LACKED: dict[str, dict[str, Any]] = {"LambdaMART": {"categorical_encoding": "subset"}}
+LACKED: dict[str, dict[str, Any]] = {
+    "CatBoostRanker": {"one_hot_max_size": 255},
+    "LambdaMART": {"cat_l2": 0.0, "categorical_encoding": "subset", "max_cat_threshold": 255},
+}
 # Other attributes by class, with what replaced them. Empty: internal today.
 ATTRIBUTES: dict[str, dict[str, str]] = {
     "Blend": {"of_scores": "rankwise.fusion.fuse"},

@@ -201,8 +201,9 @@ def categories_of(judged):
     return X
 
 
-def category_ranker(name, judged):
-    ranker = getattr(rankwise, name)(n_estimators=2, categorical_features=[0], random_state=0)
+def category_ranker(name, judged, **options):
+    options |= {"n_estimators": 2, "categorical_features": [0], "random_state": 0}
+    ranker = getattr(rankwise, name)(**options)
     y = np.isin(categories_of(judged)[:, 0], [1, 5, 6, 11]).astype(int)
     return ranker.fit(categories_of(judged), y, qid=judged.qid)
 
@@ -278,11 +279,68 @@ def test_xgboost_categories_with_wrong_numbers(spoil, judged):
 )
 def test_catboost_categories_with_wrong_numbers(spoil, judged):
     pytest.importorskip("catboost")
-    model = json.loads(category_ranker("CatBoostRanker", judged).model_)
+    ranker = category_ranker("CatBoostRanker", judged, one_hot_max_size=12)
+    model = json.loads(ranker.model_)
     check_catboost(json.dumps(model).encode(), 5)
     splits = [split for tree in model["oblivious_trees"] for split in tree["splits"]]
     split = next(split for split in splits if split["split_type"] == "OneHotFeature")
     spoil(model["features_info"]["categorical_features"][0], split)
+    with pytest.raises(BoosterError, match="CatBoost model"):
+        check_catboost(json.dumps(model).encode(), 5)
+
+
+@pytest.fixture(scope="module")
+def catboost_statistics(judged):
+    """A model that splits by statistics of single columns and of a combination."""
+    pytest.importorskip("catboost")
+    X = categories_of(judged)
+    X[:, 1] = X[:, 0] % 5
+    ranker = rankwise.CatBoostRanker(
+        n_estimators=8, categorical_features=[0, 1], one_hot_max_size=1, random_state=0,
+        params={"max_ctr_complexity": 2},
+    )  # fmt: skip
+    y = np.isin(X[:, 0], [1, 5, 6, 11]).astype(int)
+    return json.loads(ranker.fit(X, y, qid=judged.qid).model_)
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda m, s, t: m["features_info"]["ctrs"].pop(),
+        lambda m, s, t: m["ctr_data"].clear(),
+        lambda m, s, t: m.pop("ctr_data"),
+        lambda m, s, t: m.__setitem__("ctr_data", []),
+        lambda m, s, t: s.__setitem__("identifier", "{}"),
+        lambda m, s, t: s.__setitem__("ctr_type", "FeatureFreq"),
+        lambda m, s, t: s.__setitem__("ctr_type", "Median"),
+        lambda m, s, t: s["elements"][0].__setitem__("cat_feature_index", 2),
+        lambda m, s, t: s["elements"][0].__setitem__("combination_element", "float_feature"),
+        lambda m, s, t: s.__setitem__("elements", []),
+        lambda m, s, t: s.__setitem__("target_border_idx", 1),
+        lambda m, s, t: s.__setitem__("target_border_idx", -1),
+        lambda m, s, t: s.__setitem__("scale", "x"),
+        lambda m, s, t: s["borders"].__setitem__(0, None),
+        lambda m, s, t: s.__setitem__("more", 0),
+        lambda m, s, t: t.__setitem__("hash_stride", 1),
+        lambda m, s, t: t.__setitem__("hash_stride", 2),
+        lambda m, s, t: t.__setitem__("hash_stride", 10**9),
+        lambda m, s, t: t.__setitem__("counter_denominator", -1),
+        lambda m, s, t: t["hash_map"].pop(),
+        lambda m, s, t: t["hash_map"].__setitem__(0, 5),
+        lambda m, s, t: t["hash_map"].__setitem__(0, "-5"),
+        lambda m, s, t: t["hash_map"].__setitem__(0, str(2**64)),
+        lambda m, s, t: t["hash_map"].__setitem__(0, t["hash_map"][3]),
+        lambda m, s, t: t["hash_map"].__setitem__(1, -1),
+        lambda m, s, t: t["hash_map"].__setitem__(1, 2**40),
+        lambda m, s, t: t["hash_map"].__setitem__(1, "1"),
+        lambda m, s, t: t.__setitem__("hash_map", {}),
+    ],
+)
+def test_catboost_statistics_with_wrong_numbers(spoil, catboost_statistics):
+    check_catboost(json.dumps(catboost_statistics).encode(), 5)
+    model = json.loads(json.dumps(catboost_statistics))
+    statistic = next(s for s in model["features_info"]["ctrs"] if s["ctr_type"] == "Borders")
+    spoil(model, statistic, model["ctr_data"][statistic["identifier"]])
     with pytest.raises(BoosterError, match="CatBoost model"):
         check_catboost(json.dumps(model).encode(), 5)
 

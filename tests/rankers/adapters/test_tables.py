@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import pickle
 import re
 
 import numpy as np
@@ -14,6 +16,7 @@ import rankwise
 from rankwise.explain import explain_scores
 from rankwise.export import to_onnx, to_solr
 from rankwise.export.maps import ExportError
+from rankwise.trees.stored_boosters import BoosterError
 
 LIBRARIES = {
     "LightGBMRanker": "lightgbm",
@@ -200,13 +203,119 @@ def test_validation_rows_are_read_by_the_same_codes(ranker_class, table):
     np.testing.assert_array_equal(ranker.predict(frame), plain.predict(frame))
 
 
-def test_catboost_refuses_many_categories():
+CATBOOST_WAYS = {
+    "own default": ("YetiRank", {}),
+    "pairs": ("PairLogit", {}),
+    "squares": ("QueryRMSE", {}),
+    "all kinds": (
+        "QueryRMSE",
+        {"simple_ctr": ["Borders", "Buckets", "BinarizedTargetMeanValue", "Counter"]},
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def many_categories():
+    """Rows with columns of 300, 40 and 4 categories, two of them with missing values."""
+    rng = np.random.default_rng(0)
+    codes = rng.integers(0, [300, 40, 4], (1200, 3))
+    effects = [rng.normal(size=n) for n in (300, 40, 4)]
+    X = np.column_stack([codes, rng.normal(size=1200)])
+    utility = X[:, 3] + sum(effect[codes[:, j]] for j, effect in enumerate(effects))
+    X[rng.random((1200, 4)) < [0.1, 0.0, 0.1, 0.1]] = np.nan
+    return X, np.digitize(utility, np.quantile(utility, [0.5, 0.8])), np.arange(1200) % 60
+
+
+@pytest.mark.parametrize("way", CATBOOST_WAYS)
+def test_catboost_statistics_are_those_of_the_library(way, many_categories, tmp_path):
+    catboost = pytest.importorskip("catboost")
+    from rankwise.row_order import canonical_order
+
+    X, y, qid = many_categories
+    objective, params = CATBOOST_WAYS[way]
+    options = {"categorical_features": [0, 1, 2], "objective": objective, "params": params}
+    ranker = quick(rankwise.CatBoostRanker, **options).fit(X, y, qid=qid)
+    kinds = {
+        split["split_type"]
+        for tree in json.loads(ranker.model_)["oblivious_trees"]
+        for split in tree["splits"]
+    }
+    assert "OnlineCtr" in kinds
+    scores = ranker.predict(X)
+
+    # The library, called directly on the rows in the order that their content determines.
+    codes = np.asarray(ranker._encoded_rows(X))
+
+    def pool(rows, **given):
+        table = pd.DataFrame(rows, columns=list("0123"))
+        table[list("012")] = table[list("012")].fillna(-1).astype(int)
+        return catboost.Pool(table, cat_features=["0", "1", "2"], **given)
+
+    groups = rankwise.QueryGroups.from_qid(qid, len(y))
+    order, sizes = canonical_order(codes, y.astype(float), groups, None)
+    group_id = np.repeat(np.arange(len(sizes)), sizes)
+    given = ranker._library_params(codes, None, int(np.random.RandomState(0).randint(2**31 - 1)))
+    peer = catboost.CatBoost({**given, "allow_writing_files": False, "logging_level": "Silent"})
+    peer.fit(pool(codes[order], label=y[order], group_id=group_id))
+    np.testing.assert_allclose(scores, peer.predict(pool(codes)), rtol=0, atol=1e-13)
+
+    # Our own trees, the library's model read back, stored models, and any order of the rows.
+    np.testing.assert_allclose(ranker._tree_ensemble().score(codes, 1), scores, rtol=0, atol=1e-13)
+    known = {column: range(-1, 300) for column in range(3)}
+    found = rankwise.read_booster(peer, categories=known)
+    codes[:, :3] = np.nan_to_num(codes[:, :3], nan=-1)
+    np.testing.assert_allclose(found.predict(codes), scores, rtol=0, atol=1e-13)
+    ranker.save(tmp_path / "m.rankwise")
+    for again in (rankwise.load(tmp_path / "m.rankwise"), pickle.loads(pickle.dumps(ranker))):
+        np.testing.assert_array_equal(again.predict(X), scores)
+    rows = np.random.default_rng(1).permutation(len(y))
+    again = quick(rankwise.CatBoostRanker, **options).fit(X[rows], y[rows], qid=qid[rows])
+    np.testing.assert_array_equal(again.predict(X), scores)
+    unknown, missing = X.copy(), X.copy()
+    unknown[:, :3], missing[:, :3] = 999, np.nan
+    with pytest.warns(UserWarning, match="knows no category"):
+        np.testing.assert_array_equal(ranker.predict(unknown), ranker.predict(missing))
+
+
+def test_catboost_statistics_are_explained_and_exported(many_categories):
     pytest.importorskip("catboost")
-    frame = pd.DataFrame({"word": [f"word {i}" for i in range(300)]})
-    with pytest.raises(
-        ValueError, match=r"at most 254 categories per column.* 300 in column 'word'"
-    ):
-        quick(rankwise.CatBoostRanker).fit(frame, np.arange(300) % 3)
+    X, y, qid = many_categories
+    ranker = quick(rankwise.CatBoostRanker, categorical_features=[0, 1, 2]).fit(X, y, qid=qid)
+    explained = explain_scores(ranker, X[:20])
+    total = explained.values.sum(axis=1) + explained.expected
+    np.testing.assert_allclose(total, ranker.predict(X[:20]), atol=1e-9)
+    assert (explained.values[:, :3] != 0).any()
+    with pytest.raises(ExportError, match="unordered categories"):
+        to_solr(ranker)
+    # One by one, as versions before 1.0 split them.
+    singly = quick(rankwise.CatBoostRanker, categorical_features=[1, 2], one_hot_max_size=255)
+    assert b"OnlineCtr" not in singly.fit(X, y, qid=qid).model_
+    # Other trees first: they bring their own statistics along.
+    more = quick(rankwise.CatBoostRanker, categorical_features=[0, 1, 2])
+    more.fit(X, y, qid=qid, init_model=ranker)
+    codes = ranker._encoded_rows(X)
+    assert more.best_iteration_ == 2 * ranker.best_iteration_
+    np.testing.assert_allclose(more._tree_ensemble().score(codes, 1), more.predict(X), atol=1e-12)
+
+
+def test_catboost_combinations_of_columns_are_refused(many_categories, tmp_path):
+    pytest.importorskip("catboost")
+    X, _, qid = many_categories
+    pair = np.nan_to_num(X[:, 1]) % 12 + 12 * np.nan_to_num(X[:, 2])
+    y = np.digitize(np.random.default_rng(0).normal(size=48)[pair.astype(int)], [0, 1])
+    X = np.column_stack([pair % 12, pair // 12, X[:, 3]])
+    ranker = quick(
+        rankwise.CatBoostRanker, categorical_features=[0, 1], one_hot_max_size=1,
+        params={"max_ctr_complexity": 2},
+    ).fit(X, y, qid=qid)  # fmt: skip
+    ranker.save(tmp_path / "m.rankwise")
+    loaded = rankwise.load(tmp_path / "m.rankwise")
+    np.testing.assert_array_equal(loaded.predict(X), ranker.predict(X))
+    for use in (to_solr, to_onnx, lambda model: explain_scores(model, X[:5])):
+        with pytest.raises(ValueError, match="statistics of combinations of columns"):
+            use(ranker)
+    with pytest.raises(BoosterError, match="max_ctr_complexity=1"):
+        rankwise.read_booster(ranker.booster_)
 
 
 # Weights -----------------------------------------------------------------------------------------

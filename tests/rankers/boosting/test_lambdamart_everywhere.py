@@ -33,6 +33,10 @@ from rankwise.rankers.boosting.lambdamart import TAKEN, check_shareable
 
 from .test_lambdamart_share import assert_same, fitted, rows  # noqa: F401 (rows: a fixture)
 
+# Trees large enough to split column 3, which has no effect, by sets of categories.
+SETS = {
+    "categorical_features": [3], "max_leaf_nodes": 40, "min_samples_leaf": 2, "reg_lambda": 0.0,
+}  # fmt: skip
 # A value other than the default, and parameters without which it has no effect.
 VALUES = {
     "n_estimators": (7, {}),
@@ -67,6 +71,8 @@ VALUES = {
     "interaction_cst": ("no_interactions", {}),
     "categorical_features": ([3], {}),
     "categorical_encoding": ("ordered", {"categorical_features": [3]}),
+    "cat_l2": (0.0, SETS),
+    "max_cat_threshold": (1, SETS | {"cat_l2": 0.0}),
     "early_stopping_rounds": (3, None),  # of rows for validation
     "refit": (True, None),
     "cv": (3, None),  # of the number of trees
@@ -87,8 +93,8 @@ SUFFIX = {
     to_elasticsearch: "elasticsearch.json",
 }
 BASE = {"n_estimators": 6, "random_state": 0, "n_jobs": 1, "max_leaf_nodes": 7}
-# Columns of categories, which have tests of their own: here they are random, and never split.
-NOMINAL = {"categorical_features", "categorical_encoding"}
+# Columns of categories, which have tests of their own: search engines refuse them.
+NOMINAL = {"categorical_features", "categorical_encoding", "cat_l2", "max_cat_threshold"}
 WITH_EFFECT = [name for name, (_, more) in VALUES.items() if more is not None]
 
 

@@ -193,7 +193,19 @@ def categories(rng, holes):
 
 @pytest.mark.parametrize("growth", ["leaf", "depth", "symmetric"])
 @pytest.mark.parametrize("holes", [0.0, 0.3])
-@pytest.mark.parametrize("given", [{}, {"reg_lambda": 3.0}, {"min_samples_leaf": 30}], ids=str)
+@pytest.mark.parametrize(
+    "given",
+    [
+        {},
+        {"reg_lambda": 3.0},
+        {"min_samples_leaf": 30},
+        {"cat_l2": 2.0},
+        {"relative_cat_l2": 0.05, "reg_lambda": 1.0, "reg_alpha": 0.5},
+        {"max_cat_threshold": 1},
+        {"max_cat_threshold": 2, "cat_l2": 1.0},
+    ],
+    ids=str,
+)
 def test_subsets_of_categories_are_the_best(given, holes, growth, rng):
     rules = GrowthRules(**{"max_leaf_nodes": 8, "min_samples_leaf": 4, "growth": growth, **given})
     X, g, h = categories(rng, holes)

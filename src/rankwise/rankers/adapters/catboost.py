@@ -43,11 +43,11 @@ try:
 except ImportError as error:
     raise missing_package("CatBoostRanker", "catboost") from error
 
-MOST_CATEGORIES = 254  # besides missing values; a constant of CatBoost
 OBJECTIVES = ("YetiRank", "PairLogit", "QueryRMSE")
 _NOTHING_VARIES = "All features are either constant or ignored"
 _ANY_NAME = re.compile("(?!)")
 _KEPT = ("features_info", "oblivious_trees", "scale_and_bias")
+MOST_ONE_HOT = 255  # a constant of CatBoost
 
 
 class CatBoost:
@@ -67,13 +67,14 @@ class CatBoost:
         "random_strength": "random_strength",
         "colsample_bylevel": "rsm",
         "max_bin": "border_count",
+        "one_hot_max_size": "one_hot_max_size",
         "monotone_constraints": "monotone_constraints",
         "n_jobs": "thread_count",
         "random_state": "random_seed",
     }
     reserved: frozenset[str] = frozenset({
         "num_trees", "num_boost_round", "eta", "max_depth", "eval_metric", "od_type", "od_wait",
-        "use_best_model", "cat_features", "text_features", "one_hot_max_size",
+        "use_best_model", "cat_features", "text_features",
     })  # fmt: skip
     synonyms: ClassVar[tuple[frozenset[str], ...]] = ()  # all of them are in ``reserved``
     read_trees = staticmethod(catboost_trees)
@@ -93,23 +94,11 @@ class CatBoost:
             )
         if objective != "QueryRMSE":
             check_query_weights(data, f"{type(ranker).__name__}(objective={objective!r})")
-        for column, categories in ranker.columns_.nominal.items():
-            if len(categories) > MOST_CATEGORIES:
-                names = getattr(ranker, "feature_names_in_", None)
-                label = f"column {column}" if names is None else f"column {names[column]!r}"
-                raise ValueError(
-                    f"X must have at most {MOST_CATEGORIES} categories per column, because "
-                    f"CatBoost splits them one by one, got {len(categories)} in {label}. Encode "
-                    "the column as numbers (with scikit-learn's TargetEncoder), drop it, or use "
-                    "LightGBMRanker or XGBoostRanker, which split by subsets."
-                )
 
     def train(self, given: BoosterInput) -> bytes:
         rows, monitor, nominal = given.rows, given.monitor, given.nominal
         labels = 2.0**rows.y - 1.0 if rows.exp2 else rows.y
         params = {"allow_writing_files": False, "logging_level": "Silent", **given.params}
-        if nominal:
-            params["one_hot_max_size"] = MOST_CATEGORIES + 1
         validation = {}
         if monitor is not None:
             metric = _Metric(monitor, skipped=len(labels))
@@ -160,7 +149,10 @@ class CatBoost:
             feature.setdefault("values", [])
         for feature in [*numbers, *nominal]:
             feature["feature_id"] = str(feature["flat_feature_index"])
-        return json.dumps({key: model.get(key) for key in _KEPT}).encode("ascii")
+        kept = {key: model.get(key) for key in _KEPT}
+        if features.get("ctrs"):
+            kept["ctr_data"] = model["ctr_data"]
+        return json.dumps(kept).encode("ascii")
 
     def load(self, model: bytes, n_features: int, names: Sequence[str] | None) -> catboost.CatBoost:
         model = check_catboost(model, n_features)
@@ -276,14 +268,18 @@ class CatBoostRanker(BoostedRanker):
         Share of the features drawn for every split (CatBoost's ``rsm``).
     max_bin : int in 1..65535, default=254
         Largest number of borders of a feature (CatBoost's ``border_count``).
+    one_hot_max_size : int in 1..255, optional
+        Largest number of categories of a column, missing values included, that is split by single
+        categories. Columns of more are replaced by target statistics of CatBoost, from rows that
+        come earlier in a random order. None: CatBoost's own default, 10 for these objectives.
     monotone_constraints : dict or array-like of shape (n_features,), optional
         Direction of each column, by name or number. 1: the score must not decrease as the feature
         grows. -1: it must not increase. 0: no constraint. Needs ``objective="QueryRMSE"``, because
         CatBoost violates constraints under the other two objectives.
     categorical_features : {"from_dtype"}, None, or array-like, default="from_dtype"
-        Columns that are split by single categories, as a mask, by number or by name; at most 254
-        categories each. In frames, text and unordered categories are also split this way; ordered
-        categories are split like numbers. None: no column is categorical.
+        Nominal columns of any number of categories, as a mask, by number or by name. In frames,
+        text and unordered categories are also nominal; ordered categories are split like numbers.
+        None: no column is categorical.
     objective : {"YetiRank", "PairLogit", "QueryRMSE"}, default="YetiRank"
         Training loss of CatBoost.
     gain : {"auto", "exp2", "linear"}, default="auto"
@@ -339,10 +335,13 @@ class CatBoostRanker(BoostedRanker):
     Differs from ``catboost.CatBoostRanker`` as follows. Queries may be in any order, and the order
     of the rows does not change the model. Early stopping uses any measure of
     :mod:`rankwise.metrics` under its convention. The defaults are 100 trees at rate 0.1 instead of
-    1,000 at 0.03. Constant features and labels are not an error. Categories are always split one by
-    one (CatBoost's ``one_hot_max_size``), never by the mean labels of their rows. A category that
-    ``fit`` has not seen counts as missing. CatBoost rounds features to float32. Only symmetric
-    trees are supported.
+    1,000 at 0.03. Constant features and labels are not an error. A category that ``fit`` has not
+    seen counts as missing. CatBoost rounds features to float32. Only symmetric trees are supported.
+
+    A split on a target statistic of a column sends a set of its categories to one side, so such
+    models are explained and exported like others. Statistics of combinations of columns, which
+    ``params={"max_ctr_complexity": 2}`` allows, are scored by CatBoost only; explanations and
+    exports then raise ValueError.
 
     "YetiRank" and "PairLogit" weight queries: ``sample_weight`` must be equal for all rows of a
     query. "QueryRMSE" weights rows.
@@ -368,14 +367,11 @@ class CatBoostRanker(BoostedRanker):
         "random_strength": [NOT_NEGATIVE],
         "colsample_bylevel": [FRACTION],
         "max_bin": [Interval(Integral, 1, 65535, closed="both")],
+        "one_hot_max_size": [Interval(Integral, 1, MOST_ONE_HOT, closed="both"), None],
         "objective": [StrOptions(set(OBJECTIVES))],
     }
     _limits: ClassVar[dict[str, Any]] = {"params": None}
     _library = CatBoost()
-
-    @property
-    def _most_categories(self) -> int | None:
-        return MOST_CATEGORIES
 
     def __init__(
         self,
@@ -387,6 +383,7 @@ class CatBoostRanker(BoostedRanker):
         random_strength: float = 1.0,
         colsample_bylevel: float = 1.0,
         max_bin: int = 254,
+        one_hot_max_size: int | None = None,
         monotone_constraints: Any = None,
         categorical_features: Any = FROM_DTYPE,
         objective: Literal["YetiRank", "PairLogit", "QueryRMSE"] = "YetiRank",
@@ -406,6 +403,7 @@ class CatBoostRanker(BoostedRanker):
         self.random_strength = random_strength
         self.colsample_bylevel = colsample_bylevel
         self.max_bin = max_bin
+        self.one_hot_max_size = one_hot_max_size
         self.monotone_constraints = monotone_constraints
         self.categorical_features = categorical_features
         self.objective = objective

@@ -1,9 +1,11 @@
 """CatBoost's JSON model: symmetric and other trees, checks, and hashes of categories [1]_.
 
 Values above a border go right; a symmetric tree has one question a level. A question about a
-category asks for one. A category is known by 32 bits of a hash of its text. The hashes of whole
-numbers from 0 to 999 are recognised; other categories are those that the caller lists. Statistics
-of categories (CTRs) are refused.
+category asks for one, or compares a target statistic of the category (CTR) with a border: the model
+stores the sums of labels for every category, so that a border is a set of categories. Statistics of
+combinations of columns are not read. A category is known by 32 bits of a hash of its text. The
+hashes of whole numbers from 0 to 999 are recognised; other categories are those that the caller
+lists.
 
 References
 ----------
@@ -14,7 +16,7 @@ References
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from typing import Any
 
@@ -54,7 +56,23 @@ _NOMINAL_ENTRIES = {"feature_id", "feature_index", "flat_feature_index", "values
 _SPLITS = {
     "FloatFeature": ("float_feature_index", "border"),
     "OneHotFeature": ("cat_feature_index", "value"),
+    "OnlineCtr": ("ctr_target_border_idx", "border"),
 }
+_STATISTICS, _TABLES = "ctrs", "ctr_data"
+_STATISTIC_ENTRIES = {
+    "borders", "ctr_type", "elements", "identifier", "prior_denomerator", "prior_numerator",
+    "scale", "shift", "target_border_idx",
+}  # fmt: skip
+_TABLE_ENTRIES = {"counter_denominator", "hash_map", "hash_stride"}
+# By what a statistic of a combination of columns reads: the entries of this part.
+_ELEMENTS = {
+    "cat_feature_value": {"cat_feature_index"},
+    "cat_feature_exact_value": {"cat_feature_index", "value"},
+    "float_feature": {"float_feature_index", "border"},
+}
+_MOST_CLASSES = 256
+_COUNTS, _MEANS = ("Counter", "FeatureFreq"), ("BinarizedTargetMeanValue", "FloatTargetMeanValue")
+_CLASSES = ("Borders", "Buckets")
 
 
 def catboost_trees(model: bytes, n_categories: NDArray[np.integer]) -> StoredTrees:
@@ -69,44 +87,132 @@ def _trees(
     model: dict[str, Any], n_categories: Any, codes: Mapping[int, Mapping[int, int]] | None
 ) -> StoredTrees:
     """Trees of any policy; ``codes`` maps columns and hashes to codes, None as above."""
-    info = model["features_info"]
     scale, (bias,) = model["scale_and_bias"]
     if (symmetric := model.get("oblivious_trees")) is None:
         stored, read = model["trees"], _read_grown_tree
     else:
         stored, read = symmetric, _read_symmetric_tree
-    trees = [
-        read(tree, number, info, float(scale), n_categories, codes)
-        for number, tree in enumerate(stored)
-    ]
-    has_missing = any(feature["has_nans"] for feature in info[_NUMBERS])
+    _refuse_combinations(model["features_info"])
+    questions = _Questions(model, n_categories, codes)
+    trees = [read(tree, number, questions, float(scale)) for number, tree in enumerate(stored)]
+    has_missing = any(feature["has_nans"] for feature in model["features_info"][_NUMBERS])
     return StoredTrees(tuple(trees), float(bias), has_missing)
 
 
-def _read_question(
-    split: dict[str, Any], info: Any, n_categories: Any, codes: Any
-) -> tuple[int, float, bool, tuple[Float64Array, Float64Array] | None]:
-    """Column, threshold, whether missing values go left, and the categories of both sides."""
-    _check_split(split)
-    if split["split_type"] == "FloatFeature":
-        feature = info[_NUMBERS][split["float_feature_index"]]
-        threshold = float(last_rounded_to(np.float32(split["border"])))
-        missing_left = feature["nan_value_treatment"] != "AsTrue"
-        return feature["flat_feature_index"], threshold, missing_left, None
-    feature = info[_NOMINAL][split["cat_feature_index"]]
-    column = feature["flat_feature_index"]
-    if codes is None:
-        code = _codes_of_hashes().get(split["value"], _UNKNOWN_CODE)
+_Sides = tuple[Float64Array, Float64Array]
+
+
+class _Questions:
+    """Questions of the splits of a model; ``codes`` as for :func:`_trees`."""
+
+    def __init__(
+        self,
+        model: dict[str, Any],
+        n_categories: NDArray[np.integer],
+        codes: Mapping[int, Mapping[int, int]] | None,
+    ) -> None:
+        self._info, self._tables = model["features_info"], model.get(_TABLES) or {}
+        self._n_categories, self._codes = n_categories, codes
+        self._numbered: list[Any] = []  # statistics of the splits, by split_index
+        if statistics := self._info.get(_STATISTICS):
+            self._numbered = [None] * _count_places(self._info)
+            self._numbered += [given for given in statistics for _ in given["borders"]]
+        self._values: dict[str, NDArray[np.float32]] = {}
+
+    def read(self, split: dict[str, Any]) -> tuple[int, float, bool, _Sides | None]:
+        """Column, threshold, whether missing values go left, and the categories of both sides."""
+        info, kind = self._info, split["split_type"]
+        if kind == "FloatFeature":
+            feature = info[_NUMBERS][split["float_feature_index"]]
+            threshold = float(last_rounded_to(np.float32(split["border"])))
+            missing_left = feature["nan_value_treatment"] != "AsTrue"
+            return feature["flat_feature_index"], threshold, missing_left, None
+        if kind == "OnlineCtr":
+            return self._read_statistic(self._numbered[split["split_index"]], split["border"])
+        if kind != "OneHotFeature":
+            raise BoosterError(f"the CatBoost model splits by {kind}, which is not supported.")
+        column = info[_NOMINAL][split["cat_feature_index"]]["flat_feature_index"]
+        if self._codes is None:
+            code = _codes_of_hashes().get(split["value"], _UNKNOWN_CODE)
+        else:
+            code = self._codes[column][split["value"]]
+        if code == MISSING_CODE:
+            return column, np.inf, False, None
+        right, left = category_sides(np.array([code]), int(self._n_categories[column]))
+        return column, 0.0, True, (left, right)
+
+    def _read_statistic(self, given: Any, border: float) -> tuple[int, float, bool, _Sides]:
+        (element,) = given["elements"]
+        column = self._info[_NOMINAL][element["cat_feature_index"]]["flat_feature_index"]
+        key = json.dumps({name: given[name] for name in given if name != "borders"})
+        if key not in self._values:
+            # One value more than categories, of missing and unknown ones.
+            n_codes = int(self._n_categories[column])
+            if self._codes is None:
+                hashes = ((hash_category(str(code)), code) for code in range(MISSING_CODE, n_codes))
+            else:
+                hashes = iter(self._codes[column].items())
+            table = self._tables[given["identifier"]]
+            self._values[key] = _statistics(given, table, hashes, n_codes)
+        is_above = self._values[key] > np.float32(border)
+        right, left = (np.flatnonzero(is_above[:-1] == side) for side in (True, False))
+        sides = left.astype(np.float64), right.astype(np.float64)
+        return column, 0.0, not is_above[-1], sides
+
+
+def _refuse_combinations(info: dict[str, Any]) -> None:
+    for given in info.get(_STATISTICS) or []:
+        if len(given["elements"]) > 1:
+            raise BoosterError(
+                "the CatBoost model has statistics of combinations of columns, which are not sets "
+                "of categories of one column. Only CatBoost itself can score them; train with "
+                "max_ctr_complexity=1, its default for rankings, to explain, export or read them."
+            )
+
+
+def _count_places(info: dict[str, Any]) -> int:
+    """Number of borders of numbers and of categories with a split of their own."""
+    borders = sum(len(feature["borders"] or []) for feature in info.get(_NUMBERS) or [])
+    return borders + sum(len(feature.get("values", [])) for feature in info.get(_NOMINAL) or [])
+
+
+def _statistics(
+    given: dict[str, Any], table: dict[str, Any], hashes: Iterable[tuple[int, int]], n_codes: int
+) -> NDArray[np.float32]:
+    """Statistic of each category, and last that of missing and unknown ones, as CatBoost rounds it.
+
+    ``hashes`` are pairs of a hash and its code, :data:`MISSING_CODE` for missing values. Categories
+    without training rows get the prior.
+    """
+    stride, target = table["hash_stride"], given["target_border_idx"]
+    rows = np.array(table["hash_map"], dtype=object).reshape(-1, stride)
+    sums: Any = rows[:, 1:].astype(np.float64)
+    places = {int(key): place for place, key in enumerate(rows[:, 0].tolist())}
+    found = np.full(n_codes + 1, -1)
+    for hashed, code in hashes:
+        place = places.get(_hash_projection(hashed))
+        if place is not None:
+            found[code] = place  # MISSING_CODE is the last one
+    sums = np.where(found[:, None] >= 0, sums[found], 0.0)
+    kind = given["ctr_type"]
+    if kind in _COUNTS:
+        part, whole = sums[:, 0], np.full(n_codes + 1, float(table["counter_denominator"]))
+    elif kind in _MEANS:
+        part, whole = sums[:, 0], sums[:, 1]
     else:
-        code = codes[column][split["value"]]
-    if code == MISSING_CODE:
-        return column, np.inf, False, None
-    right, left = category_sides(np.array([code]), int(n_categories[column]))
-    return column, 0.0, True, (left, right)
+        first = target if kind == "Buckets" else target + 1
+        part = sums[:, first : first + 1 if kind == "Buckets" else None].sum(axis=1)
+        whole = sums.sum(axis=1)
+    prior, weight, shift, scale = (
+        np.float32(given[name])
+        for name in ("prior_numerator", "prior_denomerator", "shift", "scale")
+    )
+    ratio = (part.astype(np.float32) + prior) / (whole.astype(np.float32) + weight)
+    return (ratio + shift) * scale
 
 
 def _read_symmetric_tree(
-    tree: dict[str, Any], number: int, info: Any, scale: float, n_categories: Any, codes: Any
+    tree: dict[str, Any], number: int, questions: _Questions, scale: float
 ) -> ScoreTree:
     splits = (tree["splits"] or [])[::-1]  # the last question decides on the largest step
     depth = len(splits)
@@ -119,8 +225,7 @@ def _read_symmetric_tree(
     thresholds = np.zeros(depth)
     members = {}
     for place, split in enumerate(splits):
-        question = _read_question(split, info, n_categories, codes)
-        columns[place], thresholds[place], missing_left[place], sides = question
+        columns[place], thresholds[place], missing_left[place], sides = questions.read(split)
         if sides is not None:
             members |= dict.fromkeys(np.flatnonzero(level == place).tolist(), sides)
     n_inner, n_nodes = 2**depth - 1, 2 ** (depth + 1) - 1
@@ -142,17 +247,8 @@ def _read_symmetric_tree(
     )
 
 
-def _check_split(split: dict[str, Any]) -> None:
-    if split["split_type"] not in ("FloatFeature", "OneHotFeature"):
-        raise BoosterError(
-            f"the CatBoost model splits by {split['split_type']}, a statistic of categories (CTR), "
-            "which is not supported. Train it with one_hot_max_size at least the number of "
-            "categories and max_ctr_complexity=0, or number the categories."
-        )
-
-
 def _read_grown_tree(
-    root: dict[str, Any], number: int, info: Any, scale: float, n_categories: Any, codes: Any
+    root: dict[str, Any], number: int, questions: _Questions, scale: float
 ) -> ScoreTree:
     """A tree of the policies Depthwise and Lossguide."""
     nodes, place = [root], 0
@@ -163,8 +259,7 @@ def _read_grown_tree(
         if "split" not in node:
             rows.append((-1, np.nan, -1, -1, False, scale * node["value"], node.get("weight", 0.0)))
         else:
-            question = _read_question(node["split"], info, n_categories, codes)
-            column, threshold, missing_left, sides = question
+            column, threshold, missing_left, sides = questions.read(node["split"])
             if sides is not None:
                 members[place] = sides
             left = len(nodes)
@@ -188,9 +283,10 @@ def check_catboost(data: bytes, n_features: int) -> bytes:
     """
     with refuse_damage("CatBoost"):
         model = json.loads(data)
-        require_keys(model, {"features_info", "oblivious_trees", "scale_and_bias"})
+        known = {"features_info", "oblivious_trees", "scale_and_bias"}
+        require_keys(model, known | ({_TABLES} & set(model)))
         info = model["features_info"]
-        require_keys(info, {_NUMBERS} | ({_NOMINAL} & set(info)))
+        require_keys(info, {_NUMBERS} | ({_NOMINAL, _STATISTICS} & set(info)))
         require(model["oblivious_trees"] is not None, "only symmetric trees are stored")
         features, nominal = info[_NUMBERS], info.get(_NOMINAL, [])
         for entries, group in ((_NUMBER_ENTRIES, features), (_NOMINAL_ENTRIES, nominal)):
@@ -211,6 +307,10 @@ def check_catboost(data: bytes, n_features: int) -> bytes:
         # Splits are numbered by the features of numbers, then by those of categories.
         places = [("FloatFeature", f["feature_index"], b) for f in features for b in f["borders"]]
         places += [("OneHotFeature", f["feature_index"], v) for f in nominal for v in f["values"]]
+        statistics = info.get(_STATISTICS, [])
+        _check_statistics(statistics, model.get(_TABLES, {}), len(features), len(nominal))
+        places += [("OnlineCtr", f["target_border_idx"], b) for f in statistics
+                   for b in f["borders"]]  # fmt: skip
         scale, bias = model["scale_and_bias"]
         require_numbers([scale, *bias], 2, "scale_and_bias")
         for number, tree in enumerate(model["oblivious_trees"]):
@@ -231,6 +331,60 @@ def check_catboost(data: bytes, n_features: int) -> bytes:
         return json.dumps(model).encode("ascii")
 
 
+def _check_statistics(statistics: Any, tables: Any, n_numbers: int, n_nominal: int) -> None:
+    """Raise unless statistics of categories read existing columns and cells of their tables."""
+    require(type(tables) is dict, "ctr_data is not a table")
+    for given in statistics:
+        require_keys(given, _STATISTIC_ENTRIES)
+        kind, elements = given["ctr_type"], given["elements"]
+        require(kind in (*_COUNTS, *_MEANS, *_CLASSES), "a statistic is of an unknown type")
+        require(isinstance(elements, list) and len(elements) > 0, "a statistic has no column")
+        for element in elements:
+            part = element["combination_element"]
+            require(part in _ELEMENTS, "a statistic reads an unknown kind of column")
+            require_keys(element, {"combination_element"} | _ELEMENTS[part])
+            name, n = ("float_feature_index", n_numbers), ("cat_feature_index", n_nominal)
+            name, n = name if part == "float_feature" else n
+            require_range(index_array([element[name]]), n, name)
+            if part == "float_feature":
+                require_numbers([element["border"]], 1, "border")
+            elif part == "cat_feature_exact_value":
+                index_array([element["value"]])
+        require_numbers(given["borders"], None, "borders")
+        numbers = ("prior_numerator", "prior_denomerator", "scale", "shift")
+        require_numbers([given[name] for name in numbers], 4, "a statistic")
+        # The identifier is both the key of the table and, for CatBoost, the description of its
+        # columns; written in another way, the two might differ.
+        described = {"identifier": elements, "type": kind}
+        text = json.dumps(described, separators=(",", ":"), sort_keys=True)
+        require(given["identifier"] == text, "a statistic has another identifier")
+        require(text in tables, "a statistic has no table")
+        target, table = given["target_border_idx"], tables[text]
+        n_sums = {**dict.fromkeys(_COUNTS, 1), **dict.fromkeys(_MEANS, 2)}.get(kind)
+        if n_sums is None:
+            n_sums = table["hash_stride"] - 1
+            require(1 < n_sums < _MOST_CLASSES, "hash_stride is out of range")
+        n_targets = {"Buckets": n_sums, "Borders": n_sums - 1}.get(kind, 1)
+        require_range(index_array([target]), n_targets, "target_border_idx")
+        require(table["hash_stride"] == 1 + n_sums, "hash_stride does not fit the type")
+    for table in tables.values():
+        require_keys(table, _TABLE_ENTRIES)
+        require(type(table["hash_map"]) is list, "hash_map is not a list")
+        stride = int(index_array([table["hash_stride"]])[0])
+        require(1 < stride <= _MOST_CLASSES, "hash_stride is out of range")
+        require(len(table["hash_map"]) % stride == 0, "hash_map has a wrong length")
+        require_range(index_array([table["counter_denominator"]]), 2**31, "counter_denominator")
+        hashes = table["hash_map"][::stride]
+        require(all(type(key) is str and key.isdecimal() and key.isascii() for key in hashes),
+                "a hash is not a number")  # fmt: skip
+        require(all(int(key) < 2**64 for key in hashes), "a hash is too large")
+        require(len(set(map(int, hashes))) == len(hashes), "a hash comes twice")
+        for first in range(1, stride):
+            sums = table["hash_map"][first::stride]
+            require_numbers(sums, None, "hash_map")
+            require(all(0 <= value < 2**31 for value in sums), "a sum is out of range")
+
+
 def catboost_model(
     model: dict[str, Any],
     categories: Mapping[Any, Sequence[Any]] | None,
@@ -245,9 +399,7 @@ def catboost_model(
     for kind in ("text_features", "embedding_features"):
         if info.get(kind):
             raise BoosterError(f"the CatBoost model has {kind}, which are not supported.")
-    for tree in model.get("oblivious_trees") or []:
-        for split in tree["splits"] or []:
-            _check_split(split)
+    _refuse_combinations(info)
     _, bias = model["scale_and_bias"]
     if len(bias) != 1:
         raise BoosterError(f"the CatBoost model has {len(bias)} scores per row; 1 is supported.")
@@ -263,9 +415,19 @@ def catboost_model(
     given = categories_by_column(categories, known, n_features)
     listed, codes = {}, {}
     for feature in nominal:
-        if feature.get("values"):  # others are used by no split
+        wanted = list(feature.get("values", []))
+        # Statistics know a category by a hash of its hash.
+        projected = {
+            int(key)
+            for statistic in info.get(_STATISTICS) or []
+            if statistic["elements"][0]["cat_feature_index"] == feature["feature_index"]
+            for table in [model[_TABLES][statistic["identifier"]]]
+            for key in table["hash_map"][:: table["hash_stride"]]
+        } - {_NO_HASH}
+        if wanted or projected:  # others are used by no split
             column = feature["flat_feature_index"]
-            listed[column], codes[column] = _categories(feature, given.get(column))
+            found = _categories(feature, wanted, projected, given.get(column))
+            listed[column], codes[column] = found
     return StoredModel(
         "CatBoost",
         n_features,
@@ -278,15 +440,14 @@ def catboost_model(
 
 
 def _categories(
-    feature: dict[str, Any], given: list[Any] | None
+    feature: dict[str, Any], wanted: list[int], projected: set[int], given: list[Any] | None
 ) -> tuple[list[Any], dict[int, int]]:
-    """Categories of a column, and the code of each hash."""
-    wanted = list(feature["values"])
+    """Categories of a column, and the code of each hash.
+
+    The model asks for the hashes ``wanted``, and has statistics of the hashes ``projected``.
+    """
     if given is None:
         known = {value: code for value, code in _codes_of_hashes().items() if code >= 0}
-        if all(value in known for value in wanted):
-            most = max(known[value] for value in wanted)
-            return list(range(most + 1)), {value: known[value] for value in wanted}
     else:
         try:
             # Columns of bool are 0 and 1 for CatBoost, and bool objects their text.
@@ -301,10 +462,15 @@ def _categories(
             }
         except ValueError as error:
             raise BoosterError(str(error)) from error
-        if all(value in known for value in wanted):
+    hash_of = {_hash_projection(value): value for value in known} if projected else {}
+    n_unknown = sum(value not in known for value in wanted) + len(projected - set(hash_of))
+    if n_unknown == 0:
+        if given is not None:
             return given, known
+        used = {*wanted, *(hash_of[value] for value in projected)}
+        codes = {value: known[value] for value in used}
+        return list(range(max(codes.values()) + 1)), codes
     name = feature.get("feature_id") or feature["flat_feature_index"]
-    n_unknown = sum(value not in known for value in wanted)
     raise BoosterError(
         f"column {name!r} of the CatBoost model has {n_unknown} categories that are neither whole "
         "numbers from 0 to 999 nor among those passed; the file keeps only their hashes. Pass "
@@ -329,6 +495,15 @@ def hash_category(text: str) -> int:
         )
     low = _city_hash(data) & (2**32 - 1)
     return low - 2**32 if low >= 2**31 else low
+
+
+_NO_HASH = _MASK  # of an empty cell in the tables of CatBoost
+_PROJECTION = 0x4906BA494954CB65
+
+
+def _hash_projection(hashed: int) -> int:
+    """Unsigned 64 bits by which statistics of a single column know a category."""
+    return _PROJECTION * (_PROJECTION * (hashed & _MASK) & _MASK) & _MASK
 
 
 def _city_hash(data: bytes) -> int:

@@ -71,8 +71,8 @@ def read_booster(
     BoosterError
         If the file is damaged or of no known kind; or if the model has several scores per row,
         linear boosters or leaves, zeros or another number as missing values, statistics of
-        categories (CatBoost's CTRs), or categories that neither the file nor ``categories`` lists
-        or that cannot be attributed to columns.
+        combinations of columns (CatBoost's CTRs with ``max_ctr_complexity`` above 1), or categories
+        that neither the file nor ``categories`` lists or that cannot be attributed to columns.
     TypeError
         If ``source`` is neither a path nor a model of these libraries.
     NotFittedError

@@ -86,6 +86,7 @@ from rankwise.trees.boosted.growing_tree import TreeGrower
 from rankwise.trees.boosted.growth_rules import (
     Growth,
     GrowthRules,
+    automatic_category_penalty,
     automatic_leaves,
     automatic_penalty,
     interaction_groups,
@@ -319,6 +320,14 @@ class LambdaMART(ChoosesRounds, TreeScores):
           Unknown categories receive 0, as do all categories of a feature that explains the order
           within queries no better than random ids;
         - "auto": "ordered" for features of more than 16 categories, else "subset".
+    cat_l2 : float >= 0 or "auto", default="auto"
+        L2 penalty on the two sides of a split on a nominal feature, in addition to ``reg_lambda``.
+        It orders the categories and enters the gain, but not the values of the leaves. The node
+        itself is not penalised, so the split must gain more than one on a number. "auto": the sum
+        of the second derivatives of the tree's rows, times ``6000 / (6000 + n)`` for n distinct
+        training rows; 0 if ``objective`` is a function.
+    max_cat_threshold : int >= 1, default=32
+        Largest number of categories that a split on a nominal feature separates from all others.
     early_stopping_rounds : int >= 1, optional
         Used only if ``fit`` receives X_val: stop after this many trees without improvement and keep
         the trees up to the best, with dropout as they were then.
@@ -396,10 +405,11 @@ class LambdaMART(ChoosesRounds, TreeScores):
     scale; binary measures treat labels from ``rel`` on as relevant.
 
     Missing values go to the side with the larger gain; at nodes without missing values in training,
-    to the side with more second derivatives. Nominal splits use the best subset of categories
-    without penalties [2]_. Categories without training rows in the node go to the heavier side,
-    unknown categories are treated as missing, or receive the number 0 where numbers replace
-    categories; they include categories of rows of weight 0 only.
+    to the side with more second derivatives. Nominal splits order the categories by mean gradient
+    and cut this order, which without penalties gives the best subset [2]_. Categories without
+    training rows in the node go to the heavier side, unknown categories are treated as missing, or
+    receive the number 0 where numbers replace categories; they include categories of rows of
+    weight 0 only.
     Neither the order of rows and queries nor the names of the queries change the model, because
     random numbers are drawn by the content of the queries. Rows of equal scores, as all are before
     the first tree, rank in an order that their content determines. The order of validation rows
@@ -500,6 +510,8 @@ class LambdaMART(ChoosesRounds, TreeScores):
         "interaction_cst": [list, tuple, StrOptions({"no_interactions", "pairwise"}), None],
         "categorical_features": [StrOptions({FROM_DTYPE}), "array-like", None],
         "categorical_encoding": [StrOptions(set(get_args(CategoricalEncoding)))],
+        "cat_l2": [NOT_NEGATIVE, StrOptions({"auto"})],
+        "max_cat_threshold": [minimum(1)],
         "early_stopping_rounds": [minimum(1), None],
         **CHOICE,
         "validation_measure": [*MEASURE_KINDS, None],
@@ -545,6 +557,8 @@ class LambdaMART(ChoosesRounds, TreeScores):
         interaction_cst: Any = None,
         categorical_features: Any = FROM_DTYPE,
         categorical_encoding: CategoricalEncoding = "auto",
+        cat_l2: float | Literal["auto"] = "auto",
+        max_cat_threshold: int = 32,
         early_stopping_rounds: int | None = None,
         refit: bool = False,
         cv: Any = None,
@@ -587,6 +601,8 @@ class LambdaMART(ChoosesRounds, TreeScores):
         self.interaction_cst = interaction_cst
         self.categorical_features = categorical_features
         self.categorical_encoding: CategoricalEncoding = categorical_encoding
+        self.cat_l2: float | Literal["auto"] = cat_l2
+        self.max_cat_threshold = max_cat_threshold
         self.early_stopping_rounds = early_stopping_rounds
         self.refit = refit
         self.cv = cv
@@ -773,13 +789,17 @@ class LambdaMART(ChoosesRounds, TreeScores):
         "auto" means. Neither changes if rows or weights are repeated.
         """
         max_leaf_nodes, reg_lambda, relative_lambda = self.max_leaf_nodes, self.reg_lambda, 0.0
+        cat_l2, relative_cat_l2 = self.cat_l2, 0.0
         if max_leaf_nodes == "auto":
             max_leaf_nodes = automatic_leaves(n_rows, self.growth, self.max_depth)
+        # Gradients of a function need not sum to 0 in a node. A penalty would then charge a split
+        # for the sum, twice, and no split of a common offset is worth it.
+        is_named = isinstance(self.objective, str)
         if reg_lambda == "auto":
-            # Gradients of a function need not sum to 0 in a node. A penalty would then charge a
-            # split for the sum, twice, and no split of a common offset is worth it.
-            is_named = isinstance(self.objective, str)
             reg_lambda, relative_lambda = 0.0, automatic_penalty(n_queries) if is_named else 0.0
+        if cat_l2 == "auto":
+            cat_l2 = 0.0
+            relative_cat_l2 = automatic_category_penalty(n_rows) if is_named else 0.0
         return GrowthRules(
             max_leaf_nodes=max_leaf_nodes,
             max_depth=self.max_depth,
@@ -795,6 +815,9 @@ class LambdaMART(ChoosesRounds, TreeScores):
             signs=monotone_signs(self, self.monotonic_cst, self.columns_.nominal),
             groups=interaction_groups(self, self.interaction_cst),
             relative_lambda=relative_lambda,
+            cat_l2=cat_l2,
+            relative_cat_l2=relative_cat_l2,
+            max_cat_threshold=self.max_cat_threshold,
         )
 
     def _boosting(self, seed: int) -> TreeBoosting:
@@ -833,6 +856,7 @@ TAKEN = frozenset({
     "normalize", "query_weight", "colsample_bytree", "colsample_bylevel", "colsample_bynode",
     "extra_trees", "monotonic_cst", "interaction_cst", "early_stopping_rounds",
     "validation_measure", "importance_type", "random_state", "n_jobs", "skip_drop", "top_rate",
+    "cat_l2", "max_cat_threshold",
     "other_rate", "position_bias_regularization",
 })  # fmt: skip
 

@@ -375,8 +375,8 @@ def prepare_rows(
         warnings.warn(
             f"{kind} takes at most {most} categories in a column, and leaves out "
             f"{list_names(listed, quote=str)}. Merge rare categories to use them, or use "
-            "LambdaMART with categorical_encoding='auto', AutoRanker, LightGBMRanker or "
-            "XGBoostRanker.",
+            "LambdaMART with categorical_encoding='auto', AutoRanker, LightGBMRanker, "
+            "XGBoostRanker or CatBoostRanker.",
             IgnoredColumnsWarning,
             stacklevel=callers_level(),
         )

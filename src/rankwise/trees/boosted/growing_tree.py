@@ -18,9 +18,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankwise.kernels.boosted_splits import (
+    CATEGORY_L2,
     FEATURE,
     GAIN,
     HIGH,
+    L2,
     LOW,
     MISSING_LEFT,
     N_FIELDS,
@@ -300,7 +302,9 @@ class GrowingTree:
         self._reg_lambda = rules.reg_lambda
         # None if unused: the kernels that find splits are then compiled without it. With L1, signs
         # that are all 0 are passed too: the formula of penalised values is compiled only with them.
-        self._nominal = columns.nominal if columns.nominal.any() else None
+        self._nominal = None
+        if columns.nominal.any():
+            self._nominal = np.where(columns.nominal, min(rules.max_cat_threshold, BINS), 0)
         self._signs = columns.signs if columns.signs.any() or rules.reg_alpha > 0 else None
 
     def grow(self, shrinkage: float, threshold_rng: np.random.Generator | None) -> GradientTree:
@@ -314,7 +318,10 @@ class GrowingTree:
         # penalty and makes the same splits.
         total = self._total
         self._reg_lambda += rules.relative_lambda * (total & LOWER) * float(self._unit[1])
-        limits = np.array([rules.reg_alpha, self._reg_lambda, -np.inf, np.inf])
+        cat_l2 = rules.cat_l2 + rules.relative_cat_l2 * (total & LOWER) * float(self._unit[1])
+        limits = np.array(
+            [rules.reg_alpha, self._reg_lambda, -np.inf, np.inf, self._reg_lambda + cat_l2]
+        )
         codes = self._columns.codes
         if isinstance(codes, EntryCodes):
             # By slot: sums of the rows with an entry of each column, and the columns whose cells
@@ -615,7 +622,9 @@ class GrowingTree:
             gain = leaf.gain
             if len(leaves) > 1:
                 # The gain of a shared split is a sum over the leaves; a node stores its own part.
-                gain = split_gain(leaf.total, left_sum, self._unit, leaf.limits, sign)
+                bounds = leaf.limits.copy()
+                bounds[L2] = leaf.limits[CATEGORY_L2 if members is not None else L2]
+                gain = split_gain(leaf.total, left_sum, self._unit, leaf.limits, bounds, sign)
             node, middle = leaf.node, leaf.start + n_left
             self._nodes.split(node, feature, threshold, missing_left, gain, goes_left)
             if members is not None:
@@ -651,8 +660,9 @@ class GrowingTree:
         # The search keeps no order of categories; it is computed again for the winning column.
         order, n_ordered = np.empty(BINS, dtype=np.int64), -1
         if columns.nominal[column]:
+            penalty = float(leaves[0].limits[CATEGORY_L2])
             n_ordered = order_categories(
-                histograms, columns.starts, nodes, column, n, self._unit, self._reg_lambda, order
+                histograms, columns.starts, nodes, column, n, self._unit, penalty, order
             )
         goes_left, lefts = np.empty(BINS, dtype=bool), np.empty(len(leaves), dtype=np.int64)
         part_codes(

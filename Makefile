@@ -10,7 +10,7 @@ MUTANTS_ARGS ?=
 FUZZ_TARGETS ?= all
 FUZZ_CASES ?= 10000
 FUZZ_FIRST ?= 0
-BOUNDSCHECK_CASES ?= 50
+BOUNDSCHECK_CASES ?= 100
 LEAST_COVERAGE ?= 95
 # pinned: constraints.txt; newest: whatever the index has; oldest: the lower bounds.
 DEPENDENCIES ?= pinned

@@ -106,7 +106,7 @@ def test_equal_constant_and_missing_systems(rng):
         assert math.isnan(rows[name].p_corrected)
 
 
-@pytest.mark.parametrize(("n_rankers", "n"), [(2, 320), (9, 400), (25, 320)])
+@pytest.mark.parametrize(("n_rankers", "n"), [(2, 320), (5, 320), (9, 400), (15, 400), (25, 320)])
 def test_error_rates(n_rankers, n):
     """At most .05 beyond sampling error, be the rankers equal, unequal in spread or half worse.
 

@@ -43,7 +43,7 @@ def die():
 
 
 def die_inside_a_tree():
-    """The process ends at the fifth histogram of its second tree."""
+    """The process ends at the second histogram of its second tree."""
     real, n_trees, n_histograms = Star.sum, [0], [0]
 
     def dying(self, values):
@@ -51,7 +51,7 @@ def die_inside_a_tree():
             n_trees[0] += 1
         is_histogram = values.ndim == 2 and values.shape[1] > 64  # cells; others are a few sums
         n_histograms[0] += n_trees[0] == 2 and is_histogram
-        if n_histograms[0] == 5:
+        if n_histograms[0] == 2:
             os._exit(1)
         return real(self, values)
 

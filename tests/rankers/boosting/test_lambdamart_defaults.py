@@ -29,17 +29,24 @@ def values(judged, **params):
 
 
 @pytest.mark.parametrize(
-    ("params", "many", "leaves"),
+    ("params", "few", "many", "leaves"),
     [
-        ({}, False, 7),
-        ({}, True, 31),
-        ({"growth": "depth"}, False, 7),
-        ({"max_depth": 8}, False, 31),
-        ({"max_leaf_nodes": 12}, True, 12),
+        ({}, True, False, 4),
+        ({}, False, False, 7),
+        ({}, True, True, 31),
+        ({}, False, True, 31),
+        ({"growth": "depth"}, True, False, 4),
+        ({"growth": "depth"}, False, False, 7),
+        ({"max_depth": 8}, True, False, 31),
+        ({"max_leaf_nodes": 12}, True, True, 12),
     ],
 )
-def test_leaves_follow_the_number_of_distinct_rows(params, many, leaves, judged, monkeypatch):
+def test_leaves_follow_distinct_rows_and_queries(params, few, many, leaves, judged, monkeypatch):
     X, y, qid = judged
+    # Queries of equal labels say nothing.
+    n_queries = sum(len(np.unique(y[qid == query])) > 1 for query in np.unique(qid))
+    assert n_queries < len(np.unique(qid))
+    monkeypatch.setattr(growth_rules, "FEW_QUERIES", n_queries + few)
     n_distinct = len(np.unique(np.column_stack([X, y, qid]), axis=0))
     monkeypatch.setattr(growth_rules, "MANY_ROWS", n_distinct if many else n_distinct + 1)
     assert count_leaves(judged, **params) == leaves
@@ -49,6 +56,7 @@ def test_leaves_follow_the_number_of_distinct_rows(params, many, leaves, judged,
 
 def test_symmetric_trees_have_more_than_few_leaves(judged):
     assert growth_rules.FEW_LEAVES < count_leaves(judged, growth="symmetric") <= 31
+    assert count_leaves(judged) == growth_rules.FEWEST_LEAVES
 
 
 def test_penalty_is_a_share_of_the_second_derivatives(judged):

@@ -210,8 +210,9 @@ class LambdaMART(ChoosesRounds, TreeScores):
     learning_rate : float > 0, default=0.1
         Factor that shrinks the values of the leaves of every tree.
     max_leaf_nodes : int >= 2 or "auto", default="auto"
-        Largest number of leaves of a tree. "auto": 7 for fewer than 100,000 distinct rows, else 31;
-        31 too if ``max_depth`` or ``growth="symmetric"`` bounds the trees.
+        Largest number of leaves of a tree. "auto": 31 for 100,000 distinct rows and more, or if
+        ``max_depth`` or ``growth="symmetric"`` bounds the trees; else 7, or 4 for fewer than 600
+        training queries with different labels.
     measure : str, Measure or callable, default="nDCG@10"
         Measure that "lambdarank" and "yetirank" optimise: nDCG, DCG, AP, RR, ERR, P, R or RBP with
         any convention and cut-off, see :func:`rankwise.metrics.parse`. Early stopping follows it,
@@ -791,7 +792,7 @@ class LambdaMART(ChoosesRounds, TreeScores):
         max_leaf_nodes, reg_lambda, relative_lambda = self.max_leaf_nodes, self.reg_lambda, 0.0
         cat_l2, relative_cat_l2 = self.cat_l2, 0.0
         if max_leaf_nodes == "auto":
-            max_leaf_nodes = automatic_leaves(n_rows, self.growth, self.max_depth)
+            max_leaf_nodes = automatic_leaves(n_rows, n_queries, self.growth, self.max_depth)
         # Gradients of a function need not sum to 0 in a node. A penalty would then charge a split
         # for the sum, twice, and no split of a common offset is worth it.
         is_named = isinstance(self.objective, str)

@@ -16,18 +16,22 @@ Growth = Literal["leaf", "depth", "symmetric"]
 
 # What "auto" stands for, chosen by benchmarks/study_generalisation.py. Large trees overfit few
 # judgements; 31 leaves were level or behind at 52,000 rows (two sets), and ahead at 210,000 (one).
-FEW_LEAVES, MANY_LEAVES, MANY_ROWS = 7, 31, 100_000
+# Up to 455 training queries, 4 leaves were ahead of 7 on seven of seven sets in AP and on six in
+# nDCG; from 827 queries on, behind on two of four.
+FEWEST_LEAVES, FEW_LEAVES, MANY_LEAVES = 4, 7, 31
+FEW_QUERIES, MANY_ROWS = 600, 100_000
 PENALTY_QUERIES = 10.0
 # Splits by categories: chosen on simulations of 4,000 to 64,000 rows, in queries of 20 and of 120
 # rows. The best share fell with the number of rows, not of queries: rows tell categories apart.
 CATEGORY_PENALTY_ROWS = 6000.0
 
 
-def automatic_leaves(n_rows: int, growth: Growth, max_depth: int | None) -> int:
-    """Largest number of leaves of trees on distinct rows, if the user names none."""
+def automatic_leaves(n_rows: int, n_queries: int, growth: Growth, max_depth: int | None) -> int:
+    """Largest number of leaves of trees on distinct rows of queries, if the user names none."""
     # Levels bound these trees; 7 leaves would end them after two.
-    is_bounded = growth == "symmetric" or max_depth is not None
-    return MANY_LEAVES if is_bounded or n_rows >= MANY_ROWS else FEW_LEAVES
+    if growth == "symmetric" or max_depth is not None or n_rows >= MANY_ROWS:
+        return MANY_LEAVES
+    return FEWEST_LEAVES if n_queries < FEW_QUERIES else FEW_LEAVES
 
 
 def automatic_penalty(n_queries: int) -> float:

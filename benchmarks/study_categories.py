@@ -38,12 +38,11 @@ from rankwise.metrics import parse
 STORE = Path("build/study_categories.jsonl")
 TRAIN_SHARE, MOST_ROWS = 0.7, 12_000
 SIMULATIONS = {
-    f"{levels:,}{law}{ids}": (levels, not ids, bool(law))
-    for ids in ("", ", random ids")
-    for law in ("", ", Zipf")
+    f"{levels:,}{kind}": (levels, "ids" not in kind, "Zipf" in kind)
+    for kind in ("", ", random ids", ", Zipf")
     for levels in (20, 200, 1_000, 10_000)
 }
-SEEDS = {"choose": range(10), "show": range(1000, 1020)}
+SEEDS = {"choose": range(10), "show": range(1020, 1040)}
 RELEVANT = {"movies": 4, "books": 8}  # least grade that AP counts as relevant, if not 1
 SPLITS = {"choose": range(5), "show": range(100, 120)}
 BASE = "LambdaMART"

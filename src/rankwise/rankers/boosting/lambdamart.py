@@ -87,6 +87,7 @@ from rankwise.trees.boosted.growth_rules import (
     Growth,
     GrowthRules,
     automatic_category_penalty,
+    automatic_growth,
     automatic_leaves,
     automatic_penalty,
     interaction_groups,
@@ -264,10 +265,13 @@ class LambdaMART(ChoosesRounds, TreeScores):
         L1 penalty on the values of the leaves.
     min_split_gain : float >= 0, default=0.0
         Reduction of twice the objective that a split must exceed.
-    growth : {"leaf", "depth", "symmetric"}, default="leaf"
+    growth : {"auto", "leaf", "depth", "symmetric"}, default="auto"
         Order of splits. "leaf": the leaf of largest gain first. "depth": level by level, largest
         gain first. "symmetric": one common split for all leaves of a level, as in CatBoost; leaves
-        that it leaves too few rows on a side are not split.
+        that it leaves too few rows on a side are not split. "auto": "leaf"; or "symmetric" if
+        numbers other than 0 replace categories (see ``categorical_encoding``), at least 600
+        training queries have different labels, X has fewer than 100,000 distinct rows, and neither
+        ``max_leaf_nodes`` nor ``max_depth`` is given.
     max_bins : int in [2, 255], default=255
         Largest number of bins per feature, without the bin of missing values.
     normalize : bool, default=True
@@ -492,7 +496,7 @@ class LambdaMART(ChoosesRounds, TreeScores):
         "reg_lambda": [NOT_NEGATIVE, StrOptions({"auto"})],
         "reg_alpha": [NOT_NEGATIVE],
         "min_split_gain": [NOT_NEGATIVE],
-        "growth": [StrOptions(set(get_args(Growth)))],
+        "growth": [StrOptions({"auto", *get_args(Growth)})],
         "max_bins": [Interval(Integral, 2, 255, closed="both")],
         "normalize": ["boolean"],
         "query_weight": [StrOptions(set(QUERY_WEIGHTS))],
@@ -539,7 +543,7 @@ class LambdaMART(ChoosesRounds, TreeScores):
         reg_lambda: float | Literal["auto"] = "auto",
         reg_alpha: float = 0.0,
         min_split_gain: float = 0.0,
-        growth: Growth = "leaf",
+        growth: Growth | Literal["auto"] = "auto",
         max_bins: int = 255,
         normalize: bool = True,
         query_weight: QueryWeight = "pair",
@@ -583,7 +587,7 @@ class LambdaMART(ChoosesRounds, TreeScores):
         self.reg_lambda: float | Literal["auto"] = reg_lambda
         self.reg_alpha = reg_alpha
         self.min_split_gain = min_split_gain
-        self.growth: Growth = growth
+        self.growth: Growth | Literal["auto"] = growth
         self.max_bins = max_bins
         self.normalize = normalize
         self.query_weight: QueryWeight = query_weight
@@ -791,8 +795,12 @@ class LambdaMART(ChoosesRounds, TreeScores):
         """
         max_leaf_nodes, reg_lambda, relative_lambda = self.max_leaf_nodes, self.reg_lambda, 0.0
         cat_l2, relative_cat_l2 = self.cat_l2, 0.0
+        growth: Growth = "leaf" if self.growth == "auto" else self.growth
         if max_leaf_nodes == "auto":
-            max_leaf_nodes = automatic_leaves(n_rows, n_queries, self.growth, self.max_depth)
+            if self.growth == "auto":
+                has_effects = any(values.any() for values in self.columns_.statistics.values())
+                growth = automatic_growth(n_rows, n_queries, self.max_depth, has_effects)
+            max_leaf_nodes = automatic_leaves(n_rows, n_queries, growth, self.max_depth)
         # Gradients of a function need not sum to 0 in a node. A penalty would then charge a split
         # for the sum, twice, and no split of a common offset is worth it.
         is_named = isinstance(self.objective, str)
@@ -809,7 +817,7 @@ class LambdaMART(ChoosesRounds, TreeScores):
             reg_lambda=reg_lambda,
             reg_alpha=self.reg_alpha,
             min_split_gain=self.min_split_gain,
-            growth=self.growth,
+            growth=growth,
             by_level=self.colsample_bylevel,
             by_node=self.colsample_bynode,
             random_thresholds=self.extra_trees,

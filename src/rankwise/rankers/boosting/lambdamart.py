@@ -688,7 +688,9 @@ class LambdaMART(ChoosesRounds, TreeScores):
         columns = ColumnTable.of(table, self.categorical_features, sample_weight)
         encoder = ColumnEncoder.of(columns, earlier.columns, self.categorical_encoding)
         self.columns_: ColumnTable = encoder.codes
-        data = check_fit(self, encoder.codes.encode(table), y, qid, sample_weight, allow_nan=True)
+        data = check_fit(
+            self, encoder.codes.encode(table, -1.0), y, qid, sample_weight, allow_nan=True
+        )
         earlier.check(self.n_features_in_, self.n_estimators)
         positions = None if position is None else check_positions(position, data)
 

@@ -130,7 +130,7 @@ def cache_of_the_tests(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Non
 
 @pytest.fixture(scope="session", autouse=True)
 def no_wait_for_disks() -> Iterator[None]:
-    """Files need not outlive a loss of power; tests of the order of writes put their own in place."""
+    """Files need not outlive a loss of power; tests of the order of writes have their own."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(os, "fsync", lambda descriptor: None)
         yield

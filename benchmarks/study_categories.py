@@ -186,7 +186,7 @@ def draw_users(ratings: Any) -> tuple[np.ndarray, ...]:
     """Users, items and ratings of 20 random ratings of each of 1,000 random users."""
     import pandas as pd
 
-    table = pd.DataFrame(dict(zip("uir", triplets(ratings), strict=True)))
+    table: Any = pd.DataFrame(dict(zip("uir", triplets(ratings), strict=True)))
     chosen = np.random.default_rng(0).permutation(np.unique(table["u"]))[:1000]
     table = table[table["u"].isin(chosen)].sample(frac=1, random_state=0)
     return tuple(table.groupby("u").head(20).sort_values("u").to_numpy().T)

@@ -153,7 +153,8 @@ def test_splits_do_not_depend_on_what_is_left_out(kernel, rng):
     codes[:, :11][rng.random((500, 11)) < 0.2] = 11  # missing
     packed = (rng.integers(-90, 90, 500) << 32) + rng.integers(1, 9, 500)
     histograms, n_bins = np.zeros((1, 2, 2048), np.int64), np.full(11, 11)
-    add_rows(codes.view(np.int64), np.arange(500, dtype=np.int32), packed, histograms[0])
+    rows, nothing = np.arange(500, dtype=np.int32), np.empty(0, np.int64)
+    add_rows(codes.view(np.int64), nothing, rows, packed, histograms[0])
     histograms, starts = histograms.reshape(1, -1), np.arange(12) * 256
     found = np.zeros((2, 1, N_FIELDS))
     for out, nominal, signs in zip(

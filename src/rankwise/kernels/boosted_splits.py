@@ -4,7 +4,7 @@ A node is a row of three whole numbers: the slot of its histogram (``SLOT``), it
 (``TOTAL``), and the smallest sum of second derivatives of a child, in units (``LEAST``). Its
 ``limits`` are the penalties L1 and L2, the bounds of its children's values, and the L2 penalty of
 children that a column of categories would make. This penalty does not count for the node itself: a
-split on categories must make up for it. The cells of column j are ``starts[j]:starts[j + 1]`` of a
+split on categories must make up for it. The cells of column j begin at ``starts[j]`` of a
 histogram. ``nominal[j]`` is 0 for a column of numbers, and for one of categories the largest number
 of categories that a split may part from all others.
 
@@ -171,8 +171,8 @@ def _penalise_categories(limits):
 
 @njit
 def _column(histograms, starts, slot, feature):
-    """Cells of a column in a node's histogram."""
-    return histograms[slot, starts[feature] : starts[feature + 1]]
+    """Cells of a column in a node's histogram, and those behind them."""
+    return histograms[slot, starts[feature] :]
 
 
 @njit
@@ -312,7 +312,7 @@ def find_splits(
             if not allowed[k, feature]:
                 continue
             n = n_bins[feature]
-            cells, bounds, largest = line[starts[feature] : starts[feature + 1]], limit, n
+            cells, bounds, largest = line[starts[feature] :], limit, n
             if nominal is not None and nominal[feature] > 0:
                 bounds, largest = penalised[k], nominal[feature]
                 m = order_categories(

@@ -57,23 +57,27 @@ def test_a_fit_copies_no_rows(most_twice, bytes_of_value, dtype, rng, monkeypatc
         {"categorical_features": [1, 2], "n_jobs": 2},
     ],
 )
-@pytest.mark.parametrize("width", [1, 8, 11])
-def test_codes_row_by_row_give_the_same_bits(options, width, rng, monkeypatch):
+@pytest.mark.parametrize("width", [1, 8, 11, 27])
+def test_forms_of_codes_give_the_same_bits(options, width, rng, monkeypatch):
+    """Codes row by row alone, and columns arranged such that words are mostly 0."""
     y, qid, _ = ragged_groups(rng, n_queries=40, most=25, grades=4)
     X = rng.integers(0, 9, (len(y), max(width, 3))).astype(np.float32)[:, :width] + 0.0
     X[rng.random(X.shape) < 0.1] = np.nan
+    X[rng.random(len(y)) < 0.7, 2::2] = 0
     X[:, 0] += y
     options = {"random_state": 0, "min_samples_leaf": 2} | options
     if width == 1:
         options.pop("categorical_features", None)
     models = []
-    for most in (2**30, 0):
+    for most, arranged in ((2**30, 2**30), (2**30, 1), (0, 2**30), (0, 1)):
         monkeypatch.setattr("rankwise.trees.boosted.coded_rows.MOST_TWICE", most)
+        monkeypatch.setattr("rankwise.trees.boosted.coded_rows.ARRANGED_ROWS", arranged)
         models.append(LambdaMART(8, **options).fit(X, y, qid=qid))
-    twice, once = models
-    assert twice.n_estimators_ > 2
-    np.testing.assert_array_equal(once.predict(X), twice.predict(X))
-    np.testing.assert_array_equal(once.has_missing_, twice.has_missing_)
+    usual, *others = models
+    assert usual.n_estimators_ > 2
+    for other in others:
+        np.testing.assert_array_equal(other.predict(X), usual.predict(X))
+        np.testing.assert_array_equal(other.has_missing_, usual.has_missing_)
 
 
 @pytest.mark.parametrize("weighted", [None, "whole", "fractions"])

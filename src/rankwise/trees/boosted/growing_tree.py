@@ -7,7 +7,6 @@ smaller child's.
 
 from __future__ import annotations
 
-import heapq
 import itertools
 import math
 from collections import deque
@@ -349,24 +348,24 @@ class GrowingTree:
     def _split_best_first(self, root: _Leaf) -> list[_Leaf]:
         """Split the leaf with the largest gain, among all leaves or those of the lowest depth."""
         by_depth = self._rules.growth == "depth"
-        ends: list[_Leaf] = []
-        # Leaves that may be split, best first; of equal gains, the node that was made first.
-        queue: list[tuple[int, float, int, _Leaf]] = []
-        families: list[_Family] = [(root,)]
-        while families:
-            # The last leaves are never split, so their histograms are not needed.
-            if len(ends) + len(queue) + len(families[0]) < self._rules.max_leaf_nodes:
-                self._search(families)
-            for leaf in families[0]:
-                if leaf.gain > 0:
-                    depth = leaf.depth if by_depth else 0
-                    heapq.heappush(queue, (depth, -leaf.gain, leaf.node, leaf))
-                else:
-                    ends.append(leaf)
-            if not queue or len(ends) + len(queue) >= self._rules.max_leaf_nodes:
+        leaves = [root]
+        self._search([(root,)])
+        while len(leaves) < self._rules.max_leaf_nodes:
+            best = max(
+                (leaf for leaf in leaves if leaf.gain > 0),
+                # Of equal gains, the node that was made first: the order of the list is not used.
+                key=lambda leaf: (-leaf.depth if by_depth else 0, leaf.gain, -leaf.node),
+                default=None,
+            )
+            if best is None:
                 break
-            families = self._split([heapq.heappop(queue)[-1]])
-        return ends + [leaf for *_, leaf in queue]
+            families = self._split([best])
+            leaves.remove(best)
+            leaves += families[0]
+            # The last two leaves are never split, so their histograms are not needed.
+            if len(leaves) < self._rules.max_leaf_nodes:
+                self._search(families)
+        return leaves
 
     def _split_symmetric(self, root: _Leaf) -> list[_Leaf]:
         """Split all leaves of a level in the same way, except those with too small children."""

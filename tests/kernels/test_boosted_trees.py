@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
+from scipy import sparse
 
 from rankwise.kernels.boosted_trees import add_leaf_values, add_rows, part, part_words
-from rankwise.trees.boosted.coded_rows import arrange_columns, bin_rows
+from rankwise.trees.boosted.coded_rows import SparseBinnedRows, arrange_columns, bin_rows
 from rankwise.trees.boosted.growing_tree import TreeGrower
 from rankwise.trees.boosted.growth_rules import GrowthRules
 from rankwise.trees.tree_ensemble import OrderedRows, TreeEnsemble
@@ -15,6 +16,7 @@ NOTHING = np.empty(0, np.int64)
 @pytest.mark.parametrize("n_threads", [2, 3, 7])
 def test_bits_do_not_depend_on_threads(n_threads, rng, monkeypatch):
     monkeypatch.setattr("rankwise.trees.boosted.growing_tree.SMALL", 1)
+    monkeypatch.setattr("rankwise.trees.boosted.coded_rows.PART_ROWS", 7)
     X = rng.normal(size=(5000, 30)).astype(np.float32)
     g, h = rng.normal(size=5000) + X[:, 3], rng.random(5000)
     binned = bin_rows(OrderedRows(X), 255)
@@ -78,6 +80,24 @@ def test_rows_are_parted_in_their_order(rng):
         by_row = np.stack([codes[::-1], codes, codes[::-1]], axis=1)
         assert part_words(again, by_row, 1, goes_left, spare) == left.sum()
         np.testing.assert_array_equal(again, expected)
+
+
+@pytest.mark.parametrize("n_threads", [1, 2, 3, 8])
+@pytest.mark.parametrize("form", ["columns", "words", "entries"])
+def test_threads_part_rows_in_their_order(form, n_threads, rng, monkeypatch):
+    monkeypatch.setattr("rankwise.trees.boosted.coded_rows.PART_ROWS", 3)
+    monkeypatch.setattr("rankwise.trees.boosted.coded_rows.MOST_TWICE", 2**30 * (form != "words"))
+    X = rng.integers(0, 9, (200, 11)) * (rng.random((200, 11)) < 0.05) * 1.0
+    binned = bin_rows(OrderedRows(sparse.csr_array(X) if form == "entries" else X), 20)
+    assert isinstance(binned, SparseBinnedRows) == (form == "entries")
+    first_cut, goes_left = binned.binning.of_column(4)[0], np.arange(256) < 1
+    for n in (0, 1, 2, 7, 50, 200):
+        for side in (goes_left, ~goes_left, np.full(256, True), np.full(256, False)):
+            rows, spare = rng.permutation(200)[:n].astype(np.int32), np.empty(n, dtype=np.int32)
+            left = np.where(X[rows, 4] <= first_cut, side[0], side[1])
+            expected = np.concatenate([rows[left], rows[~left]])
+            assert binned.part(rows, 4, side, spare, n_threads) == left.sum()
+            np.testing.assert_array_equal(rows, expected)
 
 
 def test_rows_outside_get_the_values_of_their_leaves(rng):

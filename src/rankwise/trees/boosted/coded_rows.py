@@ -178,11 +178,19 @@ class BinnedRows:
         feature: int,
         goes_left: NDArray[np.bool_],
         spare: NDArray[np.int32],
+        n_threads: int = 1,
     ) -> int:
         """Partition rows stably by the code of a column; return the number that go left."""
         if self.columns is None:
-            return part_words(rows, self.codes.codes, self.codes.places[feature], goes_left, spare)
-        return part(rows, self.columns[feature], goes_left, spare)
+            codes, place = self.codes.codes, self.codes.places[feature]
+            return part_chunks(
+                lambda *some: part_words(some[0], codes, place, goes_left, some[1]),
+                rows, spare, n_threads,
+            )  # fmt: skip
+        column = self.columns[feature]
+        return part_chunks(
+            lambda *some: part(some[0], column, goes_left, some[1]), rows, spare, n_threads
+        )
 
     def add_leaf_values(
         self,
@@ -388,13 +396,17 @@ class SparseBinnedRows:
         feature: int,
         goes_left: NDArray[np.bool_],
         spare: NDArray[np.int32],
+        n_threads: int = 1,
     ) -> int:
         """Partition rows stably by the code of a column; return the number that go left."""
         start, end = self.column_indptr[feature : feature + 2].tolist()
         stored, zero = self.column_rows[start:end], self.codes.zero_codes[feature]
         # Marks are codes counted from that of 0, so that rows without an entry have theirs already.
         self.marks[stored] = self.column_codes[start:end] ^ zero
-        n_left = part(rows, self.marks, goes_left[EVERY_CODE ^ zero], spare)
+        sides = goes_left[EVERY_CODE ^ zero]
+        n_left = part_chunks(
+            lambda *some: part(some[0], self.marks, sides, some[1]), rows, spare, n_threads
+        )
         self.marks[stored] = 0
         return n_left
 
@@ -414,6 +426,33 @@ class SparseBinnedRows:
 
 
 CodedRows = BinnedRows | SparseBinnedRows
+
+PART_ROWS = 65_536  # rows that a thread partitions at least
+
+
+def part_chunks(
+    work: Callable[[NDArray[np.int32], NDArray[np.int32]], int],
+    rows: NDArray[np.int32],
+    spare: NDArray[np.int32],
+    n_threads: int,
+) -> int:
+    """Partition rows stably in threads; return the number that go left.
+
+    ``work`` partitions a part of the rows with a part of ``spare``.
+    """
+    size = max(PART_ROWS, -(-len(rows) // n_threads))
+    chunks = [slice(start, start + size) for start in range(0, len(rows), size)]
+    lefts = thread_map(lambda chunk: work(rows[chunk], spare[chunk]), chunks, len(chunks))
+    n_left = 0
+    for chunk, left in zip(chunks, lefts, strict=True):
+        start, n_right = chunk.start, chunk.start - n_left
+        if n_right > 0:
+            # Rows of earlier chunks that go right move behind those of this one that go left.
+            spare[:n_right] = rows[n_left:start]
+            rows[n_left : n_left + left] = rows[start : start + left]
+            rows[n_left + left : start + left] = spare[:n_right]
+        n_left += left
+    return n_left
 
 
 def bin_rows(

@@ -7,6 +7,7 @@ smaller child's.
 
 from __future__ import annotations
 
+import heapq
 import itertools
 import math
 from collections import deque
@@ -348,24 +349,26 @@ class GrowingTree:
     def _split_best_first(self, root: _Leaf) -> list[_Leaf]:
         """Split the leaf with the largest gain, among all leaves or those of the lowest depth."""
         by_depth = self._rules.growth == "depth"
-        leaves = [root]
-        self._search([(root,)])
-        while len(leaves) < self._rules.max_leaf_nodes:
-            best = max(
-                (leaf for leaf in leaves if leaf.gain > 0),
-                # Of equal gains, the node that was made first: the order of the list is not used.
-                key=lambda leaf: (-leaf.depth if by_depth else 0, leaf.gain, -leaf.node),
-                default=None,
-            )
-            if best is None:
-                break
-            families = self._split([best])
-            leaves.remove(best)
-            leaves += families[0]
+        leaves: list[_Leaf] = []
+        heap: list[tuple[int, float, int, _Leaf]] = []
+        family: _Family = (root,)
+        while True:
+            leaves += family
             # The last two leaves are never split, so their histograms are not needed.
-            if len(leaves) < self._rules.max_leaf_nodes:
-                self._search(families)
-        return leaves
+            if len(leaves) == self._rules.max_leaf_nodes:
+                return leaves
+            self._search([family])
+            for leaf in family:
+                if leaf.gain > 0:
+                    # Of equal gains, the node that was made first.
+                    heapq.heappush(
+                        heap, (leaf.depth if by_depth else 0, -leaf.gain, leaf.node, leaf)
+                    )
+            if not heap:
+                return leaves
+            best = heapq.heappop(heap)[-1]
+            leaves.remove(best)
+            (family,) = self._split([best])
 
     def _split_symmetric(self, root: _Leaf) -> list[_Leaf]:
         """Split all leaves of a level in the same way, except those with too small children."""
@@ -618,7 +621,9 @@ class GrowingTree:
             if min(left_sum & LOWER, right_sum & LOWER) < leaf.least:
                 continue
             node_rows = self._rows[leaf.start : leaf.end]
-            n_left = self._binned.part(node_rows, feature, goes_left, self._memory.spare)
+            n_left = self._binned.part(
+                node_rows, feature, goes_left, self._memory.spare, self._n_threads
+            )
             gain = leaf.gain
             if len(leaves) > 1:
                 # The gain of a shared split is a sum over the leaves; a node stores its own part.

@@ -474,6 +474,7 @@ class LambdaMART(ChoosesRounds, TreeScores):
         "position_bias_": Sometimes(floats("n_positions", dtype="f8")),
     }
 
+    _keeps_whole: ClassVar[bool] = True
     _limits: ClassVar[dict[str, Any]] = {
         "min_samples_leaf": 1, "min_hessian_leaf": 0.0, "min_split_gain": 0.0, "reg_alpha": 0.0,
         "objective": "logistic",
@@ -697,21 +698,25 @@ class LambdaMART(ChoosesRounds, TreeScores):
         # Distinct rows of each query, in an order that their content determines.
         matrix = canonicalize(data.X)
         order, indptr, weight = distinct_rows_of_queries(
-            matrix, data.y, data.groups, data.sample_weight, positions, n_threads=n_threads
-        )
+            matrix, data.y, data.groups, data.sample_weight, positions, n_threads=n_threads,
+            numbers=data.numbers,
+        )  # fmt: skip
+        numbers = order if data.numbers is None else data.numbers[order]
         # A random_state of None, too, gives the same model twice.
         order_seed = 0 if self.random_state is None else seed
         matrix, self.columns_ = encoder.encode_rows(
-            matrix, order, data.y[order], indptr, weight, order_seed
+            matrix, numbers, data.y[order], indptr, weight, order_seed
         )
         held_X = None if X_val is None else self._encode(X_val)
-        held_out = check_validation(self, data, held_X, y_val, qid_val, allow_nan=True)
+        held_out = check_validation(
+            self, data, held_X, y_val, qid_val, allow_nan=True, keep_whole=True
+        )
         self._set_score_name(data.y)
         if follows_measure(self.objective, self.decay) and data.y.min() < data.y.max():
             refuse_constant(measure, data.y, "The trees")
             for note in list_wide_gains({str(self.measure): measure}, data.y):
                 warnings.warn(f"{note}.", WideGainsWarning, stacklevel=callers_level())
-        rows = OrderedRows(matrix, order)
+        rows = OrderedRows(matrix, numbers)
         judged = JudgedRows(data.y[order], indptr, weight, self.query_weight)
         loss = self._loss(judged, measure, seed, n_threads)
         bias = None
@@ -725,7 +730,7 @@ class LambdaMART(ChoosesRounds, TreeScores):
             validation = Validation.of(held_out, validation_measure, earlier.trees)
         # The loss holds what it needs of the labels. The matrix and the order are freed with `rows`
         # below, before the grower takes its memory, unless dropout scores the rows again.
-        del matrix, data, judged, order
+        del matrix, data, judged, order, numbers
 
         trees, n_rounds = earlier.trees, earlier.n_rounds
         has_missing = np.zeros(self.n_features_in_, dtype=bool) | earlier.has_missing

@@ -32,6 +32,7 @@ from rankwise.row_order import canonical_order
 from rankwise.runtime.constraints import check_random_state
 from rankwise.runtime.finite import FiniteResults
 from rankwise.runtime.scikit_learn import BaseEstimator, check_is_fitted
+from rankwise.solvers.boosting.chosen_rounds import fit_recipe
 from rankwise.structure.state_rules import Dictionary, Fitted, Many, Optional, Rule, Word, require
 from rankwise.tuning import (
     DEFAULT_FOLDS,
@@ -123,11 +124,18 @@ class Recipe:
     ) -> Any:
         """Fitted estimator of the best setting.
 
-        Without validation rows, a quarter of the queries is held out for the choice, and all rows
-        are then used.
+        Without validation rows, a quarter of the queries is held out to choose from a grid, and
+        all rows are then used.
         """
         if validation is not None:
             return self._best(X, y, qid, validation, weight, setting)
+        if not self.space:
+
+            def fit_all(estimator: Any) -> Any:
+                return _fit(estimator, X, y, qid, None, weight, setting)
+
+            found = fit_recipe(self.estimator, fit_all)
+            return fit_all(self.estimator) if found is None else found[0]
         data = FitData(X, y, QueryGroups.from_qid(qid, len(y)), None)
         chosen: Any = clone(self.estimator)
         try:

@@ -100,7 +100,7 @@ def draw(name: str, size: int, seed: int) -> dict[str, RankingData] | None:
 
 def join(first: RankingData, second: RankingData) -> RankingData:
     """The rows of two parts."""
-    X = np.concatenate([first.X, second.X])
+    X = np.concatenate([np.asarray(first.X), np.asarray(second.X)])
     y, qid = np.concatenate([first.y, second.y]), np.concatenate([first.qid, second.qid])
     return RankingData(X, y, qid=qid)
 
@@ -316,7 +316,12 @@ def print_sets(found: dict[int, dict[str, list[Curves]]]) -> None:
 
 def recipe_rankers() -> dict[str, Callable[[], Any]]:
     """Recipes without grids, and AutoRanker, by name."""
-    stop = {"n_estimators": 500, "early_stopping_rounds": 50, "random_state": 0, "n_jobs": 1}
+    stop: dict[str, Any] = {
+        "n_estimators": 500,
+        "early_stopping_rounds": 50,
+        "random_state": 0,
+        "n_jobs": 1,
+    }
     return {
         "LambdaMART": lambda: LambdaMART(**stop),
         "LightGBM": lambda: LightGBMRanker(**stop),
@@ -382,8 +387,8 @@ def main() -> None:
         for names, first_seed in ((CHOOSING, 0), (SHOWING, SHOWN_FROM)):
             for cell in cells(names, first_seed):
                 measure_cell(*cell)
-        for key, *cell in recipe_cells():
-            measure_recipe(key, *cell)
+        for cell in recipe_cells():
+            measure_recipe(*cell)
     print("study_refit: numbers of trees from V validation queries or from 5 V queries")
     for title, names, first_seed in (
         ("Chosen on", CHOOSING, 0), ("Shown on", SHOWING, SHOWN_FROM),

@@ -107,15 +107,17 @@ def fit_recipe(estimator: Any, fit: Callable[[Any], Any]) -> tuple[Any, str] | N
     without validation rows early stopping would never stop.
     """
     own = estimator.get_params(deep=False)
-    if not isinstance(estimator, ChoosesRounds) or own.get("early_stopping_rounds") is None:
+    can_choose = isinstance(estimator, ChoosesRounds) and own["cv"] is None
+    if not can_choose or own.get("early_stopping_rounds") is None:
         return None
-    if own["cv"] is not None:  # folds of its own
-        return None
-    default = type(estimator)().get_params(deep=False)["n_estimators"]
-    given = [number for number in (default, own["n_estimators"]) if number is not None]
-    folds = RecipeFolds(None if default is None else min(given))
+    usual = type(estimator)().get_params(deep=False)
+    default = usual["n_estimators"]
+    if default is not None:  # more rounds of a smaller rate reach as far
+        rate = usual.get("learning_rate", 1.0) / own.get("learning_rate", 1.0)
+        default = min(max(round(default * rate), 1), own["n_estimators"])
+    trial: Any = clone(estimator)
     try:
-        fitted = fit(clone(estimator).set_params(cv=folds))
+        fitted = fit(trial.set_params(cv=RecipeFolds(default)))
     except ValueError:  # parts may lack pairs to order, which all rows may have
         return None
     folds, number = fitted.cv, _count_rounds(fitted)

@@ -15,6 +15,7 @@ from rankwise.datasets import RankingData
 from rankwise.groups import QueryGroups
 from rankwise.metrics import parse
 from rankwise.rankers import EarlyStopException
+from rankwise.rankers.ensemble.members import Recipe
 from rankwise.selection import tune
 from rankwise.solvers.boosting import chosen_rounds
 from rankwise.solvers.boosting.chosen_rounds import fit_recipe
@@ -362,9 +363,9 @@ def test_nothing_to_learn(rows):
 @pytest.mark.parametrize(
     ("name", "measure", "most", "rate", "is_clear"),
     [
-        ("lambdamart", "nDCG@10", 60, 1.0, True),
-        ("lambdamart", "misranking", 60, 1.0, False),
-        ("lightgbm", "nDCG@10", 60, 1.0, True),
+        ("lambdamart", "nDCG@10", 30, 1.0, False),
+        ("lambdamart", "misranking", 60, 0.3, True),
+        ("lightgbm", "nDCG@10", 30, 1.0, True),
         ("lightgbm", "misranking", 25, 0.05, True),
         ("lightgbm", "nDCG@10", 25, 0.05, False),
     ],
@@ -380,7 +381,7 @@ def test_recipes_leave_the_default_number_for_one_that_is_clearly_better(
     recipe = fit_recipe(make(name, **settings), lambda trial: trial.fit(X, y, qid=qid))
     assert recipe is not None
     fitted, told = recipe
-    default, curves, folds = most, [], []
+    default, curves, folds = min(most, round(100 * 0.1 / rate)), [], []
     for train, test in fold_splits(X, y, QueryGroups.from_qid(qid, len(y)), 5):
         held = {"X_val": X[test], "y_val": y[test], "qid_val": qid[test]}
         stopped = make(name, **settings).fit(X[train], y[train], qid=qid[train], **held)
@@ -409,6 +410,23 @@ def test_recipes_leave_the_default_number_for_one_that_is_clearly_better(
     unit = "tree" if number == 1 else "trees"
     word = f"chose {number} {unit} " if is_clear else f"kept {number} {unit}, "
     assert told == f"{word}{because}by 5 folds of 30 queries, then fitted all rows"
+
+
+def test_settings_of_grids_grow_the_number_that_folds_prefer(rows):
+    X, y, qid = rows
+    data, space = RankingData(X, y, qid=qid), {"max_leaf_nodes": [3, 12]}
+    tuned = tune(make("lambdamart"), data, None, "nDCG@10", space=space, refit=True)
+    assert tuned.chosen.keys() == space.keys()
+    given = make("lambdamart", **tuned.chosen)
+    direct = tune(given, data, None, "nDCG@10")
+    np.testing.assert_array_equal(tuned.estimator.predict(X), direct.estimator.predict(X))
+    start = "no validation part: "
+    told = direct.notes[0].removeprefix(start)
+    assert tuned.notes == [f"{start}held out 7 of 30 queries", told]
+    recipe = Recipe(given, {}, "nDCG@10").fit(X, y, qid, None, None, "estimators")
+    expected = fit_recipe(given, lambda trial: trial.fit(X, y, qid=qid))
+    assert expected is not None
+    np.testing.assert_array_equal(recipe.predict(X), expected[0].predict(X))
 
 
 @pytest.mark.parametrize("name", ["lambdamart", "rank_boost"])

@@ -138,8 +138,8 @@ def tune(
         Grid of parameter lists. Each setting is fitted on ``train`` and scored on ``vali``. The
         first of the best settings wins and is not refitted on both parts.
     refit : bool
-        Whether the best setting of a grid, with its number of trees, is fitted on all of ``train``
-        if there is no ``vali``.
+        Whether the best setting of a grid is fitted on all of ``train`` if there is no ``vali``;
+        boosters choose their number of trees anew.
     early_stopping : bool
         Whether the number of trees or epochs is chosen on ``vali``, or else on held-out training
         queries. False: only if ``early_stopping_rounds`` of the estimator says so.
@@ -172,7 +172,8 @@ def tune(
         notes += fit(estimator, train, vali)
         notes += [] if vali is None else _few_notes(estimator, vali)
     else:
-        estimator, notes = recipe[0], notes + recipe[1]
+        estimator, (told, *more) = recipe
+        notes += [f"no validation part: {told}", *more]
     if getattr(estimator, "is_cut_", False):
         notes.append(
             f"time_budget={estimator.time_budget:g} cut the search, so another run may differ. "
@@ -239,13 +240,16 @@ def _search(
 
 def _refit(found: Tuned, estimator: Any, train: RankingData, searched: set[str]) -> Tuned:
     """The chosen setting, fitted on all training queries."""
-    known = estimator.get_params(deep=False)
-    kept = {"n_estimators"} if known.get("early_stopping_rounds") is not None else set()
+    chosen = {name: value for name, value in found.chosen.items() if name in searched}
     whole: Any = clone(estimator)
-    chosen = {k: v for k, v in found.chosen.items() if k in (searched | kept) & known.keys()}
     whole.set_params(**chosen)
-    notes = [*found.notes, "the chosen setting was then fitted on all training queries"]
-    return Tuned(whole, found.chosen, found.search, [*notes, *fit(whole, train)])
+    recipe = None if "n_estimators" in searched else _fit_rounds(whole, train)
+    if recipe is None:
+        notes = ["the chosen setting was then fitted on all training queries", *fit(whole, train)]
+    else:
+        whole, notes = recipe
+    chosen |= _find_chosen(whole, is_watched=not takes_validation(whole))
+    return Tuned(whole, chosen, found.search, [*found.notes, *notes])
 
 
 def _hold_out(train: RankingData, random_state: int) -> tuple[RankingData, RankingData]:
@@ -311,7 +315,7 @@ def _fit_rounds(estimator: Any, train: RankingData) -> tuple[Any, list[str]] | N
         return trial
 
     found = fit_recipe(estimator, fit_all)
-    return None if found is None else (found[0], [f"no validation part: {found[1]}", *notes])
+    return None if found is None else (found[0], [found[1], *notes])
 
 
 def _find_chosen(estimator: Any, is_watched: bool) -> dict[str, Any]:

@@ -26,7 +26,7 @@ from rankwise.runtime.frames import Table, convert_to_array
 from rankwise.solvers.boosting.rounds import UnmeasuredError, rank_stages, record_queries
 from rankwise.trees.column_table import FROM_DTYPE, ColumnTable
 from rankwise.tuning import DEFAULT_FOLDS, cv_splits, fold_splits, mean_defined
-from rankwise.typing import Float64Array, Int64Array, Matrix, is_sparse
+from rankwise.typing import Float64Array, Int64Array, is_sparse
 
 
 class ChoosesRounds:
@@ -61,7 +61,7 @@ def trains_on_validation(estimator: Any) -> bool:
 
 
 class RecipeFolds:
-    """Splitter by which a recipe without validation rows chooses the number of rounds.
+    """Value of ``cv`` by which a recipe without validation rows chooses the number of rounds.
 
     Below :data:`MANY_QUERIES`, another number than the default one has to lead it by two standard
     errors over the queries that five folds leave out. From there on, a quarter of the queries is
@@ -72,18 +72,16 @@ class RecipeFolds:
         self.default, self.is_default = default, False
         self.n_queries = self.n_held = 0
 
-    def get_n_splits(self, X: Any = None, y: Any = None, groups: Any = None) -> int:
+    def get_n_splits(self) -> int:  # by which a splitter is recognised
         return DEFAULT_FOLDS
 
-    def split(
-        self, X: Matrix, y: Float64Array, groups: Int64Array
-    ) -> list[tuple[Int64Array, Int64Array]]:
-        queries = QueryGroups.from_qid(groups, len(y))
-        self.n_queries = self.n_held = queries.n_queries
+    def split(self, data: FitData) -> list[tuple[Int64Array, Int64Array]]:
+        """(train rows, test rows), by ids of queries: their order does not matter."""
+        self.n_queries = self.n_held = data.groups.n_queries
         if self.n_queries < MANY_QUERIES:
-            return fold_splits(X, y, queries, DEFAULT_FOLDS)
-        quarter = fold_splits(X, y, queries, 4)[0]
-        self.n_held = len(np.unique(groups[quarter[1]]))
+            return fold_splits(data.X, data.y, data.groups, DEFAULT_FOLDS)
+        quarter = fold_splits(data.X, data.y, data.groups, 4)[0]
+        self.n_held = len(np.unique(data.groups.codes()[quarter[1]]))
         return [quarter]
 
     def settle(self, best: int, folds: Sequence[Float64Array]) -> int:
@@ -111,15 +109,17 @@ def fit_recipe(estimator: Any, fit: Callable[[Any], Any]) -> tuple[Any, str] | N
     without validation rows early stopping would never stop.
     """
     own = estimator.get_params(deep=False)
-    if not isinstance(estimator, ChoosesRounds) or own.get("early_stopping_rounds") is None:
+    can_choose = isinstance(estimator, ChoosesRounds) and own["cv"] is None
+    if not can_choose or own.get("early_stopping_rounds") is None:
         return None
-    if own["cv"] is not None:  # folds of its own
-        return None
-    default = type(estimator)().get_params(deep=False)["n_estimators"]
-    given = [number for number in (default, own["n_estimators"]) if number is not None]
-    folds = RecipeFolds(None if default is None else min(given))
+    usual = type(estimator)().get_params(deep=False)
+    default = usual["n_estimators"]
+    if default is not None:  # more rounds of a smaller rate reach as far
+        rate = usual.get("learning_rate", 1.0) / own.get("learning_rate", 1.0)
+        default = min(max(round(default * rate), 1), own["n_estimators"])
+    trial: Any = clone(estimator)
     try:
-        fitted = fit(clone(estimator).set_params(cv=folds))
+        fitted = fit(trial.set_params(cv=RecipeFolds(default)))
     except ValueError:  # parts may lack pairs to order, which all rows may have
         return None
     folds, number = fitted.cv, _count_rounds(fitted)
@@ -245,9 +245,10 @@ def _choose_by_folds(
     settings = _declared_classes(own, y) | dict(settings) | of_folds
     numbers = None if data.kept is None else np.flatnonzero(data.kept)
     failure: UnmeasuredError | None = None
-    splits = cv_splits(own.cv, data)
+    is_recipe = isinstance(own.cv, RecipeFolds)
+    splits = own.cv.split(data) if is_recipe else cv_splits(own.cv, data)
     del data
-    is_settled = isinstance(own.cv, RecipeFolds) and own.cv.n_queries < MANY_QUERIES
+    is_settled = is_recipe and own.cv.n_queries < MANY_QUERIES
     for part in splits:
         train, test = part if numbers is None else (numbers[side] for side in part)
         given = {name: values[train] for name, values in rows.items()}

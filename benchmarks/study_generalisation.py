@@ -52,6 +52,8 @@ CHOOSING, CONFIRMING, LARGE = range(10), range(100, 120), range(200, 204)
 CONFIRMING_MORE = range(100, 110)
 PENALTY_QUERIES = growth_rules.PENALTY_QUERIES
 EQUAL = {"n_estimators": 100, "learning_rate": 0.1, "random_state": 0, "n_jobs": 1}
+# The default for fewer than 100,000 rows when other studies of LambdaMART ran.
+SEVEN_LEAVES: dict[str, Any] = {"max_leaf_nodes": 7}
 OLD = {"max_leaf_nodes": 31, "reg_lambda": 0.0, "subsample": 1.0}
 LINEAR = {"measure": "nDCG(gain=linear)@10"}
 SETTINGS: dict[str, dict[str, Any]] = {

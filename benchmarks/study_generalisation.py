@@ -3,6 +3,7 @@
     python -m benchmarks.study_generalisation choose > docs/study_generalisation.txt
     python -m benchmarks.study_generalisation confirm >> docs/study_generalisation.txt
     python -m benchmarks.study_generalisation more > docs/study_generalisation_more.txt
+    python -m benchmarks.study_generalisation leaves > docs/study_generalisation_leaves.txt
 
 Twelve sets, of which only queries of the training parts are used; at most 12,000 rows of each
 (cf-letor: 40,000).
@@ -11,8 +12,9 @@ Every split trains on 70 % of the queries, drawn at random, and ranks the others
 to 9; ``confirm`` compares the new defaults with the old ones and with the defaults of LightGBM,
 XGBoost and CatBoost on splits 100 to 119, which no setting was chosen on; ``more`` does so on
 splits 100 to 109 of other sets, with ranks by systems and choices, see
-``benchmarks.study_more_sets``; ``large`` compares sizes of trees on all rows of the three largest
-sets.
+``benchmarks.study_more_sets``; ``leaves`` compares trees of 4 and 7 leaves on the splits of
+``choose`` and of ``more``, for sets of few and of many queries; ``large`` compares sizes of trees
+on all rows of the three largest sets.
 
 Splits share queries, so errors are corrected: the variance over J splits counts
 ``1 / J + n_test / n_train`` times (Nadeau and Bengio 2003). Stouffer's z joins the sets.
@@ -87,6 +89,7 @@ PEERS: dict[str, Callable[[], Any]] = {
 }
 NEW = "new defaults"
 SIZES = {"7 leaves": 7, "31 leaves": 31}
+FEWEST = {"4 leaves": 4, "7 leaves": 7}
 # Least grade that AP counts as relevant, where it is not 1.
 RELEVANT = {"movielens": 4}
 TEXTS = ("cranfield", "vaswani", "nfcorpus", "scifact")
@@ -108,6 +111,14 @@ def load_rows(name: str, most_rows: int) -> RankingData:
     sizes = np.diff(rows.groups.indptr)[order]
     n_queries = max(2, int(np.searchsorted(np.cumsum(sizes), most_rows, side="right")))
     return rows.queries(np.sort(order[:n_queries]))
+
+
+def count_queries(name: str) -> int:
+    """Training queries of a split that have different labels, about."""
+    rows = load_rows(name, MOST_ROWS)
+    labels, starts = rows.groups.sort(rows.y), rows.groups.indptr[:-1]
+    differ = np.minimum.reduceat(labels, starts) < np.maximum.reduceat(labels, starts)
+    return round(TRAIN_SHARE * int(differ.sum()))
 
 
 def _load(name: str) -> RankingData:
@@ -215,6 +226,22 @@ def print_differences(values: Values, ours: str) -> None:
     print(f"{'seconds':14}{cells}")
 
 
+def print_sizes(values: Values, what: str) -> None:
+    """Print what trees of 4 leaves gain on those of 7, for sets of few and of many queries."""
+    queries = {name: count_queries(name) for name in sets_of(values)}
+    few = {name for name in queries if queries[name] < growth_rules.FEW_QUERIES}
+    print(f"\n4 less 7 leaves on ten {what} splits, in thousandths, and its standard error\n")
+    print(f"{'':16}{'queries':>9}{'nDCG@10':>13}{'AP':>13}")
+    for title, inside in (("few", few), ("many", queries.keys() - few)):
+        part = {key: value for key, value in values.items() if key[0] in inside}
+        columns = [summarise(part, *FEWEST, measure) for measure in ("nDCG@10", "AP")]
+        for name, *cells in zip(sets_of(part), *(column[0] for column in columns), strict=True):
+            leads = "".join(f"{f'{lead:.1f}±{error:.1f}':>13}" for lead, error in cells)
+            print(f"{name:16}{queries[name]:9,}{leads}")
+        for place, kind in ((1, "mean"), (2, "z")):
+            print(f"{f'{kind} of {title}':25}" + "".join(f"{c[place]:13.2f}" for c in columns))
+
+
 def summarise(
     values: Values, key: str, base: str, measure: str
 ) -> tuple[list[tuple[float, float]], float, float]:
@@ -255,11 +282,18 @@ def _holm(p_values: dict[tuple[str, str], float]) -> dict[tuple[str, str], float
 
 def main() -> None:
     part, *chosen = sys.argv[1:]
-    sets = chosen or {"large": LARGE_SETS, "more": MORE_SETS}.get(part, SETS)
+    sets = chosen or {
+        "large": LARGE_SETS, "more": MORE_SETS, "leaves": (*SETS, *MORE_SETS),
+    }.get(part, SETS)  # fmt: skip
     if part == "choose":
         makers = {key: _maker(setting) for key, setting in SETTINGS.items()}
         print("study_generalisation: LambdaMART's settings on ten splits of queries")
         print_settings(measure_all(sets, CHOOSING, makers, MOST_ROWS), "old defaults")
+    elif part == "leaves":
+        makers = {key: _maker({"max_leaf_nodes": size}) for key, size in FEWEST.items()}
+        print("study_generalisation: 4 and 7 leaves on ten choosing and ten other splits")
+        for what, splits in (("choosing", CHOOSING), ("other", CONFIRMING_MORE)):
+            print_sizes(measure_all(sets, splits, makers, MOST_ROWS), what)
     elif part == "large":
         makers = {key: _maker({"max_leaf_nodes": size}) for key, size in SIZES.items()}
         print("\nstudy_generalisation: sizes of trees on all rows of three sets, four splits")
@@ -273,7 +307,7 @@ def main() -> None:
         print("study_generalisation: the new defaults on ten splits of other sets")
         print_differences(measure_all(sets, CONFIRMING_MORE, makers, MOST_ROWS), NEW)
     else:
-        sys.exit("study_generalisation needs choose, large, confirm or more.")
+        sys.exit("study_generalisation needs choose, confirm, more, leaves or large.")
 
 
 def _maker(setting: dict[str, Any]) -> Callable[[], Any]:

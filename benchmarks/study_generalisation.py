@@ -9,12 +9,12 @@ Twelve sets, of which only queries of the training parts are used; at most 12,00
 (cf-letor: 40,000).
 Every split trains on 70 % of the queries, drawn at random, and ranks the others. All rankers have
 100 trees, learning rate 0.1 and one thread. ``choose`` compares settings of LambdaMART on splits 0
-to 9; ``confirm`` compares the new defaults with the old ones and with the defaults of LightGBM,
-XGBoost and CatBoost on splits 100 to 119, which no setting was chosen on; ``more`` does so on
+to 9; ``confirm`` compares the defaults with trees of 7 leaves and with the defaults of LightGBM,
+XGBoost and CatBoost on splits 100 to 107, which no setting was chosen on; ``more`` does so on
 splits 100 to 109 of other sets, with ranks by systems and choices, see
-``benchmarks.study_more_sets``; ``leaves`` compares trees of 4 and 7 leaves on the splits of
-``choose`` and of ``more``, for sets of few and of many queries; ``large`` compares sizes of trees
-on all rows of the three largest sets.
+``benchmarks.study_more_sets``, and pools all sets; ``leaves`` compares trees of 4 and 7 leaves on
+the splits of ``choose`` and of ``more``, for sets of few and of many queries; ``large`` compares
+sizes of trees on all rows of the three largest sets.
 
 Splits share queries, so errors are corrected: the variance over J splits counts
 ``1 / J + n_test / n_train`` times (Nadeau and Bengio 2003). Stouffer's z joins the sets.
@@ -30,6 +30,7 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from functools import cache
+from itertools import product
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -50,7 +51,7 @@ STORE = Path("build/study_generalisation.jsonl")
 MOST_ROWS, TRAIN_SHARE = 12_000, 0.7
 # Queries of cf-letor have 1,239 rows each.
 MORE_ROWS = {"cf-letor": 40_000}
-CHOOSING, CONFIRMING, LARGE = range(10), range(100, 120), range(200, 204)
+CHOOSING, CONFIRMING, LARGE = range(10), range(100, 108), range(200, 204)
 CONFIRMING_MORE = range(100, 110)
 PENALTY_QUERIES = growth_rules.PENALTY_QUERIES
 EQUAL = {"n_estimators": 100, "learning_rate": 0.1, "random_state": 0, "n_jobs": 1}
@@ -82,14 +83,14 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "symmetric, L2 3": OLD | {"growth": "symmetric", "max_leaf_nodes": 64, "reg_lambda": 3.0},
 }  # fmt: skip
 PEERS: dict[str, Callable[[], Any]] = {
-    "old defaults": lambda: LambdaMART(**EQUAL, **OLD),
+    "with 7 leaves": lambda: LambdaMART(**EQUAL, **SEVEN_LEAVES),
     "LightGBM": lambda: LightGBMRanker(**EQUAL),
     "XGBoost": lambda: XGBoostRanker(**EQUAL),
     "CatBoost": lambda: CatBoostRanker(**EQUAL),
 }
 NEW = "new defaults"
 SIZES = {"7 leaves": 7, "31 leaves": 31}
-FEWEST = {"4 leaves": 4, "7 leaves": 7}
+FEWEST = {"with 4 leaves": 4, "with 7 leaves": 7}
 # Least grade that AP counts as relevant, where it is not 1.
 RELEVANT = {"movielens": 4}
 TEXTS = ("cranfield", "vaswani", "nfcorpus", "scifact")
@@ -226,6 +227,21 @@ def print_differences(values: Values, ours: str) -> None:
     print(f"{'seconds':14}{cells}")
 
 
+def print_pooled(values: Values, ours: str) -> None:
+    """Print what ``ours`` is ahead of each contestant over all sets."""
+    n_sets = len(sets_of(values))
+    print(f"\n{ours} less each on all {n_sets} sets, in thousandths; the error is over sets\n")
+    print(f"{'':22}{'mean':>10}{'error':>10}{'z':>10}{'ahead':>10}")
+    for measure, key in product(("nDCG@10", "AP"), contestants(values)):
+        if key == ours:
+            continue
+        cells, mean, z = summarise(values, ours, key, measure)
+        leads = np.array([lead for lead, _ in cells])
+        error = leads.std(ddof=1) / np.sqrt(n_sets)
+        row = f"{mean:10.1f}{error:10.1f}{z:10.2f}{(leads > 0).sum():10}"
+        print(f"{f'{measure}, {key}':22}{row}")
+
+
 def print_sizes(values: Values, what: str) -> None:
     """Print what trees of 4 leaves gain on those of 7, for sets of few and of many queries."""
     queries = {name: count_queries(name) for name in sets_of(values)}
@@ -300,12 +316,15 @@ def main() -> None:
         print_differences(measure_all(sets, LARGE, makers, sys.maxsize), "31 leaves")
     elif part == "confirm":
         makers = {NEW: _maker({}), **PEERS}
-        print("\nstudy_generalisation: the new defaults on twenty other splits")
+        print("\nstudy_generalisation: the new defaults on eight other splits")
         print_differences(measure_all(sets, CONFIRMING, makers, MOST_ROWS), NEW)
     elif part == "more":
-        makers = {NEW: _maker({})} | {key: PEERS[key] for key in PEERS if key != "old defaults"}
+        makers = {NEW: _maker({}), **PEERS}
         print("study_generalisation: the new defaults on ten splits of other sets")
-        print_differences(measure_all(sets, CONFIRMING_MORE, makers, MOST_ROWS), NEW)
+        values = measure_all(sets, CONFIRMING_MORE, makers, MOST_ROWS)
+        print_differences(values, NEW)
+        if not chosen:
+            print_pooled(measure_all(SETS, CONFIRMING, makers, MOST_ROWS) | values, NEW)
     else:
         sys.exit("study_generalisation needs choose, confirm, more, leaves or large.")
 

@@ -28,6 +28,7 @@ from benchmarks.study_generalisation import (
     measure_all,
     print_settings,
 )
+from benchmarks.study_more_sets import find
 from rankwise import CatBoostRanker, LambdaMART
 
 SETS = {"features": ("ohsumed", "mq2008"), "ranks": ("mq2008-agg", "suppliers")}
@@ -101,7 +102,7 @@ def main() -> None:
     if part == "ranks":
         makers[FILLED] = _Filled
     print("study_catboost: parts of CatBoost on ten splits of the queries of two sets")
-    for name in SETS[part]:
+    for name in find(SETS[part]):
         print_settings(measure_all([name], CHOOSING, makers, MOST_ROWS), BASE)
 
 

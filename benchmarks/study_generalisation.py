@@ -298,9 +298,8 @@ def _holm(p_values: dict[tuple[str, str], float]) -> dict[tuple[str, str], float
 
 def main() -> None:
     part, *chosen = sys.argv[1:]
-    sets = chosen or {
-        "large": LARGE_SETS, "more": MORE_SETS, "leaves": (*SETS, *MORE_SETS),
-    }.get(part, SETS)  # fmt: skip
+    parts = {"large": LARGE_SETS, "more": MORE_SETS, "leaves": (*SETS, *MORE_SETS)}
+    sets = study_more_sets.find(chosen or parts.get(part, SETS))
     if part == "choose":
         makers = {key: _maker(setting) for key, setting in SETTINGS.items()}
         print("study_generalisation: LambdaMART's settings on ten splits of queries")

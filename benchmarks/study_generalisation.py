@@ -13,7 +13,7 @@ to 9; ``confirm`` compares the defaults with trees of 7 leaves and with the defa
 XGBoost and CatBoost on splits 100 to 107, which no setting was chosen on; ``more`` does so on
 splits 100 to 109 of other sets, with ranks by systems and choices, see
 ``benchmarks.study_more_sets``, and pools all sets; ``leaves`` compares trees of 4 and 7 leaves on
-the splits of ``choose`` and of ``more``, for sets of few and of many queries; ``large`` compares
+the splits of ``choose`` and of ``confirm``, for sets of few and of many queries; ``large`` compares
 sizes of trees on all rows of the three largest sets.
 
 Splits share queries, so errors are corrected: the variance over J splits counts
@@ -246,7 +246,7 @@ def print_sizes(values: Values, what: str) -> None:
     """Print what trees of 4 leaves gain on those of 7, for sets of few and of many queries."""
     queries = {name: count_queries(name) for name in sets_of(values)}
     few = {name for name in queries if queries[name] < growth_rules.FEW_QUERIES}
-    print(f"\n4 less 7 leaves on ten {what} splits, in thousandths, and its standard error\n")
+    print(f"\n4 less 7 leaves on {what} splits, in thousandths, and its standard error\n")
     print(f"{'':16}{'queries':>9}{'nDCG@10':>13}{'AP':>13}")
     for title, inside in (("few", few), ("many", queries.keys() - few)):
         part = {key: value for key, value in values.items() if key[0] in inside}
@@ -306,8 +306,8 @@ def main() -> None:
         print_settings(measure_all(sets, CHOOSING, makers, MOST_ROWS), "old defaults")
     elif part == "leaves":
         makers = {key: _maker({"max_leaf_nodes": size}) for key, size in FEWEST.items()}
-        print("study_generalisation: 4 and 7 leaves on ten choosing and ten other splits")
-        for what, splits in (("choosing", CHOOSING), ("other", CONFIRMING_MORE)):
+        print("study_generalisation: 4 and 7 leaves, by training queries with different labels")
+        for what, splits in (("ten choosing", CHOOSING), ("eight other", CONFIRMING)):
             print_sizes(measure_all(sets, splits, makers, MOST_ROWS), what)
     elif part == "large":
         makers = {key: _maker({"max_leaf_nodes": size}) for key, size in SIZES.items()}

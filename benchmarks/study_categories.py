@@ -6,12 +6,13 @@
 Simulation: 1,200 queries of 20 rows, 800 for training; six columns N(0, 1) and four columns of
 categories; the utility is ``n0 n1 + n2 + sum_j e_j[c_j] + N(0, 1)`` with effects N(0, 1), times 0
 in the parts "random ids"; grades cut it at its quantiles .5, .8, .92 and .98. Categories are
-uniform, or drawn by Zipf's law. ``choose`` runs seeds from 0 on, ``show`` from 1000 on.
+uniform, or drawn by Zipf's law. Parts are named by the number of categories.
 
 Tables: Expedia's ids, MovieLens-100k's movies and users, Home Depot's brands (first word of the
-title) and products, Book-Crossing's books and publishers (start of the ISBN). Every split trains on
-70 % of at most 12,000 rows; ``choose`` takes splits 0 to 4, ``show`` splits 100 to 119.
+title) and products, Book-Crossing's books and publishers (start of the ISBN), movies of
+MovieLens-1m and jokes of Jester. Every split trains on 70 % of the queries.
 
+``choose`` and ``show`` have different seeds, and different splits of the same tables.
 All have 100 trees, learning rate .1 and one thread; LightGBM and CatBoost (YetiRank) are fitted by
 their own libraries. Values in ``build/study_categories.jsonl`` are not computed again. More
 arguments select parts, such as ``200`` or ``expedia``, as in the first column of the output.
@@ -42,9 +43,12 @@ SIMULATIONS = {
     for kind in ("", ", random ids", ", Zipf")
     for levels in (20, 200, 1_000, 10_000)
 }
-SEEDS = {"choose": range(10), "show": range(1020, 1040)}
+# Seeds of simulations with effects of uniform categories, of the others, and splits of the tables.
+SEEDS = {
+    "choose": (range(5), range(5), range(5)),
+    "show": (range(1020, 1040), range(1020, 1023), range(100, 105)),
+}
 RELEVANT = {"movies": 4, "ml-1m": 4, "books": 8}  # least grade that AP counts as relevant, if not 1
-SPLITS = {"choose": range(5), "show": range(100, 120)}
 BASE = "LambdaMART"
 # Columns of categories, or numbers in their place.
 SETTINGS: dict[str, dict[str, Any]] = {
@@ -279,6 +283,14 @@ def contestants(part: str) -> list[str]:
     return [BASE, LEFT_OUT, *PEERS]
 
 
+def list_seeds(part: str, stage: str) -> range:
+    """Seeds of the draws, or of the splits, of a part."""
+    uniform, others, splits = SEEDS[stage]
+    if part in TABLES:
+        return splits
+    return others if ", " in part else uniform
+
+
 def measure_all(parts: list[str], stage: str) -> dict[tuple[str, str, int], dict[str, float]]:
     """Values by part, contestant and seed; those in the store are kept."""
     known: dict[tuple[str, str, int], dict[str, float]] = {}
@@ -287,18 +299,14 @@ def measure_all(parts: list[str], stage: str) -> dict[tuple[str, str, int], dict
             cell = json.loads(line)
             known[tuple(cell["key"])] = cell["values"]
     STORE.parent.mkdir(exist_ok=True)
-    # Seeds outermost, so that an early end leaves the same seeds of all parts.
-    for seed in sorted({*SEEDS[stage], *SPLITS[stage]}):
-        for part in parts:
-            if seed not in (SEEDS if part in SIMULATIONS else SPLITS)[stage]:
-                continue
-            for key in contestants(part):
-                if (part, key, seed) in known:
-                    continue
-                values = measure(part, seed, key)
-                known[part, key, seed] = values
-                with STORE.open("a") as file:
-                    file.write(json.dumps({"key": [part, key, seed], "values": values}) + "\n")
+    wanted = [(part, key, seed) for part in parts for seed in list_seeds(part, stage)
+              for key in contestants(part)]  # fmt: skip
+    # Seeds first, so that an early end leaves the same seeds of all parts.
+    for part, key, seed in sorted(wanted, key=lambda cell: cell[2]):
+        if (part, key, seed) not in known:
+            values = known[part, key, seed] = measure(part, seed, key)
+            with STORE.open("a") as file:
+                file.write(json.dumps({"key": [part, key, seed], "values": values}) + "\n")
     return known
 
 
@@ -309,23 +317,20 @@ def print_leads(parts: list[str], stage: str, known: dict[Any, dict[str, float]]
         print(f"\n{name} of {BASE}, and its lead over each, in thousandths, with standard errors\n")
         print(f"{'':20}{BASE:>12}" + "".join(f"{key:>12}" for key in keys) + f"{'n':>5}")
         for part in parts:
-            seeds = (SEEDS if part in SIMULATIONS else SPLITS)[stage]
+            seeds = list_seeds(part, stage)
             # Splits share queries, seeds share nothing.
             shared = 0.0 if part in SIMULATIONS else 1 / TRAIN_SHARE - 1
             present = contestants(part)
-            done = [seed for seed in seeds if all((part, key, seed) in known for key in present)]
-            if len(done) < 2:
-                continue
-            ours = np.array([known[part, BASE, seed][name] for seed in done])
+            ours = np.array([known[part, BASE, seed][name] for seed in seeds])
             line = f"{part:20}{ours.mean():12.4f}"
             for key in keys:
                 cell = "–"
                 if key in present:
-                    lead = 1000 * (ours - [known[part, key, seed][name] for seed in done])
-                    error = np.sqrt(lead.var(ddof=1) * (1 / len(done) + shared))
+                    lead = 1000 * (ours - [known[part, key, seed][name] for seed in seeds])
+                    error = np.sqrt(lead.var(ddof=1) * (1 / len(seeds) + shared))
                     cell = f"{lead.mean():.1f}±{error:.1f}"
                 line += f"{cell:>12}"
-            print(f"{line}{len(done):5}")
+            print(f"{line}{len(seeds):5}")
 
 
 def main() -> None:
@@ -334,9 +339,8 @@ def main() -> None:
         sys.exit("study_categories needs choose or show.")
     parts = chosen or [*SIMULATIONS, *TABLES]
     known = measure_all(parts, stage)
-    print(
-        f"study_categories: {stage}, seeds from {SEEDS[stage][0]}, splits from {SPLITS[stage][0]}"
-    )
+    uniform, _, splits = SEEDS[stage]
+    print(f"study_categories: {stage}, seeds from {uniform[0]} and splits from {splits[0]} on")
     print_leads(parts, stage, known)
 
 

@@ -161,6 +161,43 @@ def test_mixed_objects_are_categories_where_one_is_text():
     np.testing.assert_array_equal(table.encode(frame).rows["mixed"], [1, 3, np.nan, 0, 2])
 
 
+LARGE = [2**60, 2**60 + 1, None, 2**60 + 2]
+MERGED = {
+    "nullable": lambda: pd.DataFrame({"id": pd.array(LARGE, dtype="Int64")}),
+    "objects": lambda: pd.DataFrame({"id": pd.Series(LARGE, dtype=object)}),
+    "floats": lambda: pd.DataFrame({"id": pd.Series(LARGE, dtype=float)}),
+    "float32": lambda: pd.DataFrame({"id": np.float32([2**24, 2**24 + 1, np.nan, 3])}),
+    "polars": lambda: pytest.importorskip("polars").DataFrame({"id": LARGE}),
+    "arrow": lambda: pytest.importorskip("pyarrow").table({"id": LARGE}),
+    "array": lambda: np.array(LARGE, dtype=float)[:, None],
+}
+
+
+@pytest.mark.parametrize("kind", MERGED)
+def test_whole_numbers_that_floats_merge_are_refused(kind):
+    """Libraries turn integers with a missing value into floats, which hold 53 bits."""
+    chosen = [0] if kind == "array" else ["id"]
+    with pytest.raises(ValueError, match=r"column ('id'|0) of X .* below .*text"):
+        ColumnTable.of(MERGED[kind](), chosen)
+    if kind != "float32":
+        fitted = ColumnTable.of(pd.DataFrame({"id": [2**60, 2**60 + 1, 5]}), ["id"])
+        with pytest.raises(ValueError, match=r"column ('id'|0) of X"):
+            fitted.encode(MERGED[kind]())
+
+
+def test_whole_numbers_of_any_size_are_categories():
+    for values in (LARGE, [2**60, 2**60 + 1, np.nan, -(2**60)]):
+        rows = np.array(values, dtype=object)[:, None]
+        table = ColumnTable.of(rows, [0])
+        assert len(table.nominal[0]) == 3
+        assert len(np.unique(table.encode(rows).rows[[0, 1, 3], 0].astype(float))) == 3
+    frame = pd.DataFrame({"id": [2**60, 2**60 + 1, 5]})
+    found = ColumnTable.of(frame, ["id"]).encode(frame.astype("Int64")).rows
+    assert found["id"].tolist() == [1, 2, 0]
+    small = pd.DataFrame({"id": [0.5, np.inf, -np.inf, 2.0**52]})
+    assert len(ColumnTable.of(small, ["id"]).nominal[0]) == 4
+
+
 @pytest.mark.parametrize("chosen", [[3], [-1], ["x"], [0.5], [True, False], "first"])
 def test_columns_that_are_not_there_are_named(chosen):
     with pytest.raises(ValueError, match="categorical_features"):

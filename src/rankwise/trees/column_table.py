@@ -20,7 +20,7 @@ from sklearn.utils.validation import validate_data
 from rankwise.checks.classes import list_declared_classes
 from rankwise.checks.rows import check_names, check_rows, hides_names
 from rankwise.checks.text_categories import kind_of_text
-from rankwise.runtime.frames import Table, convert_to_array, is_missing
+from rankwise.runtime.frames import Table, convert_to_array, first_merged, is_missing
 from rankwise.runtime.messages import callers_level
 from rankwise.runtime.scikit_learn import check_is_fitted
 from rankwise.structure.state_rules import Array, Dictionary, Instance, Number, Plain, Rule, require
@@ -90,7 +90,7 @@ class ColumnTable:
             if array.ndim == 2:
                 counted = _count_rows(sample_weight, len(array))
                 for column in _choose_columns(categorical_features, array.shape[1], None):
-                    nominal[column] = _sort_categories(array[counted, column])
+                    nominal[column] = _sort_categories(array[counted, column], str(column))
             return cls(nominal, ordered)
         chosen: Iterable[int] = ()
         if not _is_from_dtype(categorical_features):
@@ -101,7 +101,8 @@ class ColumnTable:
             declared = list_declared_classes(series.to_native())
             # A column that the argument names is nominal even if its dtype declares an order.
             if column in chosen or (declared is None and _is_text(series)):
-                nominal[column] = _sort_categories(convert_to_array(series.to_native())[counted])
+                values = convert_to_array(series.to_native())[counted]
+                nominal[column] = _sort_categories(values, repr(str(frame.columns[column])))
                 kind = kind_of_text(dict.fromkeys(nominal[column].tolist(), 1))
                 if kind != "text" and column not in chosen:
                     odd.append(f"{str(frame.columns[column])!r} ({kind})")
@@ -341,14 +342,32 @@ def _is_text(series: Any) -> bool:
     return series.dtype in (nw.String, nw.Categorical, nw.Enum)
 
 
-def _sort_categories(values: NDArray[Any]) -> NDArray[Any]:
+def _sort_categories(values: NDArray[Any], column: str) -> NDArray[Any]:
     """The distinct values that are not missing, ascending; text after numbers."""
     if values.dtype.kind in "biuf":
+        _check_not_merged(values, column)
         return np.unique(values[~np.isnan(values)] if values.dtype.kind == "f" else values)
     distinct = {value for value in values.tolist() if not is_missing(value)}
     # Numbers and text do not compare, so text comes after numbers.
     ordered = sorted(distinct, key=lambda value: (isinstance(value, str), value))
     return np.array(ordered, dtype=object)
+
+
+def _check_not_merged(values: NDArray[Any], column: str) -> None:
+    """Raise ValueError if floats stand for whole numbers that they cannot tell apart.
+
+    Libraries convert a column of integers to floats if a value is missing.
+    """
+    limit = first_merged(values.dtype)
+    large = (
+        values[(np.abs(values) >= limit) & np.isfinite(values)] if values.dtype.kind == "f" else ()
+    )
+    if len(large):
+        raise ValueError(
+            f"categories in column {column} of X must be numbers that {values.dtype} tells apart, "
+            f"below {limit:,} if they are whole, got {int(large[0])}. Convert the column to text "
+            "(or fill its missing values, and keep integers)."
+        )
 
 
 def warn_of_unknown(columns: Sequence[str]) -> None:
@@ -379,6 +398,8 @@ def _codes(
             f"column {column} of X must hold {what} as in fit, such as {known[0]!r}, got {other}: "
             f"{present!r}. Pass the column as it was."
         )
+    if categories.dtype.kind in "iu" and len(known) and max(known[-1], -known[0]) >= 2**53:
+        _check_not_merged(values, column)
     code_of = {value: float(code) for code, value in enumerate(known)}
     codes = np.fromiter(
         (code_of.get(value, np.nan) for value in given), dtype=np.float64, count=len(given)

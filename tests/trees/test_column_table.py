@@ -198,6 +198,17 @@ def test_whole_numbers_of_any_size_are_categories():
     assert len(ColumnTable.of(small, ["id"]).nominal[0]) == 4
 
 
+def test_objects_of_numpy_become_those_of_python():
+    values = [np.int64(3), np.float32(0.5), np.bool_(True), np.str_("x"), "y", 7]
+    for rows in (
+        np.array([values], dtype=object).T,
+        pd.DataFrame({"c": pd.Series(values, dtype=object)}),
+    ):
+        table = ColumnTable.of(rows, [0])
+        assert [*map(type, table.nominal[0])] == [float, bool, int, int, str, str]
+        np.testing.assert_array_equal(np.ravel(table.encode(rows).rows), [2, 0, 1, 4, 5, 3])
+
+
 @pytest.mark.parametrize("chosen", [[3], [-1], ["x"], [0.5], [True, False], "first"])
 def test_columns_that_are_not_there_are_named(chosen):
     with pytest.raises(ValueError, match="categorical_features"):

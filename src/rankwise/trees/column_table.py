@@ -348,6 +348,8 @@ def _sort_categories(values: NDArray[Any], column: str) -> NDArray[Any]:
         _check_not_merged(values, column)
         return np.unique(values[~np.isnan(values)] if values.dtype.kind == "f" else values)
     distinct = {value for value in values.tolist() if not is_missing(value)}
+    # Objects of NumPy become those of Python, which exports can write.
+    distinct = {value.item() if isinstance(value, np.generic) else value for value in distinct}
     # Numbers and text do not compare, so text comes after numbers.
     ordered = sorted(distinct, key=lambda value: (isinstance(value, str), value))
     return np.array(ordered, dtype=object)
@@ -365,7 +367,7 @@ def _check_not_merged(values: NDArray[Any], column: str) -> None:
     if len(large):
         raise ValueError(
             f"categories in column {column} of X must be numbers that {values.dtype} tells apart, "
-            f"below {limit:,} if they are whole, got {int(large[0])}. Convert the column to text "
+            f"below {limit:,} if they are whole, got {float(large[0])}. Convert the column to text "
             "(or fill its missing values, and keep integers)."
         )
 

@@ -9,12 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 from rankwise.export.chains import chain_of, own_model
 from rankwise.export.maps import Affine, ExportError, Trees
 from rankwise.export.onnx_model import is_known, to_onnx
-from rankwise.export.parts import (
-    category_numbers,
-    check_float32_keys,
-    is_network,
-    split_scalers,
-)
+from rankwise.export.parts import category_numbers, check_float32_keys, is_network, split_scalers
 from rankwise.export.solr import ACTIVATIONS
 from rankwise.prediction import innermost
 

@@ -34,11 +34,11 @@ def test_bits_do_not_depend_on_threads(n_threads, rng, monkeypatch):
 def test_histograms_subtract_to_the_same_bits(rng):
     codes = rng.integers(0, 200, (40, 16)).astype(np.uint8)
     packed = (rng.integers(-9, 9, 40) << 32) + rng.integers(0, 9, 40)
-    histograms = np.zeros((3, 2, 2048), dtype=np.int64)
+    histograms = np.zeros((3, 16 * 256), dtype=np.int64)
     rows, words = np.arange(40, dtype=np.int32), codes.view(np.int64)
     add_rows(words, NOTHING, rows, packed, histograms[0])
     for j in range(16):
-        cells = histograms[0, j // 8, j % 8 * 256 :][:256]
+        cells = histograms[0, j * 256 :][:256]
         expected = np.zeros(256, dtype=np.int64)
         np.add.at(expected, codes[:, j], packed)
         np.testing.assert_array_equal(cells, expected)
@@ -50,18 +50,20 @@ def test_histograms_subtract_to_the_same_bits(rng):
 @pytest.mark.parametrize("n_rows", [0, 1, 2, 17, 999, 1000, 1001, 2501])
 @pytest.mark.parametrize("n_words", [1, 5, 9])
 @pytest.mark.parametrize("share", [0.0, 0.4, 1.0])
-def test_any_number_of_rows_is_added(n_rows, n_words, share, rng):
+@pytest.mark.parametrize("n_left_out", [0, 4])
+def test_any_number_of_rows_is_added(n_rows, n_words, share, n_left_out, rng):
     """Rows that have the usual codes of a word, which are summed as what is left, and others."""
     codes = rng.integers(0, 256, (3000, 8 * n_words)).astype(np.uint8)
-    usual = codes[0].view(np.int64)[: (n_words + 1) // 2].copy()
+    usual = codes[0].view(np.int64)[: (n_words + 1 - n_left_out // 4) // 2].copy()
     np.copyto(
         codes.view(np.int64)[:, : len(usual)], usual, where=rng.random((3000, len(usual))) < share
     )
     packed, rows = rng.integers(-(2**40), 2**40, 3000), rng.permutation(3000)[:n_rows]
-    found = np.zeros((n_words, 2048), dtype=np.int64)
+    n_columns = 8 * n_words - n_left_out
+    found = np.zeros(n_columns * 256, dtype=np.int64)
     add_rows(codes.view(np.int64), usual, rows.astype(np.int32), packed, found)
-    expected = np.zeros((8 * n_words, 256), dtype=np.int64)
-    for j in range(8 * n_words):
+    expected = np.zeros((n_columns, 256), dtype=np.int64)
+    for j in range(n_columns):
         np.add.at(expected[j], codes[rows, j], packed[rows])
     np.testing.assert_array_equal(found.reshape(expected.shape), expected)
 

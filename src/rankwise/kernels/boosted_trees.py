@@ -90,12 +90,14 @@ def _prefetch_row(words, packed, number):
 
 @njit
 def add_rows(words, usual, rows, packed, out):
-    """Add some rows to a histogram of shape (n_words, 2048).
+    """Add some rows to a histogram of 256 cells per column.
+
+    ``out`` has cells for all codes of the words, or for all but the last four.
 
     ``usual`` (at most n_words,), int64, are the usual values of the first words. Rows that have
     them are not added one by one: their sum is what is left of the total.
     """
-    n_words, last = len(out), len(rows) - 1
+    n_words, last = words.shape[1], len(rows) - 1
     tile, terms = np.empty((n_words, TILE), np.int64), np.empty(TILE, np.int64)
     few_words, few_terms = np.empty(TILE, np.int64), np.empty(TILE, np.int64)
     for start in range(0, len(rows), TILE):
@@ -111,7 +113,7 @@ def add_rows(words, usual, rows, packed, out):
             for w in range(n_words):
                 tile[w, i], tile[w, i + 1] = words[row, w], words[other, w]
         for w in range(n_words):
-            cells, line, added, n_added = out[w], tile[w], terms, n
+            cells, line, added, n_added = out[WORD * BINS * w :], tile[w], terms, n
             if w < len(usual):
                 n_added, rest = 0, np.int64(0)
                 for i in range(n):
@@ -124,7 +126,13 @@ def add_rows(words, usual, rows, packed, out):
                     rest -= added[i]
                 for b in range(WORD):
                     cells[BINS * b + ((usual[w] >> (8 * b)) & 255)] += rest
-            for i in range(n_added):
+            for i in range(n_added if len(cells) < WORD * BINS else 0):
+                word, term = line[i], added[i]
+                cells[word & 255] += term
+                cells[256 + ((word >> 8) & 255)] += term
+                cells[512 + ((word >> 16) & 255)] += term
+                cells[768 + ((word >> 24) & 255)] += term
+            for i in range(n_added if len(cells) >= WORD * BINS else 0):
                 # Eight histograms per read of a row. The shift of a negative word fills in ones,
                 # which the mask removes.
                 word, term = line[i], added[i]

@@ -62,8 +62,8 @@ class WordCodes:
 
     @property
     def n_cells(self) -> int:
-        """Cells of a histogram: 256 of each column and of the padding."""
-        return WORD * BINS * self.words.shape[1]
+        """Cells of a histogram: 256 for each column, in fours, of which the last may be padding."""
+        return 4 * BINS * -(-len(self.places) // 4)
 
     @property
     def work(self) -> int:
@@ -72,7 +72,7 @@ class WordCodes:
 
     def add(self, rows: NDArray[np.int32], packed: Int64Array, out: Int64Array) -> None:
         """Add rows to a histogram of shape (n_cells,)."""
-        add_rows(self.words, self.usual, rows, packed, out.reshape(-1, WORD * BINS))
+        add_rows(self.words, self.usual, rows, packed, out)
 
 
 @dataclass(frozen=True, eq=False)

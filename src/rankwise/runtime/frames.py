@@ -14,6 +14,7 @@ import math
 import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from copy import copy
 from decimal import Decimal
 from functools import cached_property
 from numbers import Real
@@ -233,7 +234,12 @@ class Table:
     ``rows`` are X itself, or a frame with plain columns: lazy frames are collected, record batches
     are tables, text replaces string views, values replace runs of equal values, and labels of
     several types, which only pandas has, are text.
+
+    ``chosen`` are the row numbers to which labels belong; None: all. Only fits that need no copy of
+    these rows, and their checks, get a table with it.
     """
+
+    chosen: NDArray[np.int64] | None = None
 
     def __init__(self, rows: Any) -> None:
         self.rows = rows
@@ -253,6 +259,12 @@ class Table:
         elif hasattr(X, "collect_schema") and hasattr(X, "collect"):
             X = X.collect()
         return cls(X)
+
+    def choose(self, rows: NDArray[np.int64]) -> Table:
+        """This table with chosen rows."""
+        table = copy(self)
+        table.chosen = rows
+        return table
 
     @cached_property
     def frame(self) -> nw.DataFrame[Any] | None:

@@ -7,6 +7,7 @@ import tracemalloc
 import numpy as np
 import pytest
 from scipy import sparse
+from sklearn.base import clone
 
 from rankwise import LambdaMART
 from rankwise.trees.tree_ensemble import TreeEnsemble
@@ -44,6 +45,47 @@ def test_a_fit_copies_no_rows(most_twice, bytes_of_value, dtype, rng, monkeypatc
     bound = 2**20 + len(y) * max(24 * bytes_of_value + 27, 51)  # histograms and chunks first
     assert peak_of(lambda: ranker.fit(X, y, qid=qid)) < bound
     assert peak_of(lambda: ranker.predict(X)) < X.size
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_held_out_rows_are_not_copied(dtype, rng, monkeypatch):
+    monkeypatch.setattr("rankwise.trees.tree_ensemble.CHUNK_CELLS", 2**16)
+    X, qid = rng.normal(size=(100_000, 24)).astype(dtype), np.arange(100_000) // 100
+    y, held = (X[:, 0] > 1).astype(float), qid % 4 == 0
+    ranker = LambdaMART(2, max_leaf_nodes=4, n_jobs=1, cv=[(~held, held)])
+    ranker.fit(X, y, qid=qid)
+    whole = LambdaMART(2, max_leaf_nodes=4, n_jobs=1)
+    more = peak_of(lambda: ranker.fit(X, y, qid=qid)) - peak_of(lambda: whole.fit(X, y, qid=qid))
+    assert more < 48 * len(y)  # labels, ids and row numbers
+
+
+@pytest.mark.parametrize(
+    "kind", ["C", "F", "float16", "read-only", "weighted", "drawn", "position"]
+)
+def test_folds_of_one_array_have_the_bits_of_copies(kind, rng):
+    y, qid, _ = ragged_groups(rng, n_queries=60, most=25, grades=4)
+    X = rng.integers(-9, 9, (len(y), 5)) / 4 + y[:, None] * [0, 1, 0, 0, 0]
+    X = np.asarray(X, order="F" if kind == "F" else "C", dtype=kind if kind == "float16" else None)
+    X.flags.writeable = kind != "fixed"
+    more = {"weighted": {"sample_weight": rng.integers(0, 3, len(y)).astype(float)},
+            "position": {"position": rng.integers(0, 5, len(y))}}.get(kind, {})  # fmt: skip
+    parts = [np.flatnonzero(np.isin(qid % 7, places)) for places in ([0, 1], [2, 3], [4, 5, 6])]
+    splits = [(np.concatenate([parts[i], parts[j]]), parts[k])
+              for i, j, k in ((0, 1, 2), (2, 1, 0))]  # fmt: skip
+    if kind == "drawn":  # rows may come more than once, in any order
+        splits = [(np.repeat(train, 2)[::-1], test[::-1]) for train, test in splits]
+    plain = LambdaMART(8, min_samples_leaf=2, early_stopping_rounds=3, random_state=0)
+    curves = []
+    for train, test in splits:
+        given = {name: values[train] for name, values in more.items()}
+        seen = more.get("sample_weight", np.ones(len(y)))[test] > 0
+        held = {"X_val": X[test][seen], "y_val": y[test][seen], "qid_val": qid[test][seen]}
+        fold = clone(plain).fit(X[train], y[train], qid=qid[train], **given, **held)
+        curves.append(fold.validation_scores_)
+    longest = max(map(len, curves))
+    padded = [np.pad(curve, (0, longest - len(curve)), mode="edge") for curve in curves]
+    ranker = clone(plain).set_params(cv=splits).fit(X, y, qid=qid, **more)
+    np.testing.assert_array_equal(ranker.validation_scores_, np.mean(padded, axis=0))
 
 
 @pytest.mark.parametrize(

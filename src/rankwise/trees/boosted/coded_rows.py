@@ -217,13 +217,13 @@ def arrange_columns(codes: NDArray[np.uint8]) -> tuple[Int64Array, Int64Array]:
     while len(left) >= WORD and shares[left[0]] >= LEAST_SHARE:
         word = [left.pop(0)]
         together, near = is_usual[word[0]], left[:NEAR]
-        while len(word) < WORD:
+        while len(word) < WORD and together.mean() >= LEAST_SHARE:
             best = near.pop(int((is_usual[near] & together).sum(axis=1).argmax()))
             together = together & is_usual[best]
             word.append(best)
         if together.mean() >= LEAST_SHARE:
             order += word
-            left = [column for column in left if column not in word]
+            left = [*near, *left[NEAR:]]
     usual = modes[order].view(np.int64)
     order += sorted(set(range(len(codes))) - set(order))
     return np.argsort(order), usual

@@ -5,11 +5,11 @@
         [--kinds NAME ...]
 
 Parts: continuous, mslr, million, narrow, sparse, sparse-wide, small-queries (whole fits from
-float32 rows), categories (the same with LightGBM only, LambdaMART also by subsets), binning, memory,
-scoring, shapley, quality; all without a name. All grow 31 leaves (CatBoost, and LambdaMART beside it once more,
-symmetric trees of depth 5) from 255 bins at a rate of 0.1. LightGBM counts in its fastest mode: by
-column or by row, with quantised gradients or without. Sides take turns; ratios are of medians,
-first of wall time, then of CPU time, which other programs disturb less.
+float32 rows), categories (the same with LightGBM only, LambdaMART also by subsets), binning,
+memory, scoring, shapley, quality; all without a name. All grow 31 leaves (CatBoost, and LambdaMART
+beside it once more, symmetric trees of depth 5) from 255 bins at a rate of 0.1. LightGBM counts in
+its fastest mode: by column or by row, with quantised gradients or without. Sides take turns; ratios
+are of medians, first of wall time, then of CPU time, which other programs disturb less.
 """
 
 from __future__ import annotations

@@ -91,7 +91,7 @@ def trainer(side: str, rows: Rows, n_trees: int, n_threads: int) -> Callable[[],
     """A whole fit from float32 rows: 31 leaves (32 symmetric ones), 255 bins, learning rate 0.1."""
     X, y, qid = rows.X, rows.y, rows.qid
     if side in ("LambdaMART", SUBSETS):
-        equal = EQUAL | {"categorical_features": rows.nominal or None}
+        equal: dict[str, Any] = EQUAL | {"categorical_features": rows.nominal or None}
         if side == SUBSETS:
             equal |= {"categorical_encoding": "subset", "cat_l2": 10.0}
         return lambda: LambdaMART(n_trees, n_jobs=n_threads, **equal).fit(X, y, qid=qid)

@@ -380,10 +380,9 @@ def _check_not_merged(values: NDArray[Any], column: str) -> None:
 
     Libraries convert a column of integers to floats if a value is missing.
     """
-    limit = first_merged(values.dtype)
-    large = (
-        values[(np.abs(values) >= limit) & np.isfinite(values)] if values.dtype.kind == "f" else ()
-    )
+    limit, large = first_merged(values.dtype), values[:0]
+    if values.dtype.kind == "f":
+        large = values[(np.abs(values) >= limit) & np.isfinite(values)]
     if len(large):
         raise ValueError(
             f"categories in column {column} of X must be numbers that {values.dtype} tells apart, "

@@ -292,16 +292,19 @@ class DelimitedFile:
 
     def table(self, types: dict[str, Any]) -> pa.Table:
         """Read columns with the given types."""
-        try:
-            table = self._read(types, True)
-        except pa.ArrowInvalid:
-            table = self._read(types, False)  # with one thread, the message names the row
-        return self._unquote(table)
+        return pa.concat_tables(self.tables(types))
 
     def cells(self) -> pa.Table:
         """Read all columns as bytes; their names are their numbers."""
-        keys = [str(number) for number in range(len(self.names))]
-        return self._unquote(self._read(dict.fromkeys(keys, pa.binary()), False, names=keys))
+        types = {str(number): pa.binary() for number in range(len(self.names))}
+        options = pa_csv.ReadOptions(
+            use_threads=False,
+            block_size=self._block_bytes(),
+            column_names=list(types),
+            skip_rows_after_names=1,
+        )
+        source, convert = pa.BufferReader(self.text), pa_csv.ConvertOptions(column_types=types)
+        return self._unquote(pa_csv.read_csv(source, options, self._parse_options, convert))
 
     def tables(self, types: dict[str, Any]) -> Iterator[pa.Table]:
         """Read columns with the given types, in tables of some rows, or one without rows."""
@@ -345,32 +348,16 @@ class DelimitedFile:
             source = pa.BufferReader(pa.py_buffer(file.data).slice(file.start))
         return pa_csv.open_csv(
             source,
-            pa_csv.ReadOptions(use_threads=threads, block_size=self._block_bytes(_BLOCK_BYTES)),
+            pa_csv.ReadOptions(use_threads=threads, block_size=self._block_bytes()),
             self._parse_options,
             pa_csv.ConvertOptions(
                 column_types=types, include_columns=list(types), strings_can_be_null=with_nulls
             ),
         )
 
-    def _read(
-        self, types: dict[str, Any], threads: bool, names: Sequence[str] | None = None
-    ) -> pa.Table:
-        """Read columns of the whole text; ``names`` replace those in the file."""
-        return pa_csv.read_csv(
-            pa.BufferReader(self.text),
-            pa_csv.ReadOptions(
-                use_threads=threads,
-                block_size=self._block_bytes(_BLOCK_BYTES),
-                column_names=names,
-                skip_rows_after_names=0 if names is None else 1,
-            ),
-            self._parse_options,
-            pa_csv.ConvertOptions(column_types=types, include_columns=list(types)),
-        )
-
-    def _block_bytes(self, usual: int) -> int:
+    def _block_bytes(self) -> int:
         """Size of the parser's blocks, which must have room for any row."""
-        return min(max(usual, self.records.most_bytes), _LARGEST_BLOCK)
+        return min(max(_BLOCK_BYTES, self.records.most_bytes), _LARGEST_BLOCK)
 
 
 def read_delimited(

@@ -343,7 +343,7 @@ def measure_recipe(key: str, name: str, size: int, seed: int) -> None:
         "folds": tune(make(), whole, None, "nDCG@10").estimator,
     }
     plain: Any = make() if key != "AutoRanker" else LambdaMART(**EQUAL)
-    plain.set_params(**EQUAL | {"early_stopping_rounds": None})
+    plain.set_params(n_estimators=100, early_stopping_rounds=None)
     fitted["100 trees"] = plain.fit(whole.X, whole.y, qid=whole.qid)
     found = {
         rule: parse("nDCG@10").mean(test.y, ranker.predict(test.X), test.groups)

@@ -110,7 +110,8 @@ def fit_recipe(estimator: Any, fit: Callable[[Any], Any]) -> tuple[Any, str] | N
     can_choose = isinstance(estimator, ChoosesRounds) and own["cv"] is None
     if not can_choose or own.get("early_stopping_rounds") is None:
         return None
-    usual = type(estimator)().get_params(deep=False)
+    fresh: Any = type(estimator)()
+    usual = fresh.get_params(deep=False)
     default = usual["n_estimators"]
     if default is not None:  # more rounds of a smaller rate reach as far
         rate = usual.get("learning_rate", 1.0) / own.get("learning_rate", 1.0)

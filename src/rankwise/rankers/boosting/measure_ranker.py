@@ -161,9 +161,10 @@ class AdaRank(ChoosesRounds, MeasureRanker):
     measure of query q ranked by h. It adds ``log(sum P (1 + E) / sum P (1 - E)) / 2`` times h to
     the scores f. It then sets P to ``exp(-E(q, f))``, normalised, so badly ranked queries gain
     weight. The measures of all weak rankers on all queries are computed once, in threads, in O(N d)
-    time plus a sort. A round then costs O(Q d), and O(N) for each weak ranker tried. Rows of equal
-    score are ranked by their content, unless the measure has another rule for ties. A row of weight
-    w is ranked as w equal rows, so it takes w ranks, and weights must be whole numbers.
+    time and memory, plus a sort. A round then costs O(Q d), and O(N) for each weak ranker tried.
+    Rows of equal score are ranked by their content, unless the measure has another rule for ties. A
+    row of weight w is ranked as w equal rows, so it takes w ranks, and weights must be whole
+    numbers.
 
     AdaRank can also select features (``selected_features_``), as in [2]_.
 
@@ -299,9 +300,9 @@ class CoordinateAscent(MeasureRanker):
     their standard deviations. A line search tries changes of 0.01, 0.02, 0.04, ... 5.12 times the
     largest weight in both directions, and a weight of 0. It makes the best change if this improves
     the measure; ties go to the smallest change. Scores change by a multiple of one column, so a
-    trial costs O(N) and a ranking. Trials run in threads. Rows of equal score are ranked by their
-    content, unless the measure has another rule. A row of weight w is ranked as w equal rows, so it
-    takes w ranks, and weights must be whole numbers.
+    trial costs O(N) and a ranking; memory is O(N d). Trials run in threads. Rows of equal score are
+    ranked by their content, unless the measure has another rule. A row of weight w is ranked as w
+    equal rows, so it takes w ranks, and weights must be whole numbers.
 
     With X_val, the final weights are those after the sweep (of any start) that is best on X_val.
 

@@ -238,8 +238,8 @@ class RankBoost(StumpRanker):
     [1]_). If the feature had no missing values in training, they go midway between both sides.
 
     Row weights are computed from sums of ``exp(H)`` and ``exp(-H)`` by query and grade, without
-    listing pairs. A round reads every value of X once, as a byte. It costs O(N d), and O(N +
-    layers) for the rest, independent of the number of pairs (layers^2 of each query with
+    listing pairs. A round reads every value of X once, as a byte of memory. It costs O(N d), and
+    O(N + layers) for the rest, independent of the number of pairs (layers^2 of each query with
     ``pair_weight``).
 
     Differs from [1]_: scores are lower by half the sum of all steps, and features with many values
@@ -354,7 +354,8 @@ class FRank(StumpRanker):
     changed exponentially. It is halved until the loss decreases, so the loss decreases in every
     round. Missing values (NaN) are treated as in :class:`RankBoost`.
 
-    A round costs O(N d) plus about three passes over all pairs, with a square root per pair.
+    A round costs O(N d) plus about three passes over all pairs, with a square root per pair. Pairs
+    are not stored: memory is N d bytes and O(N).
 
     Differs from [1]_: a round takes the stump of steepest descent, not the stump with the least
     loss after its step. Pairs of equal grades are left out.

@@ -11,7 +11,7 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from copy import copy
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import narwhals as nw
 import numpy as np
@@ -34,6 +34,8 @@ class ChoosesRounds:
 
     refit: bool
     cv: Any
+    # Whether fit takes chosen rows of an array without a copy of them.
+    _keeps_whole: ClassVar[bool] = False
 
 
 Booster = TypeVar("Booster")
@@ -203,6 +205,7 @@ def _fit_copy(
 ) -> Any:
     """Copy with other settings that chooses nothing by itself, fitted."""
     model = copy(own).set_params(**{"refit": False, "cv": None} | dict(settings))
+    X, given = _copy_rows(own, X), {name: _copy_rows(own, rows) for name, rows in given.items()}
     with warnings.catch_warnings(), name_columns(model, find_given_names(own)):
         if quiet:
             warnings.simplefilter("ignore")
@@ -241,21 +244,22 @@ def _choose_by_folds(
     by_query: list[Float64Array] = []
     of_folds = {name: value for name, value in _OF_FOLDS.items() if name in vars(own)}
     settings = _declared_classes(own, y) | dict(settings) | of_folds
-    numbers = np.arange(len(labels)) if data.kept is None else np.flatnonzero(data.kept)
+    numbers = None if data.kept is None else np.flatnonzero(data.kept)
     failure: UnmeasuredError | None = None
     is_recipe = isinstance(own.cv, RecipeFolds)
     splits = own.cv.split(data) if is_recipe else cv_splits(own.cv, data)
+    del data
     is_settled = is_recipe and own.cv.n_queries < MANY_QUERIES
     for part in splits:
-        train, test = (numbers[side] for side in part)
+        train, test = part if numbers is None else (numbers[side] for side in part)
         given = {name: values[train] for name, values in rows.items()}
-        held = {"X_val": _take(table, test), "y_val": labels[test]}
+        held = {"X_val": table.choose(test), "y_val": labels[test]}
         if "qid" in rows:
             held["qid_val"] = rows["qid"][test]
         try:
             with record_queries() if is_settled else nullcontext([]) as staged:
                 model = _fit_copy(
-                    own, _take(table, train), labels[train], settings, given | held, quiet=True
+                    own, table.choose(train), labels[train], settings, given | held, quiet=True
                 )
         except UnmeasuredError as error:  # no query of the fold has a value
             failure = error
@@ -301,7 +305,7 @@ def _check_rows(
         checked["qid"] = groups.codes()
     if "position" in checked:
         checked["position"] = np.asarray(checked["position"])
-    codes, kept, weight = codes.astype(np.float64), None, None
+    codes, kept, weight = codes.astype(np.float64, copy=False), None, None
     if "sample_weight" in checked:
         weight = checked["sample_weight"] = check_weight(checked["sample_weight"], n_samples)
         if not weight.all():
@@ -310,11 +314,18 @@ def _check_rows(
     return FitData(X, codes, groups, weight, kept), checked
 
 
-def _take(table: Table, rows: Any) -> Any:
-    """Some rows of a table, of the same kind."""
+def _copy_rows(own: Any, table: Any) -> Any:
+    """Chosen rows of a table, of the same kind; anything else unchanged."""
+    if not isinstance(table, Table) or table.chosen is None:
+        return table
+    X, rows = table.rows, table.chosen
+    if own._keeps_whole and type(X) is np.ndarray and X.dtype in (np.float32, np.float64):
+        nominal = own.categorical_features
+        if X.flags.c_contiguous and (nominal is None or isinstance(nominal, str)):
+            return table
     if table.frame is not None:
-        return table.restore_labels(table.frame[rows])
-    X = table.rows
+        frame: Any = table.frame
+        return table.restore_labels(frame[rows])
     return X.tocsr()[rows] if is_sparse(X) else np.asanyarray(_as_array(X))[rows]
 
 

@@ -44,7 +44,7 @@ SHOWING = ("linear", "interaction", "noisy", "clicks", "curved", "ohsumed", "mq2
 # Splits or draws by validation queries: fewer where they cost more and vary less.
 N_SPLITS = {5: 8, 10: 8, 30: 6, 100: 4, 500: 2}
 SHOWN_FROM = 500  # first seed of the sets that show
-RECIPE_SETS = ("linear", "interaction", "ohsumed", "mq2008", "lambdarank", "movielens")
+RECIPE_SETS = ("linear", "interaction", "noisy", "curved", "ohsumed", "mq2008", "lambdarank")
 
 
 def simulate(name: str, seed: int, n_queries: int) -> RankingData:

@@ -199,7 +199,9 @@ def print_ranker(name: str, ranker: str, known: dict[tuple[Any, ...], dict[str, 
         np.polyfit(np.log(np.array(SIZES[name])[large]), np.log(np.array(values)[large]), 1)[0]
         for values in seconds.values()
     ]
-    print(f"{'':10}exponent of the rows, from 2,000: {slopes[0]:.1f} exact, {slopes[1]:.1f}")
+    print(
+        f"{'':10}exponent of the rows, from 2,000: {slopes[0]:.1f} exact, {slopes[1]:.1f} landmarks"
+    )
 
 
 def main(arguments: list[str]) -> None:

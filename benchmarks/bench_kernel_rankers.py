@@ -111,7 +111,8 @@ def load_draw(name: str, draw: int) -> tuple[Rows, Rows]:
         test = take_queries(rows, queries[:TEST_QUERIES])
     low, high = train[0].min(axis=0), train[0].max(axis=0)
     span = np.where(high > low, high - low, 1.0)
-    return tuple(((X - low) / span, y, qid) for X, y, qid in (train, test))
+    first, second = (((X - low) / span, y, qid) for X, y, qid in (train, test))
+    return first, second
 
 
 def take_queries(rows: Any, queries: np.ndarray) -> Rows:

@@ -38,7 +38,7 @@ from benchmarks.bench_start import line, printed
 N_ROWS = 100
 REQUESTS = 300
 STARTS = 5
-TREES = {"n_estimators": 100, "random_state": 0}
+TREES: dict[str, Any] = {"n_estimators": 100, "random_state": 0}
 ADAPTERS = ("LightGBMRanker", "XGBoostRanker", "CatBoostRanker")
 COLD = {
     "RidgeRanker": {},

@@ -212,11 +212,7 @@ def fit(
     from rankwise.export import export_formats
     from rankwise.persistence import save
     from rankwise.selection import tune
-    from rankwise.selection.cells.candidates import (
-        describe_settings,
-        model_rows,
-        takes_categories,
-    )
+    from rankwise.selection.cells.candidates import describe_settings, model_rows, takes_categories
 
     estimator, space = make_ranker(ranker, set_, random_state)
     is_recipe = not set_ and "(" not in ranker

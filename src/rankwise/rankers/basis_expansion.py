@@ -54,15 +54,7 @@ from rankwise.solvers.least_squares.design import (
 from rankwise.solvers.least_squares.expansion import ExpansionPath
 from rankwise.solvers.least_squares.gram import CHUNK_ROWS, Gram, RunningGram
 from rankwise.solvers.least_squares.path_selection import LeastSquaresPath, PathFit, fit_from_grams
-from rankwise.structure.state_rules import (
-    Instance,
-    Many,
-    Number,
-    Plain,
-    Rule,
-    Sometimes,
-    forget,
-)
+from rankwise.structure.state_rules import Instance, Many, Number, Plain, Rule, Sometimes, forget
 from rankwise.tuning import WAYS, Penalties, Penalty, PenaltySearch, SolutionPath, inverse
 from rankwise.typing import ArrayLike, Float64Array, FrameLike, Matrix
 

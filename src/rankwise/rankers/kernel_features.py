@@ -15,11 +15,7 @@ from typing import Any
 import numpy as np
 
 from rankwise.checks.column_sizes import SQUARES, ColumnLimit, far_means, kernel_limit
-from rankwise.checks.parameter_constraints import (
-    MAX_BYTES_CONSTRAINT,
-    StrOptions,
-    minimum,
-)
+from rankwise.checks.parameter_constraints import MAX_BYTES_CONSTRAINT, StrOptions, minimum
 from rankwise.equation import Equation
 from rankwise.features.kernels import (
     GAMMA_CONSTRAINT,

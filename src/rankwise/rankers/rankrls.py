@@ -18,23 +18,14 @@ from rankwise.groups import FitData
 from rankwise.losses.score_loss import QUERY_WEIGHTS, QueryWeight
 from rankwise.losses.squared_loss import GRAPHS, SquaredLoss
 from rankwise.metrics.measure import MeasureLike
-from rankwise.rankers.basis_expansion import (
-    ALPHA,
-    C_OF_SUM,
-    LAM,
-    BasisExpansionRanker,
-    PartialFit,
-)
+from rankwise.rankers.basis_expansion import ALPHA, C_OF_SUM, LAM, BasisExpansionRanker, PartialFit
 from rankwise.rankers.kernel_features import (
     APPROXIMATION_CONSTRAINTS,
     KERNEL_CONSTRAINTS,
     kernel_least_squares,
 )
 from rankwise.solvers.least_squares.design import AnyDesign, KernelDesign
-from rankwise.solvers.least_squares.expansion import (
-    ConjugateGradientsPath,
-    ExpansionPath,
-)
+from rankwise.solvers.least_squares.expansion import ConjugateGradientsPath, ExpansionPath
 from rankwise.solvers.least_squares.path_selection import LeastSquaresPath, PathFit
 from rankwise.tuning import Penalties, SolutionPath
 from rankwise.typing import Seed

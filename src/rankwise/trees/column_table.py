@@ -21,7 +21,13 @@ from sklearn.utils.validation import validate_data
 from rankwise.checks.classes import list_declared_classes
 from rankwise.checks.rows import check_names, check_rows, hides_names
 from rankwise.checks.text_categories import kind_of_text
-from rankwise.runtime.frames import Table, convert_to_array, is_missing, list_distinct
+from rankwise.runtime.frames import (
+    Table,
+    convert_to_array,
+    first_merged,
+    is_missing,
+    list_distinct,
+)
 from rankwise.runtime.messages import callers_level
 from rankwise.runtime.scikit_learn import check_is_fitted
 from rankwise.structure.state_rules import Array, Dictionary, Instance, Number, Plain, Rule, require
@@ -91,7 +97,7 @@ class ColumnTable:
             if array.ndim == 2:
                 counted = _count_rows(sample_weight, len(array))
                 for column in _choose_columns(categorical_features, array.shape[1], None):
-                    nominal[column] = _list_categories(array[:, column], counted)
+                    nominal[column] = _list_categories(array[:, column], counted, str(column))
             return cls(nominal, ordered)
         chosen: Iterable[int] = ()
         if not _is_from_dtype(categorical_features):
@@ -102,7 +108,8 @@ class ColumnTable:
             declared = list_declared_classes(series.to_native())
             # A column that the argument names is nominal even if its dtype declares an order.
             if column in chosen or (declared is None and _is_text(series)):
-                nominal[column] = _list_categories(series, counted)
+                name = repr(str(frame.columns[column]))
+                nominal[column] = _list_categories(series, counted, name)
                 kind = kind_of_text(dict.fromkeys(nominal[column].tolist(), 1))
                 if kind != "text" and column not in chosen:
                     odd.append(f"{str(frame.columns[column])!r} ({kind})")
@@ -351,7 +358,7 @@ def _is_text(series: Any) -> bool:
     return series.dtype in (nw.String, nw.Categorical, nw.Enum)
 
 
-def _list_categories(column: Any, counted: Any) -> NDArray[Any]:
+def _list_categories(column: Any, counted: Any, name: str) -> NDArray[Any]:
     """Distinct values of some rows that are not missing, ascending; text after numbers."""
     values, places = list_distinct(column)
     if isinstance(places, slice):
@@ -359,11 +366,31 @@ def _list_categories(column: Any, counted: Any) -> NDArray[Any]:
     else:
         values = values[np.bincount(places[counted], minlength=len(values)) > 0]
     if values.dtype.kind in "biuf":
+        _check_not_merged(values, name)
         return np.unique(values[~np.isnan(values)] if values.dtype.kind == "f" else values)
     distinct = {value for value in set(values.tolist()) if not is_missing(value)}
+    # Objects of NumPy become those of Python, which exports can write.
+    distinct = {value.item() if isinstance(value, np.generic) else value for value in distinct}
     # Numbers and text do not compare, so text comes after numbers.
     ordered = sorted(distinct, key=lambda value: (isinstance(value, str), value))
     return np.array(ordered, dtype=object)
+
+
+def _check_not_merged(values: NDArray[Any], column: str) -> None:
+    """Raise ValueError if floats stand for whole numbers that they cannot tell apart.
+
+    Libraries convert a column of integers to floats if a value is missing.
+    """
+    limit = first_merged(values.dtype)
+    large = (
+        values[(np.abs(values) >= limit) & np.isfinite(values)] if values.dtype.kind == "f" else ()
+    )
+    if len(large):
+        raise ValueError(
+            f"categories in column {column} of X must be numbers that {values.dtype} tells apart, "
+            f"below {limit:,} if they are whole, got {float(large[0])}. Convert the column to text "
+            "(or fill its missing values, and keep integers)."
+        )
 
 
 def warn_of_unknown(columns: Sequence[str]) -> None:
@@ -394,6 +421,8 @@ def _codes(
             f"column {column} of X must hold {what} as in fit, such as {known[0]!r}, got {other}: "
             f"{present!r}. Pass the column as it was."
         )
+    if categories.dtype.kind in "iu" and len(known) and max(known[-1], -known[0]) >= 2**53:
+        _check_not_merged(values, column)
     code_of = {value: float(code) for code, value in enumerate(known)}
     found = map(code_of.get, given, itertools.repeat(np.nan))
     codes = np.fromiter(found, dtype=np.float64, count=len(given))

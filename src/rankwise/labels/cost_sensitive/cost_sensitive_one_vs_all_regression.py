@@ -21,13 +21,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from rankwise.checks.cost_tables import CostTable
-from rankwise.checks.parameter_constraints import (
-    N_JOBS,
-    POSITIVE,
-    HasMethods,
-    StrOptions,
-    minimum,
-)
+from rankwise.checks.parameter_constraints import N_JOBS, POSITIVE, HasMethods, StrOptions, minimum
 from rankwise.labels.cost_sensitive.binary_questions import (
     FEW_ROWS,
     centre_rows,

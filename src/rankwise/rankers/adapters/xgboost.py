@@ -28,11 +28,7 @@ from rankwise.rankers.adapters.boosted_ranker import (
     check_query_weights,
     library_names,
 )
-from rankwise.rankers.adapters.xgboost_model import (
-    XGBOOST_OBJECTIVES,
-    check_xgboost,
-    xgboost_trees,
-)
+from rankwise.rankers.adapters.xgboost_model import XGBOOST_OBJECTIVES, check_xgboost, xgboost_trees
 from rankwise.runtime.finite import foreign_range
 from rankwise.trees.column_table import FROM_DTYPE
 from rankwise.typing import Matrix, Seed, is_sparse

@@ -272,14 +272,15 @@ class CategoricalInput:
         check_is_fitted(self)
         return check_rows(self, self._encode(X), allow_nan=True)
 
-    def _encode(self, X: FrameLike | Table) -> Table:
+    def _encode(self, X: FrameLike | Table) -> FrameLike | Table:
         """X with codes for categories; column names are checked first if there are categories."""
+        if not (self.columns_.nominal or self.columns_.ordered):
+            return X
         table = Table.of(X)
-        if self.columns_.nominal or self.columns_.ordered:
-            if hides_names(table.rows):
-                check_names(self, list(nw.from_native(table.rows).columns), reset=False)
-            else:
-                validate_data(self, table.rows, reset=False, skip_check_array=True)
+        if hides_names(table.rows):
+            check_names(self, list(nw.from_native(table.rows).columns), reset=False)
+        else:
+            validate_data(self, table.rows, reset=False, skip_check_array=True)
         return self.columns_.encode(table, self._unknown_code)
 
 

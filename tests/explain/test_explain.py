@@ -15,6 +15,7 @@ from sklearn.preprocessing import StandardScaler
 
 from rankwise import (
     FRank,
+    LambdaMART,
     ORBoost,
     PairwiseELM,
     PolyOrdinalSVM,
@@ -158,6 +159,26 @@ def test_games(rng):
     assert exact.sum() == pytest.approx(worth[15] - worth[0])
     parts = rng.normal(size=4)
     np.testing.assert_allclose(single(lambda sets: sets @ parts + 3, 4), parts)
+
+
+@pytest.mark.parametrize("encoding", ["subset", "ordered"])
+@pytest.mark.parametrize("first", [0, 2**60], ids=["small", "beyond floats"])
+def test_frames_of_numbers_that_are_categories(encoding, first, rng):
+    pd = pytest.importorskip("pandas")
+    X = pd.DataFrame({"price": rng.normal(size=300), "maker": first + rng.integers(0, 20, 300)})
+    y = (X["maker"] % 3 == 0).astype(int)
+    ranker = LambdaMART(5, categorical_features=["maker"], categorical_encoding=encoding)
+    ranker.fit(X, y, qid=np.arange(300) // 10)
+    assert np.ptp(scores_of(ranker, X)) > 0
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for options in ({}, {"background": X[20:50]}):
+            found = explain_scores(ranker, X[:20], **options)
+            total = found.values.sum(axis=1) + found.expected
+            np.testing.assert_allclose(total, ranker.predict(X[:20]), atol=1e-9)
+        pair = explain_pair(ranker, X[:1], X[1:2])
+        assert [pair.score_a, pair.score_b] == ranker.predict(X[:2]).tolist()
+        assert explain_ranking(ranker, X[:20], np.arange(20) // 10).exact
 
 
 def test_frames_with_categories_and_missing_values(rng):

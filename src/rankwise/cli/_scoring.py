@@ -16,13 +16,7 @@ from rankwise.checks.exact_values import RowError
 from rankwise.cli._console import UsageError, waiting
 from rankwise.cli._data import ScoreFormat, load_table, text_columns_of
 from rankwise.cli._options import NO_COLUMNS, ColumnOptions
-from rankwise.datasets.judged_source import (
-    are_numbers,
-    are_tables,
-    exists,
-    have_sizes,
-    table_words,
-)
+from rankwise.datasets.judged_source import are_numbers, are_tables, exists, have_sizes, table_words
 from rankwise.datasets.readers.text_columns import id_column
 from rankwise.datasets.readers.textfiles import MAX_DECOMPRESSED_BYTES, find_files
 from rankwise.datasets.readers.trec import (

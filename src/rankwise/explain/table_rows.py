@@ -45,12 +45,12 @@ def convert_to_arrays(ranker: Any, *tables: Any) -> Iterator[tuple[Any, ...]]:
     """Convert frames of numbers to arrays, which ``ranker`` reads faster; others are unchanged.
 
     Within the block, the ranker treats the columns of arrays as those of its fit. Only estimators
-    of this library read frames and arrays alike.
+    of this library read frames and arrays alike, and without categories, which floats may merge.
     """
+    columns = getattr(ranker, "columns_", None)
+    is_alike = isinstance(ranker, FiniteResults) and not (columns and columns.nominal)
     read = [
-        plain_rows(ranker, table)
-        if hasattr(table, "columns") and isinstance(ranker, FiniteResults)
-        else None
+        plain_rows(ranker, table) if hasattr(table, "columns") and is_alike else None
         for table in tables
     ]
     plain = [found for found in read if found is not None]

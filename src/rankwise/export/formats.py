@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from sklearn.utils.validation import check_is_fitted
@@ -9,12 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 from rankwise.export.chains import chain_of, own_model
 from rankwise.export.maps import Affine, ExportError, Trees
 from rankwise.export.onnx_model import is_known, to_onnx
-from rankwise.export.parts import (
-    category_numbers,
-    check_float32_keys,
-    is_network,
-    split_scalers,
-)
+from rankwise.export.parts import category_numbers, check_float32_keys, is_network, split_scalers
 from rankwise.export.solr import ACTIVATIONS
 from rankwise.prediction import innermost
 
@@ -70,38 +66,30 @@ def export_formats(estimator: Any) -> list[str]:
     match rest:
         case (Affine() as weighted,) if weighted.weights.shape[1] == 1:
             return ["onnx", *_OF_SUMS]
-        case (Trees() as trees,) if not _has_categories(trees):
+        case (Trees() as trees,) if not (trees.encoded or any(t.members for t in trees.trees)):
             return ["onnx", *_OF_SUMS, *_OF_TREES]
         case (Trees() as trees,):
             own = [] if scaled else ["python"]
-            sets = ["lightgbm", "xgboost"] if own and _numbered(trees) else []
-            return [*(["onnx"] if _fits_float32(trees) else []), *own, *sets]
+            sets = ["lightgbm", "xgboost"] if own and _passes(_check_numbered, trees) else []
+            return [*(["onnx"] if _passes(check_float32_keys, trees) else []), *own, *sets]
         case (*layers,) if layers and is_network(layers, tuple(ACTIVATIONS)):
             return ["onnx", "solr"]
     return ["onnx"]
 
 
-def _has_categories(trees: Trees) -> bool:
-    return bool(trees.encoded) or any(tree.members for tree in trees.trees)
-
-
-def _fits_float32(trees: Trees) -> bool:
+def _passes(check: Callable[[Trees], None], trees: Trees) -> bool:
     try:
-        check_float32_keys(trees)
+        check(trees)
     except ExportError:
         return False
     return True
 
 
-def _numbered(trees: Trees) -> bool:
-    """Whether categories can be bits of a set."""
-    try:
-        for column, known in trees.encoded.items():
-            category_numbers(known.keys, column, "")
-        for tree in trees.trees:
-            for node, sides in tree.members.items():
-                for side in sides:
-                    category_numbers(side, int(tree.feature[node]), "")
-    except ExportError:
-        return False
-    return True
+def _check_numbered(trees: Trees) -> None:
+    """Raise ExportError unless all categories can be bits of a set."""
+    for column, known in trees.encoded.items():
+        category_numbers(known.keys, column, "")
+    for tree in trees.trees:
+        for node, sides in tree.members.items():
+            for side in sides:
+                category_numbers(side, int(tree.feature[node]), "")

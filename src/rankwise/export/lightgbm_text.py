@@ -174,14 +174,11 @@ def split_by_sets(trees: Trees) -> Trees:
 
 
 def _split_by_sets(tree: ScoreTree, encoded: Mapping[int, CategoryValues]) -> ScoreTree:
-    # By node of the new tree: the node that it comes from, and what differs.
-    source: list[int] = []
-    threshold: list[float] = []
-    missing_left: list[bool] = []
+    # By node of the new tree: the node that it comes from, its threshold, whether missing values go
+    # left, whether it is a copy for missing values, and whether it keeps the gain.
+    nodes: list[tuple[int, float, bool, bool, bool]] = []
     children: list[list[int]] = []
     members: dict[int, tuple[Float64Array, Float64Array]] = {}
-    is_copy: list[bool] = []  # for missing values, without weight of training rows
-    parts_missing: list[bool] = []
     # A node, its place as a child of a new one, and the encoded columns that are known to be
     # missing (True) or not (False) there.
     waiting: list[tuple[int, list[int], int, dict[int, bool]]] = [(0, [-1], 0, {})]
@@ -189,41 +186,40 @@ def _split_by_sets(tree: ScoreTree, encoded: Mapping[int, CategoryValues]) -> Sc
         node, places, side, absent = waiting.pop()
         while absent.get(int(tree.feature[node])):
             node = int((tree.left if tree.missing_left[node] else tree.right)[node])
-        column, is_left = int(tree.feature[node]), bool(tree.missing_left[node])
-        below = [int(tree.left[node]), int(tree.right[node])]
-        number = places[side] = len(source)
-        source.append(node)
-        threshold.append(float(tree.threshold[node]))
-        missing_left.append(is_left)
-        children.append([-1, -1])
-        is_copy.append(any(absent.values()))
-        parts_missing.append(False)
+        column, threshold = int(tree.feature[node]), float(tree.threshold[node])
+        missing_left, parts_missing = bool(tree.missing_left[node]), False
+        below = [(int(tree.left[node]), absent), (int(tree.right[node]), absent)]
+        number = places[side] = len(nodes)
         if column in encoded:
-            left, right, unknown_left = encoded[column].goes_left(threshold[number])
-            if unknown_left != is_left and column not in absent:
-                threshold[number], missing_left[number], parts_missing[number] = np.inf, False, True
-                waiting.append((node, children[number], 0, {**absent, column: False}))
-                copied = below[0 if is_left else 1]
-                waiting.append((copied, children[number], 1, {**absent, column: True}))
-                continue
-            members[number], missing_left[number] = (left, right), unknown_left
+            left, right, unknown_left = encoded[column].goes_left(threshold)
+            parts_missing = unknown_left != missing_left and column not in absent
+            if parts_missing:
+                copied, _ = below[0 if missing_left else 1]
+                below = [(node, {**absent, column: False}), (copied, {**absent, column: True})]
+                threshold, missing_left = np.inf, False
+            else:
+                members[number], missing_left = (left, right), unknown_left
         elif node in tree.members:
             members[number] = tree.members[node]
+        is_copy = any(absent.values())
+        # The gain of a split is that of the set, and so none of the node that parts missing values.
+        nodes.append((node, threshold, missing_left, is_copy, not (is_copy or parts_missing)))
+        children.append([-1, -1])
         if column >= 0:
-            waiting += [(child, children[number], k, absent) for k, child in enumerate(below)]
+            waiting += [(child, children[-1], k, known) for k, (child, known) in enumerate(below)]
+    source, thresholds, goes_left, copies, is_counted = map(np.array, zip(*nodes, strict=True))
     to_left, to_right = np.array(children, dtype=np.int64).T
-    # The gain of a split is that of the set, and so none of the node that parts missing values.
-    is_counted = ~(np.array(is_copy) | parts_missing)
     return replace(
         tree,
         feature=tree.feature[source],
-        threshold=np.array(threshold),
+        threshold=thresholds,
         left=to_left,
         right=to_right,
-        missing_left=np.array(missing_left),
+        missing_left=goes_left,
         values=tree.values[source],
         members=members,
-        cover=None if tree.cover is None else np.where(is_copy, 0.0, tree.cover[source]),
+        # Copies have no weight of training rows.
+        cover=None if tree.cover is None else np.where(copies, 0.0, tree.cover[source]),
         gain=None if tree.gain is None else np.where(is_counted, tree.gain[source], 0.0),
     )
 

@@ -177,20 +177,19 @@ def _numbers(estimator: Any, X: Any, trees: Trees | None) -> NDArray[Any]:
         return np.asarray(dense, dtype=np.float64)
     rows = np.array(last._encoded_rows(X), dtype=np.float64)
     frame = Table.of(X).numeric_frame
-    given = np.asarray(X, dtype=object) if frame is None else np.zeros((0, 0))
     for column, categories in table.nominal.items():
-        # An array of a whole Arrow table would lose missing values of its dictionaries.
+        is_named = column in trees.categories
+        if is_named and column not in table.statistics:
+            continue  # the rows have the positions
         if frame is None:
-            values = given[:, column].tolist()
+            values = np.asarray(X, dtype=object)[:, column].tolist()
         else:
+            # An array of a whole Arrow table would lose missing values of its dictionaries.
             values = convert_to_array(frame[frame.columns[column]].to_native()).tolist()
-        if column in trees.categories and column in table.statistics:
+        if is_named:
             positions = {value: float(code) for code, value in enumerate(categories.tolist())}
-            values = [
-                value if is_missing(value) else positions.get(value, -1.0) for value in values
-            ]
-        if column not in trees.categories or column in table.statistics:
-            rows[:, column] = [np.nan if is_missing(value) else value for value in values]
+            values = [v if is_missing(v) else positions.get(v, -1.0) for v in values]
+        rows[:, column] = [np.nan if is_missing(v) else v for v in values]
     return rows
 
 

@@ -19,14 +19,7 @@ from numpy.typing import NDArray
 
 from rankwise.kernels.binning import find_cuts, find_entry_cuts, write_codes
 from rankwise.runtime.threads import thread_map
-from rankwise.typing import (
-    Float64Array,
-    FloatArray,
-    Int64Array,
-    Matrix,
-    SparseMatrix,
-    is_sparse,
-)
+from rankwise.typing import Float64Array, FloatArray, Int64Array, Matrix, SparseMatrix, is_sparse
 
 MAX_BINS = 255  # codes are one byte, and one code is reserved for missing values
 CHUNK_ROWS = 1024

@@ -30,13 +30,7 @@ from numpy.typing import NDArray
 
 from rankwise.checks.constant_scores import ConstantScoresWarning
 from rankwise.datasets.readers.trec import Run
-from rankwise.fusion.run_pool import (
-    RunPool,
-    ScoreScaling,
-    convert_to_pool,
-    normalize,
-    sum_systems,
-)
+from rankwise.fusion.run_pool import RunPool, ScoreScaling, convert_to_pool, normalize, sum_systems
 from rankwise.runtime.messages import callers_level, check_choice
 from rankwise.runtime.renames import find_new_name
 from rankwise.typing import ArrayLike, Float64Array

@@ -54,15 +54,7 @@ from rankwise.solvers.least_squares.design import (
 from rankwise.solvers.least_squares.expansion import ExpansionPath
 from rankwise.solvers.least_squares.gram import CHUNK_ROWS, Gram, RunningGram
 from rankwise.solvers.least_squares.path_selection import LeastSquaresPath, PathFit, fit_from_grams
-from rankwise.structure.state_rules import (
-    Instance,
-    Many,
-    Number,
-    Plain,
-    Rule,
-    Sometimes,
-    forget,
-)
+from rankwise.structure.state_rules import Instance, Many, Number, Plain, Rule, Sometimes, forget
 from rankwise.tuning import WAYS, Penalties, Penalty, PenaltySearch, SolutionPath, inverse
 from rankwise.typing import ArrayLike, Float64Array, FrameLike, Matrix
 
@@ -139,6 +131,12 @@ class BasisExpansionRanker(Ranker):
         X_val, y_val, qid_val : optional
             Validation data for the search over a list or "val". Not used with a number, "cv",
             "loqo" or "lpo".
+
+        Warns
+        -----
+        UserWarning
+            If landmarks would fit faster and rank about as well: exact kernels of 3,000 rows and
+            more (``SVRank``: 5,000), for rankers with ``approximation``.
         """
         fit_equation(self, X, y, qid, sample_weight, (X_val, y_val, qid_val))
         return self

@@ -18,10 +18,7 @@ from rankwise.checks.column_sizes import ColumnLimit, node_limit
 from rankwise.checks.parameter_constraints import DEFAULT_MAX_BYTES, Interval, StrOptions, minimum
 from rankwise.checks.rows import check_fit, check_validation
 from rankwise.equation import Equation
-from rankwise.features.kernels import (
-    GammaOfPath,
-    warn_of_ignored_gamma,
-)
+from rankwise.features.kernels import GammaOfPath, warn_of_ignored_gamma
 from rankwise.features.random_features import (
     ACTIVATIONS,
     WEIGHT_LAWS,
@@ -66,14 +63,7 @@ from rankwise.solvers.least_squares.stabilised import (
     sum_splits,
 )
 from rankwise.structure.state_rules import Instance, Plain, Rule, Sometimes, floats, forget
-from rankwise.tuning import (
-    Penalty,
-    content_folds,
-    deal_queries,
-    inverse,
-    row_splits,
-    search_way,
-)
+from rankwise.tuning import Penalty, content_folds, deal_queries, inverse, row_splits, search_way
 from rankwise.typing import ArrayLike, Float64Array, FrameLike, Seed
 
 ELM_CONSTRAINTS: dict[str, Any] = {
@@ -220,7 +210,8 @@ class PointwiseELM(PartialFit, BasisExpansionRanker):
     -----
     Scale the features to about [0, 1]; otherwise sigmoid nodes saturate.
 
-    For N rows and n nodes, time is O(N n^2 + n^3), or O(N^2 n + N^3) if N < n.
+    For N rows and n nodes, time is O(N n^2 + n^3) and memory O(n^2), or O(N^2 n + N^3) and O(N^2)
+    if N < n.
 
     References
     ----------

@@ -31,11 +31,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import stdtr, stdtrit
 
-from rankwise.metrics.statistics.intervals import (
-    dirichlet_bounds,
-    mean_intervals,
-    value_bounds,
-)
+from rankwise.metrics.statistics.intervals import dirichlet_bounds, mean_intervals, value_bounds
 from rankwise.metrics.statistics.stratified import FEW, spread_freedom
 from rankwise.runtime.finite import names_its_class
 from rankwise.runtime.messages import check_share

@@ -22,11 +22,7 @@ from rankwise.losses.score_loss import AnyLoss, ScoreLoss
 from rankwise.row_order import MergedRows, merge_rows, sort_rows
 from rankwise.solvers.least_squares.design import AnyDesign, KernelDesign
 from rankwise.solvers.least_squares.eigen_path import centre_kernel
-from rankwise.solvers.newton.proximal_newton import (
-    ProximalNewton,
-    column_products,
-    kernel_products,
-)
+from rankwise.solvers.newton.proximal_newton import ProximalNewton, column_products, kernel_products
 from rankwise.solvers.newton.score_newton import LinearRows, ScoreResult
 from rankwise.tuning import Penalties, RefitPath
 from rankwise.typing import Float64Array, Int64Array, Matrix, densify, is_sparse

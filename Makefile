@@ -31,6 +31,8 @@ INSTALL_pinned = $(PIP) install --no-compile -c constraints.txt
 INSTALL_newest = $(PIP) install --no-compile
 INSTALL_oldest = $(PIP) install -q uv && $(BIN)/uv pip install -q --python $(BIN)/python --resolution lowest-direct
 export PYTHONUTF8 = 1
+# Where it is set, as on many build machines, every process compiles all that it imports anew.
+export PYTHONDONTWRITEBYTECODE =
 
 # Numba sees no edits of kernels that other kernels call: a changed kernel makes another folder.
 KERNELS := $(shell cat src/rankwise/kernels/*.py src/rankwise/runtime/jit.py src/rankwise/runtime/instructions.py constraints.txt | cksum | cut -d' ' -f1)
@@ -122,7 +124,9 @@ bench: $(VENV)/.test
 	@$(BIN)/python -m benchmarks $(BENCH_ARGS)
 
 docs: $(VENV)/.test
-	@$(BIN)/sphinx-build -W --keep-going -q -b html docs docs/_build/html
+	@mkdir -p $(KERNEL_CACHE)
+	@NUMBA_CACHE_DIR=$(KERNEL_CACHE) OPENBLAS_NUM_THREADS=1 \
+		$(BIN)/sphinx-build -W --keep-going -q -b html docs docs/_build/html
 	@echo docs/_build/html/index.html
 
 dist: $(VENV)/.test
@@ -140,7 +144,7 @@ run-built-demo:
 	@rm -rf $(WORK)
 	@$(PYTHON) -m venv $(WORK)/venv
 	@$(WORK)/venv/bin/python -m pip --disable-pip-version-check -qq \
-		install -c constraints.txt "$$(echo dist/rankwise-*.$(BUILT))[gbdt]" dist/rankwise_papers-*.$(BUILT)
+		install --no-compile -c constraints.txt "$$(echo dist/rankwise-*.$(BUILT))[gbdt]" dist/rankwise_papers-*.$(BUILT)
 	@$(WORK)/venv/bin/rankwise --help >/dev/null
 	@$(WORK)/venv/bin/rankwise reproduce ranking-tree-synthetic --quick --store $(WORK) >/dev/null
 	@$(MAKE) --no-print-directory run-demo BIN=$(WORK)/venv/bin OUT=$(WORK)

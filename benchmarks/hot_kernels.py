@@ -56,8 +56,8 @@ def add_rows() -> Callable[[], object]:
     draw = np.random.default_rng(SEED)
     words = draw.integers(0, 256, (N_ROWS, 64), dtype=np.uint8).view(np.int64)
     rows, packed = np.arange(N_ROWS, dtype=np.int32), draw.integers(0, 2**40, N_ROWS)
-    out = np.zeros((words.shape[1], 2048), np.int64)
-    return lambda: add_rows(words, rows, packed, out)
+    out = np.zeros(words.shape[1] * 2048, np.int64)
+    return lambda: add_rows(words, words[0, :0], rows, packed, out)
 
 
 def write_codes() -> Callable[[], object]:

@@ -6,7 +6,8 @@
 ``features``: OHSUMED and MQ2008, where CatBoost was level with LambdaMART's defaults in nDCG@10 and
 ahead in AP. ``ranks``: MQ2008's ranks by 25 systems, 65 % of which are missing, and choices among
 four suppliers, see ``benchmarks.study_more_sets``. The ten choosing splits, number of trees, rate
-and errors of ``benchmarks.study_generalisation``.
+and errors of ``benchmarks.study_generalisation``. Trees of LambdaMART have at most seven leaves,
+where no other number is given.
 
 Values in ``build/study_generalisation.jsonl`` are not computed again.
 """
@@ -23,9 +24,11 @@ from benchmarks.study_generalisation import (
     CHOOSING,
     EQUAL,
     MOST_ROWS,
+    SEVEN_LEAVES,
     measure_all,
     print_settings,
 )
+from benchmarks.study_more_sets import find
 from rankwise import CatBoostRanker, LambdaMART
 
 SETS = {"features": ("ohsumed", "mq2008"), "ranks": ("mq2008-agg", "suppliers")}
@@ -67,7 +70,7 @@ class _Filled:
     """LambdaMART on rows whose missing values are below all others, as in CatBoost."""
 
     def __init__(self) -> None:
-        self._ranker = LambdaMART(**EQUAL)
+        self._ranker = LambdaMART(**EQUAL, **SEVEN_LEAVES)
 
     def fit(self, X: Any, y: Any, qid: Any) -> Any:
         """Fit on filled rows."""
@@ -88,7 +91,7 @@ def _theirs(setting: dict[str, Any]) -> Callable[[], Any]:
 
 
 def _ours(setting: dict[str, Any]) -> Callable[[], Any]:
-    return lambda: LambdaMART(**EQUAL | setting)
+    return lambda: LambdaMART(**EQUAL | SEVEN_LEAVES | setting)
 
 
 def main() -> None:
@@ -99,7 +102,7 @@ def main() -> None:
     if part == "ranks":
         makers[FILLED] = _Filled
     print("study_catboost: parts of CatBoost on ten splits of the queries of two sets")
-    for name in SETS[part]:
+    for name in find(SETS[part]):
         print_settings(measure_all([name], CHOOSING, makers, MOST_ROWS), BASE)
 
 

@@ -31,27 +31,25 @@ from typing import Any
 import numpy as np
 
 from rankwise import LambdaMART
-from rankwise.datasets import fetch, load_book_crossing, load_movielens
+from rankwise.datasets import fetch, load_book_crossing, load_jester, load_movielens
 from rankwise.groups import QueryGroups
 from rankwise.metrics import parse
 
 STORE = Path("build/study_categories.jsonl")
-TRAIN_SHARE, MOST_ROWS = 0.7, 12_000
+TRAIN_SHARE, MOST_ROWS = 0.7, {"ml-1m": 20_000, "jester": 20_000}  # 12,000 of other tables
 SIMULATIONS = {
-    f"{levels:,}{law}{ids}": (levels, not ids, bool(law))
-    for ids in ("", ", random ids")
-    for law in ("", ", Zipf")
+    f"{levels:,}{kind}": (levels, "ids" not in kind, "Zipf" in kind)
+    for kind in ("", ", random ids", ", Zipf")
     for levels in (20, 200, 1_000, 10_000)
 }
-SEEDS = {"choose": range(10), "show": range(1000, 1020)}
-RELEVANT = {"movies": 4, "books": 8}  # least grade that AP counts as relevant, if not 1
+SEEDS = {"choose": range(10), "show": range(1020, 1040)}
+RELEVANT = {"movies": 4, "ml-1m": 4, "books": 8}  # least grade that AP counts as relevant, if not 1
 SPLITS = {"choose": range(5), "show": range(100, 120)}
 BASE = "LambdaMART"
 # Columns of categories, or numbers in their place.
 SETTINGS: dict[str, dict[str, Any]] = {
     BASE: {},
-    "ordered": {"categorical_encoding": "ordered"},
-    "subset": {"categorical_encoding": "subset"},
+    "leaf by leaf": {"growth": "leaf"},
     "numbers": {"categorical_features": None},
 }
 LEFT_OUT, PEERS = "left out", ("LightGBM", "CatBoost")
@@ -112,6 +110,32 @@ def load_movies() -> Rows:
     return X, [width - 3, width - 2, width - 1], rating, user
 
 
+def load_many_movies() -> Rows:
+    """20 movies of each of 1,000 users; the movies are categories."""
+    import pandas as pd
+
+    folder = Path(fetch("movielens-1m")[0]).parent
+    read: dict[str, Any] = {"sep": "::", "header": None, "encoding": "latin-1", "engine": "python"}
+    movies = pd.read_csv(folder / "movies.dat.gz", **read).set_index(0)
+    user, item, rating = draw_users(load_movielens("1m"))
+    rows = movies.loc[item]
+    genres = rows[2].str.get_dummies("|").to_numpy()
+    year = rows[1].str[-5:-1].astype(int)
+    return np.column_stack([year, genres, item]).astype(float), [1 + genres.shape[1]], rating, user
+
+
+def load_jokes() -> Rows:
+    """20 jokes of each of 1,000 users; the jokes are categories, ratings in fifths the labels."""
+    import pandas as pd
+
+    folder = Path(fetch("jester")[0]).parent
+    words = pd.read_csv(folder / "jokes.csv.gz").set_index("joke")["text"].str.split().str.len()
+    user, item, rating = draw_users(load_jester())
+    y = np.searchsorted(np.quantile(rating, [0.2, 0.4, 0.6, 0.8]), rating).astype(float)
+    X = np.column_stack([words.reindex(item), item]).astype(float)
+    return X, [1], y, user
+
+
 def load_books() -> Rows:
     """Books by users; the books and the starts of their ISBN are categories."""
     import pandas as pd
@@ -143,7 +167,7 @@ def load_products() -> Rows:
 
 TABLES: dict[str, Callable[[], Rows]] = {
     "expedia": load_expedia, "movies": load_movies, "books": load_books,
-    "home-depot": load_products,
+    "home-depot": load_products, "ml-1m": load_many_movies, "jester": load_jokes,
 }  # fmt: skip
 
 
@@ -158,6 +182,16 @@ def triplets(ratings: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return users, ratings.item_ids[ratings.items], ratings.values
 
 
+def draw_users(ratings: Any) -> tuple[np.ndarray, ...]:
+    """Users, items and ratings of 20 random ratings of each of 1,000 random users."""
+    import pandas as pd
+
+    table: Any = pd.DataFrame(dict(zip("uir", triplets(ratings), strict=True)))
+    chosen = np.random.default_rng(0).permutation(np.unique(table["u"]))[:1000]
+    table = table[table["u"].isin(chosen)].sample(frac=1, random_state=0)
+    return tuple(table.groupby("u").head(20).sort_values("u").to_numpy().T)
+
+
 @cache
 def load_table(name: str) -> Rows:
     """Queries with different labels, drawn at random, up to ``MOST_ROWS`` rows."""
@@ -169,7 +203,8 @@ def load_table(name: str) -> Rows:
     np.maximum.at(high, codes, y)
     order = order[low[order] < high[order]]
     sizes = np.bincount(codes)[order]
-    kept = order[: int(np.searchsorted(np.cumsum(sizes), MOST_ROWS, side="right"))]
+    most = MOST_ROWS.get(name, 12_000)
+    kept = order[: int(np.searchsorted(np.cumsum(sizes), most, side="right"))]
     rows = np.flatnonzero(np.isin(codes, kept))
     rows = rows[np.argsort(codes[rows], kind="stable")]
     return X[rows], columns, y[rows], codes[rows]
@@ -235,14 +270,13 @@ def measure(part: str, seed: int, key: str) -> dict[str, float]:
     return {"nDCG@10": parse("nDCG@10").mean(y, scores, groups), "AP": ap, "seconds": seconds}
 
 
-def has_setting(part: str, key: str) -> bool:
-    """Whether a part has a contestant: subsets have at most 255 categories."""
-    if key != "subset":
-        return True
-    if part in SIMULATIONS:
-        return SIMULATIONS[part][0] <= 255
-    X, columns, _, _ = load_table(part)
-    return all(len(np.unique(X[:, column])) <= 255 for column in columns)
+def contestants(part: str) -> list[str]:
+    """LambdaMART's settings and the peers; columns with effects are left out of tables only."""
+    if part in TABLES:
+        return [*SETTINGS, LEFT_OUT, *PEERS]
+    if SIMULATIONS[part][1]:
+        return [BASE, "leaf by leaf", *PEERS]
+    return [BASE, LEFT_OUT, *PEERS]
 
 
 def measure_all(parts: list[str], stage: str) -> dict[tuple[str, str, int], dict[str, float]]:
@@ -253,14 +287,13 @@ def measure_all(parts: list[str], stage: str) -> dict[tuple[str, str, int], dict
             cell = json.loads(line)
             known[tuple(cell["key"])] = cell["values"]
     STORE.parent.mkdir(exist_ok=True)
-    keys = [*SETTINGS, LEFT_OUT, *PEERS]
     # Seeds outermost, so that an early end leaves the same seeds of all parts.
     for seed in sorted({*SEEDS[stage], *SPLITS[stage]}):
         for part in parts:
             if seed not in (SEEDS if part in SIMULATIONS else SPLITS)[stage]:
                 continue
-            for key in keys:
-                if (part, key, seed) in known or not has_setting(part, key):
+            for key in contestants(part):
+                if (part, key, seed) in known:
                     continue
                 values = measure(part, seed, key)
                 known[part, key, seed] = values
@@ -271,26 +304,28 @@ def measure_all(parts: list[str], stage: str) -> dict[tuple[str, str, int], dict
 
 def print_leads(parts: list[str], stage: str, known: dict[Any, dict[str, float]]) -> None:
     """Print the means of LambdaMART and its leads over each contestant, by part and measure."""
-    keys = [key for key in (*SETTINGS, LEFT_OUT, *PEERS) if key != BASE]
+    keys = [*SETTINGS, LEFT_OUT, *PEERS][1:]
     for name in ("nDCG@10", "AP"):
         print(f"\n{name} of {BASE}, and its lead over each, in thousandths, with standard errors\n")
-        print(f"{'':24}{BASE:>12}" + "".join(f"{key:>16}" for key in keys) + f"{'n':>5}")
+        print(f"{'':20}{BASE:>12}" + "".join(f"{key:>12}" for key in keys) + f"{'n':>5}")
         for part in parts:
             seeds = (SEEDS if part in SIMULATIONS else SPLITS)[stage]
             # Splits share queries, seeds share nothing.
             shared = 0.0 if part in SIMULATIONS else 1 / TRAIN_SHARE - 1
-            done = [seed for seed in seeds if (part, PEERS[-1], seed) in known]
+            present = contestants(part)
+            done = [seed for seed in seeds if all((part, key, seed) in known for key in present)]
+            if len(done) < 2:
+                continue
             ours = np.array([known[part, BASE, seed][name] for seed in done])
-            cells = []
+            line = f"{part:20}{ours.mean():12.4f}"
             for key in keys:
-                if not has_setting(part, key) or len(done) < 2:
-                    cells.append("-")
-                    continue
-                lead = 1000 * (ours - [known[part, key, seed][name] for seed in done])
-                error = np.sqrt(lead.var(ddof=1) * (1 / len(done) + shared))
-                cells.append(f"{lead.mean():.1f}±{error:.1f}")
-            line = "".join(f"{cell:>16}" for cell in cells)
-            print(f"{part:24}{ours.mean() if len(ours) else np.nan:12.4f}{line}{len(done):5}")
+                cell = "–"
+                if key in present:
+                    lead = 1000 * (ours - [known[part, key, seed][name] for seed in done])
+                    error = np.sqrt(lead.var(ddof=1) * (1 / len(done) + shared))
+                    cell = f"{lead.mean():.1f}±{error:.1f}"
+                line += f"{cell:>12}"
+            print(f"{line}{len(done):5}")
 
 
 def main() -> None:

@@ -3,16 +3,18 @@
     python -m benchmarks.study_generalisation choose > docs/study_generalisation.txt
     python -m benchmarks.study_generalisation confirm >> docs/study_generalisation.txt
     python -m benchmarks.study_generalisation more > docs/study_generalisation_more.txt
+    python -m benchmarks.study_generalisation leaves > docs/study_generalisation_leaves.txt
 
 Twelve sets, of which only queries of the training parts are used; at most 12,000 rows of each
 (cf-letor: 40,000).
 Every split trains on 70 % of the queries, drawn at random, and ranks the others. All rankers have
 100 trees, learning rate 0.1 and one thread. ``choose`` compares settings of LambdaMART on splits 0
-to 9; ``confirm`` compares the new defaults with the old ones and with the defaults of LightGBM,
-XGBoost and CatBoost on splits 100 to 119, which no setting was chosen on; ``more`` does so on
+to 9; ``confirm`` compares the defaults with trees of 7 leaves and with the defaults of LightGBM,
+XGBoost and CatBoost on splits 100 to 107, which no setting was chosen on; ``more`` does so on
 splits 100 to 109 of other sets, with ranks by systems and choices, see
-``benchmarks.study_more_sets``; ``large`` compares sizes of trees on all rows of the three largest
-sets.
+``benchmarks.study_more_sets``, and pools all sets; ``leaves`` compares trees of 4 and 7 leaves on
+the splits of ``choose`` and of ``confirm``, for sets of few and of many queries; ``large`` compares
+sizes of trees on all rows of the three largest sets.
 
 Splits share queries, so errors are corrected: the variance over J splits counts
 ``1 / J + n_test / n_train`` times (Nadeau and Bengio 2003). Stouffer's z joins the sets.
@@ -28,6 +30,7 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from functools import cache
+from itertools import product
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -48,10 +51,12 @@ STORE = Path("build/study_generalisation.jsonl")
 MOST_ROWS, TRAIN_SHARE = 12_000, 0.7
 # Queries of cf-letor have 1,239 rows each.
 MORE_ROWS = {"cf-letor": 40_000}
-CHOOSING, CONFIRMING, LARGE = range(10), range(100, 120), range(200, 204)
+CHOOSING, CONFIRMING, LARGE = range(10), range(100, 108), range(200, 204)
 CONFIRMING_MORE = range(100, 110)
 PENALTY_QUERIES = growth_rules.PENALTY_QUERIES
 EQUAL = {"n_estimators": 100, "learning_rate": 0.1, "random_state": 0, "n_jobs": 1}
+# The default for fewer than 100,000 rows when other studies of LambdaMART ran.
+SEVEN_LEAVES: dict[str, Any] = {"max_leaf_nodes": 7}
 OLD = {"max_leaf_nodes": 31, "reg_lambda": 0.0, "subsample": 1.0}
 LINEAR = {"measure": "nDCG(gain=linear)@10"}
 SETTINGS: dict[str, dict[str, Any]] = {
@@ -78,13 +83,14 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "symmetric, L2 3": OLD | {"growth": "symmetric", "max_leaf_nodes": 64, "reg_lambda": 3.0},
 }  # fmt: skip
 PEERS: dict[str, Callable[[], Any]] = {
-    "old defaults": lambda: LambdaMART(**EQUAL, **OLD),
+    "with 7 leaves": lambda: LambdaMART(**EQUAL, **SEVEN_LEAVES),
     "LightGBM": lambda: LightGBMRanker(**EQUAL),
     "XGBoost": lambda: XGBoostRanker(**EQUAL),
     "CatBoost": lambda: CatBoostRanker(**EQUAL),
 }
 NEW = "new defaults"
 SIZES = {"7 leaves": 7, "31 leaves": 31}
+FEWEST = {"with 4 leaves": 4, "with 7 leaves": 7}
 # Least grade that AP counts as relevant, where it is not 1.
 RELEVANT = {"movielens": 4}
 TEXTS = ("cranfield", "vaswani", "nfcorpus", "scifact")
@@ -106,6 +112,14 @@ def load_rows(name: str, most_rows: int) -> RankingData:
     sizes = np.diff(rows.groups.indptr)[order]
     n_queries = max(2, int(np.searchsorted(np.cumsum(sizes), most_rows, side="right")))
     return rows.queries(np.sort(order[:n_queries]))
+
+
+def count_queries(name: str) -> int:
+    """Training queries of a split that have different labels, about."""
+    rows = load_rows(name, MOST_ROWS)
+    labels, starts = rows.groups.sort(rows.y), rows.groups.indptr[:-1]
+    differ = np.minimum.reduceat(labels, starts) < np.maximum.reduceat(labels, starts)
+    return round(TRAIN_SHARE * int(differ.sum()))
 
 
 def _load(name: str) -> RankingData:
@@ -213,6 +227,37 @@ def print_differences(values: Values, ours: str) -> None:
     print(f"{'seconds':14}{cells}")
 
 
+def print_pooled(values: Values, ours: str) -> None:
+    """Print what ``ours`` is ahead of each contestant over all sets."""
+    n_sets = len(sets_of(values))
+    print(f"\n{ours} less each on all {n_sets} sets, in thousandths; the error is over sets\n")
+    print(f"{'':22}{'mean':>10}{'error':>10}{'z':>10}{'ahead':>10}")
+    for measure, key in product(("nDCG@10", "AP"), contestants(values)):
+        if key == ours:
+            continue
+        cells, mean, z = summarise(values, ours, key, measure)
+        leads = np.array([lead for lead, _ in cells])
+        error = leads.std(ddof=1) / np.sqrt(n_sets)
+        row = f"{mean:10.1f}{error:10.1f}{z:10.2f}{(leads > 0).sum():10}"
+        print(f"{f'{measure}, {key}':22}{row}")
+
+
+def print_sizes(values: Values, what: str) -> None:
+    """Print what trees of 4 leaves gain on those of 7, for sets of few and of many queries."""
+    queries = {name: count_queries(name) for name in sets_of(values)}
+    few = {name for name in queries if queries[name] < growth_rules.FEW_QUERIES}
+    print(f"\n4 less 7 leaves on {what} splits, in thousandths, and its standard error\n")
+    print(f"{'':16}{'queries':>9}{'nDCG@10':>13}{'AP':>13}")
+    for title, inside in (("few", few), ("many", queries.keys() - few)):
+        part = {key: value for key, value in values.items() if key[0] in inside}
+        columns = [summarise(part, *FEWEST, measure) for measure in ("nDCG@10", "AP")]
+        for name, *cells in zip(sets_of(part), *(column[0] for column in columns), strict=True):
+            leads = "".join(f"{f'{lead:.1f}±{error:.1f}':>13}" for lead, error in cells)
+            print(f"{name:16}{queries[name]:9,}{leads}")
+        for place, kind in ((1, "mean"), (2, "z")):
+            print(f"{f'{kind} of {title}':25}" + "".join(f"{c[place]:13.2f}" for c in columns))
+
+
 def summarise(
     values: Values, key: str, base: str, measure: str
 ) -> tuple[list[tuple[float, float]], float, float]:
@@ -253,25 +298,34 @@ def _holm(p_values: dict[tuple[str, str], float]) -> dict[tuple[str, str], float
 
 def main() -> None:
     part, *chosen = sys.argv[1:]
-    sets = chosen or {"large": LARGE_SETS, "more": MORE_SETS}.get(part, SETS)
+    parts = {"large": LARGE_SETS, "more": MORE_SETS, "leaves": (*SETS, *MORE_SETS)}
+    sets = study_more_sets.find(chosen or parts.get(part, SETS))
     if part == "choose":
         makers = {key: _maker(setting) for key, setting in SETTINGS.items()}
         print("study_generalisation: LambdaMART's settings on ten splits of queries")
         print_settings(measure_all(sets, CHOOSING, makers, MOST_ROWS), "old defaults")
+    elif part == "leaves":
+        makers = {key: _maker({"max_leaf_nodes": size}) for key, size in FEWEST.items()}
+        print("study_generalisation: 4 and 7 leaves, by training queries with different labels")
+        for what, splits in (("ten choosing", CHOOSING), ("eight other", CONFIRMING)):
+            print_sizes(measure_all(sets, splits, makers, MOST_ROWS), what)
     elif part == "large":
         makers = {key: _maker({"max_leaf_nodes": size}) for key, size in SIZES.items()}
         print("\nstudy_generalisation: sizes of trees on all rows of three sets, four splits")
         print_differences(measure_all(sets, LARGE, makers, sys.maxsize), "31 leaves")
     elif part == "confirm":
         makers = {NEW: _maker({}), **PEERS}
-        print("\nstudy_generalisation: the new defaults on twenty other splits")
+        print("\nstudy_generalisation: the new defaults on eight other splits")
         print_differences(measure_all(sets, CONFIRMING, makers, MOST_ROWS), NEW)
     elif part == "more":
-        makers = {NEW: _maker({})} | {key: PEERS[key] for key in PEERS if key != "old defaults"}
+        makers = {NEW: _maker({}), **PEERS}
         print("study_generalisation: the new defaults on ten splits of other sets")
-        print_differences(measure_all(sets, CONFIRMING_MORE, makers, MOST_ROWS), NEW)
+        values = measure_all(sets, CONFIRMING_MORE, makers, MOST_ROWS)
+        print_differences(values, NEW)
+        if not chosen:
+            print_pooled(measure_all(SETS, CONFIRMING, makers, MOST_ROWS) | values, NEW)
     else:
-        sys.exit("study_generalisation needs choose, large, confirm or more.")
+        sys.exit("study_generalisation needs choose, confirm, more, leaves or large.")
 
 
 def _maker(setting: dict[str, Any]) -> Callable[[], Any]:

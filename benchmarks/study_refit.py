@@ -1,21 +1,23 @@
 """Rules that choose the number of LambdaMART's trees from few or many validation queries.
 
-    python -m benchmarks.study_refit choose > docs/study_refit.txt
-    python -m benchmarks.study_refit show >> docs/study_refit.txt
+    python -m benchmarks.study_refit > docs/study_refit.txt
 
-Of 5 V queries, V are for validation. A rule grows trees on the other 4 V or on all of them, up to
-300, by nDCG@10 of the validation queries or of all queries as five folds leave them out. Two
+Of 5 V queries, V are for validation. A rule grows trees on the other 4 V ("few") or on all of them,
+up to 300, by nDCG@10 of the validation queries or of all queries as five folds leave them out. Two
 contestants choose nothing: 100 trees on all queries, and a number by 1,000 further queries. V is
 5, 10, 30, 100 and 500, as far as a set has queries.
 
-``choose`` uses simulations, and sets that no page of the documentation reports, as queries of ten
-rows drawn at random; ``show`` uses sets of ``benchmarks.study_generalisation`` and other seeds of
-the simulations, on which nothing was chosen. Curves stay in ``build/study_refit``; names of sets
-after the first argument compute the curves of these only.
+The rule was chosen on simulations, and on sets that no page of the documentation reports, as
+queries of ten rows drawn at random, with seven leaves. It was then shown once, with the defaults,
+on other sets and on other seeds of the simulations. The last table fits recipes and AutoRanker as
+users do. Values stay in ``build/study_refit``: a second run computes only what is missing. Of
+draws that were not computed nothing is printed; ``python -m benchmarks.study_refit tables``
+computes none.
 """
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache, partial
@@ -26,9 +28,10 @@ import numpy as np
 
 from benchmarks.study_generalisation import EQUAL, MOST_ROWS, RELEVANT, load_rows
 from benchmarks.study_sets import SETS as STUDY_SETS
-from rankwise import LambdaMART
+from rankwise import AutoRanker, LambdaMART, LightGBMRanker, XGBoostRanker
 from rankwise.datasets import RankingData
 from rankwise.metrics import parse
+from rankwise.selection import tune
 from rankwise.typing import Float64Array
 
 STORE = Path("build/study_refit")
@@ -40,7 +43,8 @@ SHOWING = ("linear", "interaction", "noisy", "clicks", "curved", "ohsumed", "mq2
            "expedia", "movielens", "cranfield", "vaswani")  # fmt: skip
 # Splits or draws by validation queries: fewer where they cost more and vary less.
 N_SPLITS = {5: 8, 10: 8, 30: 6, 100: 4, 500: 2}
-SHOWN_FROM = 500  # first seed of ``show``
+SHOWN_FROM = 500  # first seed of the sets that show
+RECIPE_SETS = ("linear", "interaction", "ohsumed", "mq2008", "lambdarank", "movielens")
 
 
 def simulate(name: str, seed: int, n_queries: int) -> RankingData:
@@ -96,14 +100,15 @@ def draw(name: str, size: int, seed: int) -> dict[str, RankingData] | None:
 
 def join(first: RankingData, second: RankingData) -> RankingData:
     """The rows of two parts."""
-    X = np.concatenate([first.X, second.X])
+    X = np.concatenate([np.asarray(first.X), np.asarray(second.X)])
     y, qid = np.concatenate([first.y, second.y]), np.concatenate([first.qid, second.qid])
     return RankingData(X, y, qid=qid)
 
 
-def grow(rows: RankingData) -> Any:
+def grow(rows: RankingData, leaves: Any) -> Any:
     """300 trees."""
-    return LambdaMART(**EQUAL | {"n_estimators": N_TREES}).fit(rows.X, rows.y, qid=rows.qid)
+    ranker = LambdaMART(**EQUAL | {"n_estimators": N_TREES, "max_leaf_nodes": leaves})
+    return ranker.fit(rows.X, rows.y, qid=rows.qid)
 
 
 def stages(ranker: Any, rows: RankingData, measures: Sequence[str]) -> Float64Array:
@@ -134,7 +139,9 @@ def measure_cell(name: str, size: int, seed: int) -> dict[str, Float64Array] | N
     train, vali, test = parts["train"], parts["vali"], parts["test"]
     whole = join(train, vali)
     shown = ("nDCG@10", f"AP(rel={RELEVANT.get(name, 1)})")
-    few, all_trees = grow(train), grow(whole)
+    # The numbers were chosen while trees had seven leaves, and are shown with the defaults.
+    leaves: Any = 7 if seed < SHOWN_FROM else "auto"
+    few, all_trees = grow(train, leaves), grow(whole, leaves)
     curves = {
         "vali": stages(few, vali, shown[:1])[:, 0],
         "test of few": np.nanmean(stages(few, test, shown), axis=2),
@@ -147,7 +154,7 @@ def measure_cell(name: str, size: int, seed: int) -> dict[str, Float64Array] | N
     for number in range(N_FOLDS):
         rest = whole.queries(np.flatnonzero(fold != number))
         out = whole.queries(np.flatnonzero(fold == number))
-        held.append(stages(grow(rest), out, shown[:1])[:, 0])
+        held.append(stages(grow(rest, leaves), out, shown[:1])[:, 0])
     curves["folds"] = np.concatenate(held, axis=1)
     STORE.mkdir(parents=True, exist_ok=True)
     np.savez_compressed(path, **{key: value.astype(np.float32) for key, value in curves.items()})
@@ -165,45 +172,48 @@ def cells(names: Sequence[str], first_seed: int) -> Iterator[tuple[str, int, int
 
 Curves = dict[str, Float64Array]
 HUNDRED = 100 // STEP - 1  # stage of about 100 trees
+PATIENCE = 50 // STEP
 
 
-def first_best(curve: Float64Array, patience: int = 50 // STEP) -> int:
+def first_best(curve: Float64Array) -> int:
     """Stage kept by early stopping with a patience of 50 trees."""
     best = 0
     for stage, value in enumerate(curve):
         if value > curve[best]:
             best = stage
-        elif stage - best >= patience:
+        elif stage - best >= PATIENCE:
             break
     return best
 
 
-def mean_of_folds(curves: Curves) -> Float64Array:
-    """Mean over the queries left out; a fold ends 50 trees after its best."""
-    parts = np.array_split(curves["folds"], N_FOLDS, axis=1)
+def ended_folds(curves: Curves) -> list[Float64Array]:
+    """Values by stage and query left out, by fold; a fold ends 50 trees after its best."""
     ended = []
-    for part in parts:
-        values = np.nanmean(part, axis=1)
-        last = min(first_best(values) + 50 // STEP, len(values) - 1)
-        ended.append(
-            np.concatenate([values[: last + 1], np.full(len(values) - last - 1, values[last])])
-        )
-    return np.nanmean(ended, axis=0)
+    for part in np.array_split(curves["folds"], N_FOLDS, axis=1):
+        part = part[:, ~np.isnan(part[0])]
+        if part.shape[1]:
+            last = min(first_best(part.mean(axis=1)) + PATIENCE, len(part) - 1)
+            ended.append(np.concatenate([part[:last], np.tile(part[last], (len(part) - last, 1))]))
+    return ended
 
 
-def choose_significant(curves: Curves, part: str, n_errors: float) -> int:
-    """The best stage of a part if it leads 100 trees by so many errors, else 100 trees."""
-    values = curves[part][:, ~np.isnan(curves[part][0])]
-    best = int(np.argmax(values.mean(axis=1)))
-    lead = values[best] - values[HUNDRED]
-    error = lead.std(ddof=1) / np.sqrt(len(lead))
-    return best if lead.mean() > n_errors * error else HUNDRED
+def stop_by_folds(curves: Curves) -> int:
+    """Stage of the best mean over folds, as ``cv=5`` does."""
+    return int(np.argmax(np.mean([part.mean(axis=1) for part in ended_folds(curves)], axis=0)))
 
 
-def shrink(stage: int, n_queries: int, prior: float) -> int:
-    """Geometric mean of a stage and 100 trees, which count as ``prior`` queries."""
+def settle(curves: Curves, n_errors: float) -> int:
+    """That stage if it leads 100 trees by so many errors over queries, else 100 trees."""
+    best = stop_by_folds(curves)
+    lead = np.concatenate([part[best] - part[HUNDRED] for part in ended_folds(curves)])
+    return best if lead.mean() > n_errors * lead.std(ddof=1) / np.sqrt(len(lead)) else HUNDRED
+
+
+def shrink(curves: Curves, prior: float) -> int:
+    """Geometric mean of the stage of ``cv=5`` and 100 trees, which count as ``prior`` queries."""
+    n_queries = curves["folds"].shape[1]
     share = n_queries / (n_queries + prior)
-    trees = np.exp(share * np.log(STEP * (stage + 1)) + (1 - share) * np.log(100))
+    trees = np.exp(share * np.log(STEP * (stop_by_folds(curves) + 1)) + (1 - share) * np.log(100))
     return min(max(round(trees / STEP) - 1, 0), N_TREES // STEP - 1)
 
 
@@ -211,76 +221,192 @@ def stop(curves: Curves) -> int:
     return first_best(np.nanmean(curves["vali"], axis=1))
 
 
-def stop_by_folds(curves: Curves) -> int:
-    return int(np.argmax(mean_of_folds(curves)))
-
-
 # By name: the rows that trees are grown on ("few" are those without validation queries), the rule.
+RULE = "folds, 2 errors"
 RULES: dict[str, tuple[str, Callable[[Curves], int]]] = {
     "stop": ("few", stop),
-    "100 trees on few": ("few", lambda _: HUNDRED),
     "stop, refit": ("all", stop),
     "folds": ("all", stop_by_folds),
-    "folds, 0.5 SE": ("all", partial(choose_significant, part="folds", n_errors=0.5)),
-    "folds, 1 SE": ("all", partial(choose_significant, part="folds", n_errors=1.0)),
-    "folds, 2 SE": ("all", partial(choose_significant, part="folds", n_errors=2.0)),
-    "stop 1 SE, refit": ("all", partial(choose_significant, part="vali", n_errors=1.0)),
-    "folds, prior 25": (
-        "all", lambda c: shrink(stop_by_folds(c), c["folds"].shape[1], 25.0),
-    ),
-    "folds, prior 100": (
-        "all", lambda c: shrink(stop_by_folds(c), c["folds"].shape[1], 100.0),
-    ),
+    "folds, 1 error": ("all", partial(settle, n_errors=1.0)),
+    RULE: ("all", partial(settle, n_errors=2.0)),
+    "folds, shrunk": ("all", partial(shrink, prior=100.0)),
     "100 trees": ("all", lambda _: HUNDRED),
     "1,000 queries": ("few", lambda c: int(np.argmax(c["further"]))),
-    "1,000, refit": ("all", lambda c: int(np.argmax(c["further"]))),
-    "best": ("all", lambda c: int(np.argmax(c["test of all"][:, 0]))),
-}  # fmt: skip
+    "best of 300": ("all", lambda c: int(np.argmax(c["test of all"][:, 0]))),
+}
 
 
-def print_table(names: Sequence[str], first_seed: int, measure: int) -> None:
-    """Differences from 100 trees on all rows by size: mean over the sets, error, trees."""
-    print(f"{'':18}" + "".join(f"{f'V = {size}':>22}" for size in SIZES))
+def stored_curves(names: Sequence[str], first_seed: int) -> dict[int, dict[str, list[Curves]]]:
+    """Draws that were computed, by size and set."""
     found: dict[int, dict[str, list[Curves]]] = {size: {} for size in SIZES}
     for name, size, seed in cells(names, first_seed):
         path = STORE / f"{name}-{size}-{seed}.npz"
         if path.exists():
             with np.load(path) as stored:
                 found[size].setdefault(name, []).append(dict(stored))
-    for rule, (grown, choose) in RULES.items():
+    return found
+
+
+def leads_of(rule: str, draws: Sequence[Curves], measure: int) -> Float64Array:
+    """Differences from 100 trees on all rows, in thousandths, by draw."""
+    grown, choose = RULES[rule]
+    return 1000 * np.array(
+        [c[f"test of {grown}"][choose(c), measure] - c["test of all"][HUNDRED, measure]
+         for c in draws]
+    )  # fmt: skip
+
+
+def show_cell(mean: float, error: float) -> str:
+    return f"{f'{mean:.1f}±{error:.1f}':>15}" if np.isfinite(mean) else " " * 15
+
+
+def print_table(found: dict[int, dict[str, list[Curves]]], measure: int) -> None:
+    """Means over the sets, with standard errors over the draws of the sets."""
+    print(" " * 18 + "".join(f"{f'V = {size}':>15}" for size in SIZES))
+    for rule in RULES:
         line = f"{rule:18}"
         for size in SIZES:
-            leads, errors, trees = [], [], []
-            for draws in found[size].values():
-                if "1,000" in rule and "further" not in draws[0]:
-                    continue
-                stages = [choose(curves) for curves in draws]
-                lead = [
-                    1000 * (c[f"test of {grown}"][k, measure] - c["test of all"][HUNDRED, measure])
-                    for c, k in zip(draws, stages, strict=True)
-                ]
-                leads.append(np.mean(lead))
-                errors.append(np.var(lead, ddof=1) / len(lead) if len(lead) > 1 else np.nan)
-                trees.append(np.median([STEP * (k + 1) for k in stages]))
-            if not leads:
-                line += " " * 22
-                continue
-            error = np.sqrt(np.nansum(errors)) / len(leads)
-            line += f"{np.mean(leads):9.1f} +-{error:4.1f}{np.median(trees):6.0f}"
-        print(line)
-    counts = {size: {n: len(d) for n, d in by.items()} for size, by in found.items()}
-    print("draws:", counts)
+            every = [draws for draws in found[size].values()
+                     if rule != "1,000 queries" or "further" in draws[0]]  # fmt: skip
+            leads = [leads_of(rule, draws, measure) for draws in every]
+            line += show_cell(*pooled(leads))
+        print(line.rstrip())
+
+
+def pooled(leads: Sequence[Float64Array]) -> tuple[float, float]:
+    """Mean of the sets, and its error from the spread of the draws within the sets."""
+    if not leads:
+        return np.nan, np.nan
+    several = [lead for lead in leads if len(lead) > 1]
+    freedom = sum(len(lead) - 1 for lead in several)
+    variance = sum(((lead - lead.mean()) ** 2).sum() for lead in several) / max(freedom, 1)
+    share = sum(1 / len(lead) for lead in leads) / len(leads) ** 2
+    error = np.sqrt(variance * share) if freedom else np.nan
+    return float(np.mean([lead.mean() for lead in leads])), float(error)
+
+
+def print_sets(found: dict[int, dict[str, list[Curves]]]) -> None:
+    """The rule minus the better of 100 trees and 1,000 validation queries, set by set.
+
+    Errors are those of the difference from the better one, by the spread of all draws of the size.
+    """
+    print(" " * 18 + "".join(f"{f'V = {size}':>15}" for size in SIZES))
+    by_size: dict[int, dict[str, Float64Array]] = {}
+    for size in SIZES:
+        by_size[size] = {}
+        for name, draws in found[size].items():
+            lead = leads_of(RULE, draws, 0)
+            known = leads_of("1,000 queries", draws, 0) if "further" in draws[0] else 0 * lead
+            by_size[size][name] = lead - known if known.mean() > 0 else lead
+    for name in dict.fromkeys(name for size in SIZES for name in by_size[size]):
+        line = f"{name:18}"
+        for size in SIZES:
+            lead = by_size[size].get(name, np.empty(0))
+            _, error = pooled(list(by_size[size].values()))
+            error *= np.sqrt(len(by_size[size]) ** 2
+                             / sum(1 / len(other) for other in by_size[size].values()))  # fmt: skip
+            mean = float(lead.mean()) if len(lead) else np.nan
+            line += show_cell(mean, error / np.sqrt(max(len(lead), 1)))
+        print(line.rstrip())
+    line = f"{'all':18}"
+    for size in SIZES:
+        line += show_cell(*pooled(list(by_size[size].values())))
+    print(line.rstrip())
+
+
+def recipe_rankers() -> dict[str, Callable[[], Any]]:
+    """Recipes without grids, and AutoRanker, by name."""
+    stop: dict[str, Any] = {
+        "n_estimators": 500,
+        "early_stopping_rounds": 50,
+        "random_state": 0,
+        "n_jobs": 1,
+    }
+    return {
+        "LambdaMART": lambda: LambdaMART(**stop),
+        "LightGBM": lambda: LightGBMRanker(**stop),
+        "XGBoost": lambda: XGBoostRanker(**stop),
+        "AutoRanker": lambda: AutoRanker(random_state=0, n_jobs=1),
+    }
+
+
+def measure_recipe(key: str, name: str, size: int, seed: int) -> None:
+    """nDCG@10 of a recipe by X_val and without it, and of 100 trees on all rows."""
+    path = STORE / f"recipe-{key}-{name}-{size}-{seed}.json"
+    parts = None if path.exists() else draw(name, size, seed)
+    if parts is None:
+        return
+    whole, test = join(parts["train"], parts["vali"]), parts["test"]
+    make = recipe_rankers()[key]
+    fitted = {
+        "X_val": tune(make(), parts["train"], parts["vali"], "nDCG@10").estimator,
+        "folds": tune(make(), whole, None, "nDCG@10").estimator,
+    }
+    plain: Any = make() if key != "AutoRanker" else LambdaMART(**EQUAL)
+    plain.set_params(**EQUAL | {"early_stopping_rounds": None})
+    fitted["100 trees"] = plain.fit(whole.X, whole.y, qid=whole.qid)
+    found = {
+        rule: parse("nDCG@10").mean(test.y, ranker.predict(test.X), test.groups)
+        for rule, ranker in fitted.items()
+    }
+    STORE.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(found))
+
+
+def recipe_cells() -> Iterator[tuple[str, str, int, int]]:
+    for seed in range(SHOWN_FROM, SHOWN_FROM + 2):
+        for key in recipe_rankers():
+            for size in (10, 30):
+                for name in RECIPE_SETS:
+                    if key != "AutoRanker" or seed == SHOWN_FROM:
+                        yield key, name, size, seed
+
+
+def print_recipes() -> None:
+    """Differences from 100 trees on all rows (of LambdaMART for AutoRanker)."""
+    print(" " * 18 + "".join(f"{f'{rule}, {size}':>15}" for rule in ("X_val", "folds")
+                             for size in (10, 30)))  # fmt: skip
+    for key in recipe_rankers():
+        line = f"{key:18}"
+        for rule in ("X_val", "folds"):
+            for size in (10, 30):
+                leads: dict[str, list[float]] = {}
+                for other, name, n, seed in recipe_cells():
+                    path = STORE / f"recipe-{key}-{name}-{size}-{seed}.json"
+                    if (other, n) == (key, size) and path.exists():
+                        known = json.loads(path.read_text())
+                        leads.setdefault(name, []).append(1000 * (known[rule] - known["100 trees"]))
+                means = np.array([np.mean(lead) for lead in leads.values()])
+                error = means.std(ddof=1) / np.sqrt(len(means)) if len(means) > 1 else np.nan
+                line += show_cell(means.mean() if len(means) else np.nan, error)
+        print(line.rstrip())
 
 
 def main() -> None:
-    part, *chosen = sys.argv[1:]
-    names = chosen or (CHOOSING if part == "choose" else SHOWING)
-    first = 0 if part == "choose" else SHOWN_FROM
-    for cell in cells(names, first):
-        measure_cell(*cell)
-    for number, title in enumerate(("nDCG@10", "AP")):
-        print(f"\n{part}: {title} minus that of 100 trees on all rows, thousandths, SE, trees\n")
-        print_table(names, first, number)
+    if sys.argv[1:] != ["tables"]:
+        for names, first_seed in ((CHOOSING, 0), (SHOWING, SHOWN_FROM)):
+            for cell in cells(names, first_seed):
+                measure_cell(*cell)
+        for cell in recipe_cells():
+            measure_recipe(*cell)
+    print("study_refit: numbers of trees from V validation queries or from 5 V queries")
+    for title, names, first_seed in (
+        ("Chosen on", CHOOSING, 0), ("Shown on", SHOWING, SHOWN_FROM),
+    ):  # fmt: skip
+        found = stored_curves(names, first_seed)
+        for number, measure in enumerate(("nDCG@10", "AP")):
+            print(f"\n{title}, {measure} minus that of 100 trees on all rows, in thousandths\n")
+            print_table(found, number)
+        print(f"\n{title}, the rule by set, nDCG@10 minus the better of two, in thousandths\n")
+        print_sets(found)
+        print(f"\n{title}, draws\n")
+        print(" " * 18 + "".join(f"{f'V = {size}':>15}" for size in SIZES))
+        for name in names:
+            counts = [len(found[size].get(name, ())) for size in SIZES]
+            if any(counts):
+                print(f"{name:18}" + "".join(f"{number:15}" for number in counts))
+    print("\nRecipes, nDCG@10 minus that of 100 trees on all rows, in thousandths\n")
+    print_recipes()
 
 
 if __name__ == "__main__":

@@ -3,8 +3,8 @@
     python -m benchmarks.study_stopping > docs/study_stopping.txt
 
 Six sets of ``benchmarks.study_generalisation``, six of its choosing splits. 70 % of the training
-queries grow 300 trees; the others choose their number, in steps of 3. Every rule is compared with
-the best nDCG@10, by nDCG@10 and AP of the test queries.
+queries grow 300 trees of at most seven leaves; the others choose their number, in steps of 3. Every
+rule is compared with the best nDCG@10, by nDCG@10 and AP of the test queries.
 """
 
 from __future__ import annotations
@@ -15,7 +15,14 @@ from functools import partial
 import numpy as np
 from scipy.stats import norm, t
 
-from benchmarks.study_generalisation import EQUAL, MOST_ROWS, RELEVANT, TRAIN_SHARE, load_rows
+from benchmarks.study_generalisation import (
+    EQUAL,
+    MOST_ROWS,
+    RELEVANT,
+    SEVEN_LEAVES,
+    TRAIN_SHARE,
+    load_rows,
+)
 from rankwise import LambdaMART
 from rankwise.datasets import RankingData
 from rankwise.metrics import parse
@@ -37,7 +44,9 @@ def measure_stages(name: str, split: int) -> tuple[Float64Array, Float64Array]:
     """Measures after every third tree: by validation query, and the two means on test queries."""
     train, test = _draw_part(load_rows(name, MOST_ROWS), split, TRAIN_SHARE)
     fit, validation = _draw_part(train, 1000 + split, FIT_SHARE)
-    ranker = LambdaMART(**EQUAL | {"n_estimators": N_TREES}).fit(fit.X, fit.y, qid=fit.qid)
+    ranker = LambdaMART(**EQUAL | SEVEN_LEAVES | {"n_estimators": N_TREES}).fit(
+        fit.X, fit.y, qid=fit.qid
+    )
     ap = f"AP(rel={RELEVANT.get(name, 1)})"
     measures = [parse(ap if spec == "AP" else spec) for spec in MEASURES]
     held_out, reached = [], []

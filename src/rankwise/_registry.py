@@ -204,7 +204,7 @@ RANKERS: dict[str, Row] = {
         "listwise trees boosting validation",
         paper="burges2010",
         # Few settings, because compare runs this ranker by default.
-        params={"n_estimators": 500, "early_stopping_rounds": 30, "random_state": 0},
+        params={"n_estimators": 500, "early_stopping_rounds": 50, "random_state": 0},
         space={"max_leaf_nodes": [7, 31]},
     ),
     "rank_boost": Row(

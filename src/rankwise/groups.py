@@ -373,7 +373,8 @@ class FitData:
     ``kept`` marks the input rows that were kept; None: all of them. ``classes`` holds the ordered
     classes whose numbers 0, 1, … are ``y``; None if y holds the targets themselves. ``stream`` is
     the checked stream whose first rows these are: they serve to build designs and problems, while
-    all sums are computed over the stream. None: these are all rows.
+    all sums are computed over the stream. None: these are all rows. ``numbers`` are the row numbers
+    of X to which the other arrays belong; None: those of all rows, in order.
     """
 
     X: Matrix
@@ -383,6 +384,7 @@ class FitData:
     kept: NDArray[np.bool_] | None = None
     classes: NDArray[Any] | None = None
     stream: Any = None
+    numbers: Int64Array | None = None
 
 
 @dataclass(frozen=True, eq=False)

@@ -35,7 +35,7 @@ import math
 import os
 import platform
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import partial
+from functools import cache, partial
 from importlib import import_module
 from importlib.metadata import version
 from pathlib import Path
@@ -392,6 +392,9 @@ def _bytes_of(path: str | os.PathLike[str]) -> bytes:
     )
 
 
+_version = cache(version)  # reads a file
+
+
 def _header(estimator: BaseEstimator, rows: dict[str, Any] | None) -> dict[str, Any]:
     parts = [value for _, value in _walk(estimator, "") if isinstance(value, BaseEstimator)]
 
@@ -406,7 +409,7 @@ def _header(estimator: BaseEstimator, rows: dict[str, Any] | None) -> dict[str, 
         "rankwise": __version__,
         "versions": {
             "python": platform.python_version(),
-            **{package: version(package) for package in _PACKAGES},
+            **{package: _version(package) for package in _PACKAGES},
         },
         "estimator": f"{'rankwise' if is_ours else cls.__module__}.{cls.__qualname__}",
         "params": {name: _plain(value) for name, value in estimator.get_params(deep=False).items()},

@@ -35,8 +35,15 @@ _ROWS_PER_CHUNK = 4096
 Hashes = np.ndarray[Any, np.dtype[np.uint64]]
 
 
-def row_hashes(X: Matrix, y: Float64Array | None = None, n_threads: int = 1) -> Hashes:
+def row_hashes(
+    X: Matrix,
+    y: Float64Array | None = None,
+    n_threads: int = 1,
+    numbers: Int64Array | None = None,
+) -> Hashes:
     """Exact integer hash, uint64, of every row and, if given, its label.
+
+    ``numbers`` are the row numbers of X to which ``y`` belongs; None: all.
 
     NaN is allowed; float32 and float64 of the same values, dense and CSR, have equal hashes. Other
     rows collide with probability 2^-64. O(n_samples n_features), in chunks of rows; zeros add
@@ -45,11 +52,12 @@ def row_hashes(X: Matrix, y: Float64Array | None = None, n_threads: int = 1) -> 
     # Odd numbers: one per column and a last one for the label.
     draws = np.random.default_rng(20130613).integers(0, 2**63, X.shape[1] + 1, dtype=np.uint64)
     multipliers = np.roll(draws, -1) | np.uint64(1)
-    keys = np.empty(X.shape[0], dtype=np.uint64)
+    n = X.shape[0] if numbers is None else len(numbers)
+    keys = np.empty(n, dtype=np.uint64)
 
     def write(first: int) -> None:
         rows = slice(first, first + _ROWS_PER_CHUNK)
-        block = X[rows]
+        block = X[rows if numbers is None else numbers[rows]]
         if is_sparse(block):
             terms = _bits(block.data) * multipliers[block.indices]
             ends = np.concatenate([np.zeros(1, np.uint64), np.cumsum(terms, dtype=np.uint64)])
@@ -60,7 +68,7 @@ def row_hashes(X: Matrix, y: Float64Array | None = None, n_threads: int = 1) -> 
         if y is not None:
             keys[rows] += _bits(y[rows]) * multipliers[-1]
 
-    thread_map(write, range(0, X.shape[0], _ROWS_PER_CHUNK), n_threads)
+    thread_map(write, range(0, n, _ROWS_PER_CHUNK), n_threads)
     return keys
 
 
@@ -80,6 +88,7 @@ def canonical_order(
     groups: QueryGroups,
     weight: Float64Array | None = None,
     place: Int64Array | None = None,
+    numbers: Int64Array | None = None,
 ) -> tuple[Int64Array, Int64Array]:
     """Row numbers in an order that depends on content alone, and the rows per query in it.
 
@@ -92,11 +101,12 @@ def canonical_order(
     ``X[order]`` holds whole queries one after the other; the sizes are (n_queries,). NaN is
     allowed; float32 and float64 of the same values, dense and CSR, give one order. Weights are > 0;
     whole weights order queries as repeated rows would. ``place`` is the position >= 0 at which each
-    row was shown; the rows of a query are then sorted by it first. Only rows that agree in all
-    values, in weight and in place, or collide in 64 bits, keep their input order. O(n_samples
-    n_features).
+    row was shown; the rows of a query are then sorted by it first. ``numbers`` are the row numbers
+    of X to which the other arrays belong, whose positions are returned; None: all. Only rows that
+    agree in all values, in weight and in place, or collide in 64 bits, keep their input order.
+    O(n_samples n_features).
     """
-    row_key = row_hashes(X, y)
+    row_key = row_hashes(X, y, numbers=numbers)
     if place is not None:
         row_key ^= scramble(place.astype(np.uint64) + np.uint64(1))
     # Rows of zeros with label 0 have the hash 0. As a term, 0 would count for no row.
@@ -311,21 +321,23 @@ def training_fingerprint(
     groups: QueryGroups,
     sample_weight: Float64Array | None = None,
     *,
+    numbers: Int64Array | None = None,
     previous: dict[str, Any] | None = None,
 ) -> dict[str, Any]:
     """Counts and a hash of training rows.
 
     ``n_samples, n_features, n_queries`` (int), ``dtype`` (str) and ``sha256`` (str, the first 16
-    hexadecimal digits). ``previous`` is the fingerprint of the rows seen before (``partial_fit``):
+    hexadecimal digits). ``numbers`` are the row numbers of X that
+    count; None: all. ``previous`` is the fingerprint of the rows seen before (``partial_fit``):
     counts add up and the hash continues. O(n_samples + 256 n_features).
     """
-    n_samples, n_features = X.shape
+    n_samples, n_features = len(y), X.shape[1]
     counts = {"n_samples": n_samples, "n_features": n_features, "n_queries": groups.n_queries}
     digest = hashlib.sha256()
     if previous is not None:
         digest.update(previous["sha256"].encode())
     digest.update(f"{n_samples} {n_features} {X.dtype}".encode())
-    for part in (y, sample_weight, groups.indptr, groups.order, *_sampled_entries(X)):
+    for part in (y, sample_weight, groups.indptr, groups.order, *_sampled_entries(X, numbers)):
         digest.update(b"-" if part is None else np.ascontiguousarray(part).data)
     if previous is not None:
         for what in ("n_samples", "n_queries"):
@@ -333,11 +345,11 @@ def training_fingerprint(
     return {**counts, "dtype": str(X.dtype), "sha256": digest.hexdigest()[:16]}
 
 
-def _sampled_entries(X: Matrix) -> tuple[np.ndarray[Any, Any], ...]:
+def _sampled_entries(X: Matrix, numbers: Int64Array | None) -> tuple[np.ndarray[Any, Any], ...]:
     """Row, column and value of the non-zero entries of the sampled rows, row by row."""
-    n_samples = X.shape[0]
-    step_rows = np.linspace(0, max(n_samples - 1, 0), min(n_samples, SAMPLED_ROWS))
-    rows = X[step_rows.astype(np.int64)]
+    n_samples = X.shape[0] if numbers is None else len(numbers)
+    steps = np.linspace(0, max(n_samples - 1, 0), min(n_samples, SAMPLED_ROWS)).astype(np.int64)
+    rows = X[steps if numbers is None else numbers[steps]]
     if is_sparse(rows):
         rows = rows.tocsr()
         rows.sum_duplicates()
@@ -393,19 +405,23 @@ def distinct_rows_of_queries(
     shown_at: Int64Array | None = None,
     position: Int64Array | None = None,
     n_threads: int = 1,
+    numbers: Int64Array | None = None,
 ) -> tuple[Int64Array, Int64Array, Float64Array | None]:
     """Distinct rows of each query in the order of :func:`merge_rows`, in little memory.
 
     Returns the rows (n_merged,), indptr (n_queries + 1,) and the weights (n_merged,), None if all
     are 1. ``shown_at`` holds the position at which each row was shown: rows of different positions
     differ, and the rows of a query are sorted by it first. ``position`` is an output array, filled
-    with the merged row of each input row.
+    with the merged row of each input row. ``numbers`` are the row numbers of X to which the other
+    arrays belong, whose positions are returned; None: all.
 
     Needs 24 bytes per row. The weights of equal rows are added in ascending order, so their sum is
     bit-identical for any input order.
     """
     n, chunks = len(y), query_chunks(groups.indptr, CHUNK_ROWS)
-    ordered, is_new, sizes, query_keys = _order(X, y, groups, sample_weight, shown_at, n_threads)
+    ordered, is_new, sizes, query_keys = _order(
+        X, y, groups, sample_weight, shown_at, n_threads, numbers
+    )
     by_content = np.lexsort(query_keys)
     indptr = np.concatenate([[0], np.cumsum(sizes[by_content])]).astype(np.int64)
     starts = np.empty(groups.n_queries, dtype=np.int64)
@@ -438,13 +454,14 @@ def _order(
     sample_weight: Float64Array | None,
     shown_at: Int64Array | None,
     n_threads: int,
+    numbers: Int64Array | None,
 ) -> tuple[Int64Array, NDArray[np.bool_], Int64Array, tuple[Float64Array, NDArray[np.uint64]]]:
     """Rows of each query sorted by content, and a mask of the distinct ones.
 
     For each query, also the number of distinct rows, and the keys by which queries are sorted (the
     last one first): a hash of their distinct rows, and a sum of their weights.
     """
-    hashes = row_hashes(X, y, n_threads)
+    hashes = row_hashes(X, y, n_threads, numbers)
     keys = hashes[None]
     if shown_at is not None:
         hashes ^= scramble(shown_at.astype(np.uint64) + np.uint64(1))

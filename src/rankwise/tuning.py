@@ -152,7 +152,7 @@ def _row_numbers(rows: ArrayLike, n_rows: int) -> Int64Array:
             f"splits of cv must hold row numbers from 0 to {n_rows - 1}, got {given[beyond][0]}. "
             "Make the splits on the rows that fit receives."
         )
-    return given.astype(np.int64)
+    return given.astype(np.int64, copy=False)
 
 
 def _sort_by_id(ids: np.ndarray[Any, Any]) -> Int64Array:

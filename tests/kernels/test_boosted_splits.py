@@ -152,10 +152,10 @@ def test_splits_do_not_depend_on_what_is_left_out(kernel, rng):
     codes = rng.integers(0, 12, (500, 16)).astype(np.uint8)
     codes[:, :11][rng.random((500, 11)) < 0.2] = 11  # missing
     packed = (rng.integers(-90, 90, 500) << 32) + rng.integers(1, 9, 500)
-    histograms, n_bins = np.zeros((1, 2, 2048), np.int64), np.full(11, 11)
-    add_rows(codes.view(np.int64), np.arange(500, dtype=np.int32), packed, histograms[0])
-    histograms, starts = histograms.reshape(1, -1), np.arange(12) * 256
-    found = np.zeros((2, 1, N_FIELDS))
+    histograms, n_bins = np.zeros((1, 16 * 256), np.int64), np.full(11, 11)
+    rows, nothing = np.arange(500, dtype=np.int32), np.empty(0, np.int64)
+    add_rows(codes.view(np.int64), nothing, rows, packed, histograms[0])
+    found, starts = np.zeros((2, 1, N_FIELDS)), np.arange(12) * 256
     for out, nominal, signs in zip(
         found, (None, np.zeros(11, np.int64)), (None, np.zeros(11, np.int64)), strict=True
     ):

@@ -12,9 +12,14 @@ from sklearn.model_selection import GroupKFold
 import rankwise
 from rankwise import AdaRank, FRank, LambdaMART, McRank, ORBoost, RankBoost, StackingRanker
 from rankwise.datasets import RankingData
+from rankwise.groups import QueryGroups
 from rankwise.metrics import parse
 from rankwise.rankers import EarlyStopException
+from rankwise.rankers.ensemble.members import Recipe
 from rankwise.selection import tune
+from rankwise.solvers.boosting import chosen_rounds
+from rankwise.solvers.boosting.chosen_rounds import fit_recipe
+from rankwise.tuning import fold_splits
 
 STOP = {"early_stopping_rounds": 4}
 TREES = {"n_estimators": 30, "random_state": 0}
@@ -353,6 +358,103 @@ def test_nothing_to_learn(rows):
         ranker = make("lambdamart", **params).fit(**train, **held)
         assert ranker.n_estimators_ == 0
         assert not ranker.predict(train["X"]).any()
+
+
+@pytest.mark.parametrize(
+    ("name", "measure", "most", "rate", "is_clear"),
+    [
+        ("lambdamart", "nDCG@10", 30, 1.0, False),
+        ("lambdamart", "misranking", 60, 0.3, True),
+        ("lightgbm", "nDCG@10", 30, 1.0, True),
+        ("lightgbm", "misranking", 25, 0.05, True),
+        ("lightgbm", "nDCG@10", 25, 0.05, False),
+    ],
+)
+def test_recipes_leave_the_default_number_for_one_that_is_clearly_better(
+    name, measure, most, rate, is_clear
+):
+    rng = np.random.default_rng(3)
+    X, qid = rng.normal(size=(360, 4)), np.arange(360) // 12
+    y = np.digitize(X[:, 0] + rng.normal(size=360), [0.0, 1.0]).astype(float)
+    settings = {"n_estimators": most, "learning_rate": rate, "early_stopping_rounds": most}
+    settings |= {"measure" if name in ADAPTERS else "validation_measure": measure}
+    recipe = fit_recipe(make(name, **settings), lambda trial: trial.fit(X, y, qid=qid))
+    assert recipe is not None
+    fitted, told = recipe
+    default, curves, folds = min(most, round(100 * 0.1 / rate)), [], []
+    for train, test in fold_splits(X, y, QueryGroups.from_qid(qid, len(y)), 5):
+        held = {"X_val": X[test], "y_val": y[test], "qid_val": qid[test]}
+        stopped = make(name, **settings).fit(X[train], y[train], qid=qid[train], **held)
+        curves.append(stopped.validation_scores_)
+        folds.append((train, test))
+    length = max(map(len, curves))
+    means = np.mean([[*curve, *[curve[-1]] * (length - len(curve))] for curve in curves], axis=0)
+    sign = 1 if parse(measure).greater_is_better else -1
+    best = int(np.argmax(sign * means)) + 1
+    leads = []
+    for (train, test), curve in zip(folds, curves, strict=True):
+        found = []
+        for number in (best, default):
+            params = settings | {"n_estimators": min(number, len(curve))}
+            model = make(name, **params).fit(X[train], y[train], qid=qid[train])
+            groups = QueryGroups.from_qid(qid[test], len(test))
+            found.append(parse(measure).per_query(y[test], model.predict(X[test]), groups))
+        leads += list(sign * (found[0] - found[1]))
+    lead, error = np.nanmean(leads), np.nanstd(leads, ddof=1) / np.sqrt(np.isfinite(leads).sum())
+    assert is_clear == (lead > 2 * error)
+    number = best if is_clear else default
+    direct = make(name, **settings | {"n_estimators": number}).fit(X, y, qid=qid)
+    np.testing.assert_array_equal(fitted.predict(X), direct.predict(X))
+    assert fitted.get_params() == direct.get_params()
+    because = "because no other number was clearly better " * (not is_clear)
+    unit = "tree" if number == 1 else "trees"
+    word = f"chose {number} {unit} " if is_clear else f"kept {number} {unit}, "
+    assert told == f"{word}{because}by 5 folds of 30 queries, then fitted all rows"
+
+
+def test_settings_of_grids_grow_the_number_that_folds_prefer(rows):
+    X, y, qid = rows
+    data, space = RankingData(X, y, qid=qid), {"max_leaf_nodes": [3, 12]}
+    tuned = tune(make("lambdamart"), data, None, "nDCG@10", space=space, refit=True)
+    assert tuned.chosen.keys() == space.keys()
+    given = make("lambdamart", **tuned.chosen)
+    direct = tune(given, data, None, "nDCG@10")
+    np.testing.assert_array_equal(tuned.estimator.predict(X), direct.estimator.predict(X))
+    start = "no validation part: "
+    told = direct.notes[0].removeprefix(start)
+    assert tuned.notes == [f"{start}held out 7 of 30 queries", told]
+    recipe = Recipe(given, {}, "nDCG@10").fit(X, y, qid, None, None, "estimators")
+    expected = fit_recipe(given, lambda trial: trial.fit(X, y, qid=qid))
+    assert expected is not None
+    np.testing.assert_array_equal(recipe.predict(X), expected[0].predict(X))
+
+
+@pytest.mark.parametrize("name", ["lambdamart", "rank_boost"])
+def test_recipes_hold_out_a_quarter_of_many_queries(name, rows, monkeypatch):
+    X, y, qid = rows
+    monkeypatch.setattr(chosen_rounds, "MANY_QUERIES", 30)
+    recipe = fit_recipe(make(name), lambda trial: trial.fit(X, y, qid=qid))
+    assert recipe is not None
+    (train, test), *_ = fold_splits(X, y, QueryGroups.from_qid(qid, len(y)), 4)
+    held = {"X_val": X[test], "y_val": y[test], "qid_val": qid[test]}
+    number = kept_by(make(name).fit(X[train], y[train], qid=qid[train], **held))
+    direct = make(name, n_estimators=number).fit(X, y, qid=qid)
+    np.testing.assert_array_equal(recipe[0].predict(X), direct.predict(X))
+    unit = "trees" if name == "lambdamart" else "rounds"
+    assert recipe[1] == f"chose {number} {unit} on 8 of 30 queries, then fitted all rows"
+
+
+def test_recipes_choose_no_rounds_if_they_cannot(rows):
+    X, y, qid = rows
+
+    def fit(trial):
+        return trial.fit(X, y, qid=qid)
+
+    for ranker in (make("lambdamart", early_stopping_rounds=None), make("lambdamart", cv=3)):
+        assert fit_recipe(ranker, fit) is None
+    assert fit_recipe(rankwise.RidgeRanker(), fit) is None
+    y = np.zeros(len(y))  # nothing to order
+    assert fit_recipe(make("lambdamart"), fit) is None
 
 
 def test_grids_score_settings_on_rows_that_they_were_not_trained_on(rows):

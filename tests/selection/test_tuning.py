@@ -62,23 +62,26 @@ def test_without_a_validation_part_a_grid_holds_out_training_queries(rng):
         tune(Column(), fold.train.queries([0]), None, NDCG, space={"column": [0, 1]})
 
 
-def test_without_a_validation_part_early_stopping_holds_out_training_queries(rng):
+def test_without_a_validation_part_all_rows_grow_the_number_of_trees(rng):
     fold = one_fold(rng)
     train, given = fold.train, LambdaMART(200, early_stopping_rounds=5, min_samples_leaf=2)
     tuned = tune(given, train, None, NDCG, random_state=3)
-    drawn = np.random.RandomState(3).permutation(train.n_queries)
-    held = np.isin(train.groups.codes(), drawn[: train.n_queries // 4])
-    part, rest = (train.take(np.flatnonzero(rows)) for rows in (~held, held))
-    judged = {"X_val": rest.X, "y_val": rest.y, "qid_val": rest.qid}
-    stopped = clone(given).set_params(measure=str(NDCG), random_state=3)
-    number = stopped.fit(part.X, part.y, qid=part.qid, **judged).best_iteration_
-    assert 1 <= number < 200
-    assert tuned.estimator.n_estimators_ == number
-    whole = stopped.set_params(n_estimators=number).fit(train.X, train.y, qid=train.qid)
-    np.testing.assert_array_equal(tuned.estimator.predict(train.X), whole.predict(train.X))
-    held_out = f"chose {number} trees on {rest.n_queries} of {train.n_queries} queries"
-    assert tuned.notes[0] == f"no validation part: {held_out}, then fitted all rows"
-    assert tune(given, train, fold.vali, NDCG).notes == []
+    assert tuned.notes == [
+        "no validation part: kept 100 trees, because no other number was clearly better by 5 folds "
+        "of 10 queries, then fitted all rows"
+    ]
+    assert tuned.chosen == {}
+    direct = clone(given).set_params(measure=str(NDCG), random_state=3, n_estimators=100)
+    assert tuned.estimator.get_params() == direct.get_params()
+    direct.fit(train.X, train.y, qid=train.qid)
+    np.testing.assert_array_equal(tuned.estimator.predict(train.X), direct.predict(train.X))
+    few = tune(given, train, fold.vali, NDCG).notes
+    assert few == [
+        "only 5 validation queries chose the number of rounds and were not trained on. refit=True "
+        "with cv=5 also trains on them, and chooses by folds of all queries"
+    ]
+    for params in ({"refit": True}, {"cv": 5}, {"early_stopping_rounds": None}):
+        assert tune(clone(given).set_params(**params), train, fold.vali, NDCG).notes == []
     assert tune(LambdaMART(7), train, None, NDCG).estimator.n_estimators == 7
 
 

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 from scipy import sparse
 
+from rankwise.runtime.frames import convert_to_array
 from rankwise.trees import column_table
 from rankwise.trees.column_table import FROM_DTYPE, ColumnTable, dense_within_memory
 
@@ -234,3 +239,120 @@ def test_sparse_rows_become_dense_up_to_a_size(monkeypatch):
     monkeypatch.setattr(column_table, "MAX_DENSE_BYTES", 8 * 5 * 4 - 1)
     with pytest.raises(ValueError, match=r"at most 159 bytes .* got 160 for shape \(5, 4\)"):
         dense_within_memory(X)
+
+
+def look_up(values, categories):
+    """Codes of the values, looked up one by one."""
+    code_of = {value: code for code, value in enumerate(categories.tolist())}
+    return [code_of.get(value, np.nan) for value in convert_to_array(values).tolist()]
+
+
+NAN, BIG = float("nan"), 2**53
+LISTS = {
+    "text": ["b", "a", "", "c", "b ", "é", "a"],
+    "text and missing": [None, "b", NAN, "a", pd.NA, pd.NaT, "c"],
+    "text and numbers": ["1", 1, 1.5, None, "x", True, 2**70],
+    "whole": [3.0, 0.0, -0.0, -2.0, 3.0, 17.0, 1.0],
+    "whole and missing": [NAN, 3.0, NAN, 0.0, -2.0, 3.0, 5.0],
+    "fractions": [0.5, 0.25, NAN, -0.5, 1e300, -np.inf, np.inf],
+    "beyond doubles": [BIG, BIG + 1, BIG + 2, BIG, BIG + 3, -BIG, 0],
+    "beyond int64": [2**63, 2**64 - 1, 2**63 + 1, 0, 1, 2**63, 5],
+    "truth values": [True, False, True, True, False, True, True],
+    "far whole": [BIG * 2.0, BIG * 2.0 + 4, 0.0, 1.0, -BIG * 4.0, 1e308, 5e-324],
+}  # fmt: skip
+ARRAYS = [
+    *((name, "O") for name in LISTS),
+    *((name, kind) for name in ("whole", "whole and missing", "fractions") for kind in "efdg"),
+    ("whole", "i1"), ("truth values", "?"), ("beyond doubles", "i8"), ("beyond int64", "u8"),
+    ("far whole", "d"), ("whole", ">f8"),
+]  # fmt: skip
+PAIRS = list(itertools.product((1, 80), (False, True)))
+
+
+@pytest.mark.parametrize(("n_times", "is_continued"), PAIRS)
+@pytest.mark.parametrize(("name", "dtype"), ARRAYS)
+def test_codes_of_arrays_are_places_among_the_categories(name, dtype, n_times, is_continued):
+    given = np.empty(len(LISTS[name]), dtype=object)
+    given[:] = LISTS[name]
+    with np.errstate(over="ignore"):
+        column = given.astype(dtype) if dtype != "O" else given
+    rows = np.column_stack([np.tile(column, n_times)[::-1], np.zeros(7 * n_times, dtype=dtype)])
+    known = rows[rows[:, 0] != rows[0, 0]] if name != "text and missing" else rows[:2]
+    table = ColumnTable.of(known, [0])
+    if is_continued:
+        table = ColumnTable.of(rows, [0]).continue_codes(table)
+    encoded = table.encode(rows).rows[:, 0]
+    np.testing.assert_array_equal(
+        np.asarray(encoded, dtype=float), look_up(rows[:, 0], table.nominal[0])
+    )
+    assert np.isfinite(np.asarray(encoded, dtype=float)).any()
+
+
+def categorical(values):
+    return pd.Series(values, dtype="category")
+
+
+def in_chunks(values, kind):
+    """Two chunks whose dictionaries differ."""
+    halves = [pa.array(part, from_pandas=True) for part in (values[:40], values[40:])]
+    return pa.chunked_array([half.dictionary_encode() if kind else half for half in halves])
+
+
+WORDS = ["b", None, "a", "c", "a", "", "b"] * 80
+COLUMNS = {
+    "pandas objects": lambda: pd.DataFrame({"x": pd.Series(WORDS, dtype=object)}),
+    "pandas text": lambda: pd.DataFrame({"x": WORDS}),
+    "pandas string": lambda: pd.DataFrame({"x": pd.Series(WORDS, dtype="string")}),
+    "pandas of Arrow": lambda: pd.DataFrame(
+        {"x": pd.Series(WORDS, dtype=pd.ArrowDtype(pa.string()))}
+    ),
+    "pandas dictionary": lambda: pd.DataFrame(
+        {"x": pd.Series(WORDS, dtype=pd.ArrowDtype(pa.dictionary(pa.int8(), pa.string())))}
+    ),
+    "pandas categories": lambda: pd.DataFrame({"x": categorical(WORDS)}, index=[3] * 560),
+    "pandas unused": lambda: pd.DataFrame(
+        {"x": pd.Categorical(WORDS, categories=["z", "b", "a", "y", "c", ""])}
+    ),
+    "pandas whole": lambda: pd.DataFrame({"x": categorical([3, None, 1, BIG + 1, BIG] * 140)}),
+    "pandas all whole": lambda: pd.DataFrame({"x": categorical([3, 1, BIG + 1, BIG] * 140)}),
+    "pandas truth values": lambda: pd.DataFrame({"x": categorical([True, None, False] * 180)}),
+    "pandas mixed": lambda: pd.DataFrame({"x": categorical(["1", 1, None, 2.5, True] * 110)}),
+    "pandas missing": lambda: pd.DataFrame({"x": categorical([None, "a"] * 600)[::2]}),
+    "polars text": lambda: pl.DataFrame({"x": WORDS}),
+    "polars categories": lambda: pl.DataFrame({"x": pl.Series(WORDS, dtype=pl.Categorical)}),
+    "Arrow text": lambda: pa.table({"x": in_chunks(WORDS, kind=False)}),
+    "Arrow dictionary": lambda: pa.table({"x": in_chunks(WORDS, kind=True)}),
+    "Arrow whole": lambda: pa.table({"x": in_chunks([3, None, 1, 7] * 140, kind=True)}),
+    "Arrow view": lambda: pa.table({"x": pa.array(WORDS, pa.string_view())}),
+    "Arrow without chunks": lambda: pa.table({"x": in_chunks(WORDS, kind=True)}).slice(560),
+}
+
+
+@pytest.mark.parametrize("n_rows", [1000, 5, 1])
+@pytest.mark.parametrize("name", COLUMNS)
+def test_codes_of_frames_are_places_among_the_categories(name, n_rows):
+    frame = COLUMNS[name]()
+    table = ColumnTable.of(frame, ["x"])
+    rows = frame.iloc[:n_rows] if hasattr(frame, "iloc") else frame[:n_rows]
+    expected = look_up(rows["x"], table.nominal[0])
+    np.testing.assert_array_equal(np.asarray(table.encode(rows).rows["x"]), expected)
+    # Other places, statistics in their place, and one unknown category.
+    dropped, categories = table.nominal[0][:1], table.nominal[0][:0:-1]
+    table = ColumnTable({0: categories}, {}, {0: np.arange(len(categories)) + 0.0}, {0: 4.5})
+    lost = look_up(rows["x"], dropped)
+    expected = np.where(np.isnan(lost), look_up(rows["x"], categories), 4.5)
+    np.testing.assert_array_equal(np.asarray(table.encode(rows).rows["x"]), expected)
+
+
+@pytest.mark.parametrize(
+    "known", [np.array(["q", "r"], dtype=object), np.array([1.0, 2.0])], ids=["text", "numbers"]
+)
+@pytest.mark.parametrize("name", ["pandas objects", "pandas unused", "polars text", "Arrow view"])
+def test_values_that_are_all_unknown_are_named_in_the_order_of_the_rows(name, known):
+    frame, table = COLUMNS[name](), ColumnTable({0: known}, {})
+    if known.dtype == object:
+        with pytest.warns(UserWarning, match="'x' holds 'b' and the like, not 'q'"):
+            assert np.isnan(np.asarray(table.encode(frame).rows["x"])).all()
+    else:
+        with pytest.raises(ValueError, match=r"numbers as in fit, such as 1\.0, got text: 'b'"):
+            table.encode(frame)

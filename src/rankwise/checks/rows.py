@@ -86,7 +86,8 @@ def check_fit(
         raise ValueError(
             f"{type(estimator).__name__} requires y to be passed, but the target y is None."
         )
-    n_samples = rows.shape[0]
+    numbers = X.chosen if isinstance(X, Table) else None
+    n_samples = rows.shape[0] if numbers is None else len(numbers)
     labels = None if read_classes is None else read_classes(y, n_samples)
     target = check_target(y, n_samples) if labels is None else labels.codes
     groups = QueryGroups.from_qid(qid, n_samples)
@@ -95,7 +96,11 @@ def check_fit(
         weight = check_weight(sample_weight, n_samples, part=part)
         if not weight.all():
             kept = weight > 0
-            rows, weight, groups = rows[kept], weight[kept], groups.take(kept)
+            weight, groups = weight[kept], groups.take(kept)
+            if numbers is None:
+                rows = rows[kept]
+            else:
+                numbers = numbers[kept]
             labels = None if labels is None else labels.take(kept)
             target = target[kept] if labels is None else labels.codes
     if labels is None and not part:
@@ -110,9 +115,11 @@ def check_fit(
         target,
         groups,
         weight,
+        numbers=numbers,
         previous=None if reset else getattr(estimator, "fit_fingerprint_", None),
     )
-    return FitData(rows, target, groups, weight, kept, None if labels is None else labels.classes)
+    classes = None if labels is None else labels.classes
+    return FitData(rows, target, groups, weight, kept, classes, numbers=numbers)
 
 
 def repeat_rows(data: FitData, owner: str) -> FitData:
@@ -136,12 +143,14 @@ def check_validation(
     *,
     accept_sparse: bool = True,
     allow_nan: bool = False,
+    keep_whole: bool = False,
 ) -> FitData | None:
     """Check ``X_val, y_val, qid_val`` beside the checked ``train``; None when X_val is None.
 
     The rows are returned in an order that depends on their content alone, so that nothing chosen on
     them depends on the order in which they were passed. If y holds ordered classes, ``y_val`` is
-    replaced by their numbers, see :func:`rankwise.checks.classes.class_positions`.
+    replaced by their numbers, see :func:`rankwise.checks.classes.class_positions`. With
+    ``keep_whole``, X is not copied in this order, which ``numbers`` of the result give.
     """
     if X_val is None:
         for name, value in (("y_val", y_val), ("qid_val", qid_val)):
@@ -158,20 +167,26 @@ def check_validation(
         reset=False,
         name="X_val",
     )
+    numbers = X_val.chosen if isinstance(X_val, Table) else None
+    n_samples = rows.shape[0] if numbers is None else len(numbers)
     if train.classes is None:
-        y_val = check_target(y_val, rows.shape[0], name="y_val")
+        y_val = check_target(y_val, n_samples, name="y_val")
     else:
-        y_val = class_positions(y_val, train.classes, rows.shape[0], name="y_val")
+        y_val = class_positions(y_val, train.classes, n_samples, name="y_val")
     if qid_val is None and train.groups.n_queries > 1:
         raise ValueError(
             "X_val needs qid_val where fit has a qid, got qid_val=None. Pass the query id of every "
             "row of X_val."
         )
-    groups = QueryGroups.from_qid(qid_val, rows.shape[0], name="qid_val")
+    groups = QueryGroups.from_qid(qid_val, n_samples, name="qid_val")
     # Sums over queries, and measures that break ties by the order of the rows, could otherwise
     # choose another model: with rows in the order of their labels, ties look like a good ranking.
-    order, _ = canonical_order(rows, y_val, groups)
-    return FitData(rows[order], y_val[order], groups.take(order), None, classes=train.classes)
+    order, _ = canonical_order(rows, y_val, groups, numbers=numbers)
+    numbers = order if numbers is None else numbers[order]
+    if not keep_whole:
+        rows, numbers = rows[numbers], None
+    held = groups.take(order)
+    return FitData(rows, y_val[order], held, None, classes=train.classes, numbers=numbers)
 
 
 @overload

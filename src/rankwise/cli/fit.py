@@ -173,8 +173,9 @@ def fit(
     --ranker KEY is the tuned recipe of the ranker, as in 'rankwise compare'; KEY(NAME=VALUE,…) or
     --set is its class with these parameters. Open parameters (C=val, early stopping, grids) are
     chosen on validation data: --vali-data, or the validation part of the fold that DATA names.
-    Without validation data, C=val uses cross-validation; early stopping and grids use a quarter of
-    the training queries, and the choice is then fitted on all; a note names both. --set refit=true
+    Without validation data, C=val uses cross-validation and grids a quarter of the training
+    queries. Early stopping keeps the default number of trees, unless folds of the training queries
+    clearly prefer another one. The choice is then fitted on all; notes say so. --set refit=true
     also trains on validation data. The ranker "auto" tries a number of rankers that depends on the
     size of the data, for about a minute, and blends them.
 

@@ -117,10 +117,11 @@ class ClickModel:
 
     Notes
     -----
-    Examinations of "pbm" and "ubm" come from Newton's method over cells of equal impressions, or
-    EM over the same, O(cells) per step; EM of "dbn" runs over distinct lists. Standard errors are
-    those of independent impressions if the model is true ("dbn": from squared scores of lists, for
-    each attractiveness on its own). They are NaN for places to which clicks do not lead both ways.
+    Examinations of "pbm" and "ubm" come from Newton's method over cells of equal impressions, or EM
+    over the same, O(cells) time per step and memory; EM of "dbn" runs over distinct lists. Standard
+    errors are those of independent impressions if the model is true ("dbn": from squared scores of
+    lists, for each attractiveness on its own). They are NaN for places to which clicks do not lead
+    both ways.
 
     Only products of attractiveness and examination are determined. Examination is 1 at the topmost
     place with clicks, in the group with most clicks if clicks compare groups of places only. If

@@ -355,10 +355,12 @@ class Columns:
         table: nw.DataFrame[Any] | ColumnSource,
         dtype: DTypeLike,
         X: NDArray[Any] | None = None,
+        large: LargeNumbers | None = None,
     ) -> TableRows:
         """Read the values of the columns; ValueError is raised if they are of the wrong kind.
 
-        ``X`` (n_rows, n_features) receives the features; None: a new array.
+        ``X`` (n_rows, n_features) receives the features; None: a new array. ``large`` collects
+        numbers of parts of a table for :func:`warn_of_merged`; None: the rows are the table.
         """
         original = dict(zip(map(str, table.columns), table.columns, strict=True))
 
@@ -366,7 +368,7 @@ class Columns:
             return table.get_column(original[named])
 
         X = self.allocate(len(table), dtype) if X is None else X
-        categories = {}
+        categories, found = {}, {} if large is None else large
         for j, feature in enumerate(self.features):
             if feature in self.categories:
                 X[:, j], categories[j] = encode_texts(column(feature))
@@ -374,7 +376,9 @@ class Columns:
             values = read_numbers("features", feature, column(feature))
             with np.errstate(over="ignore"):  # checked below
                 X[:, j] = values
-            check_fits(feature, values, X[:, j])
+            check_fits(feature, values, X[:, j], found)
+        if large is None:
+            warn_of_merged(found, dtype)
         label, weight = self.label, self.sample_weight
         return TableRows(
             X,
@@ -678,8 +682,12 @@ def read_numbers(what: str, name: str, column: nw.Series[Any]) -> Float64Array:
     raise ValueError(f"{what} must hold numbers, column {name!r} holds {kind}. {fix}")
 
 
-def check_fits(name: str, values: Float64Array, stored: NDArray[Any]) -> None:
-    """Raise ValueError if a finite number has become infinite; warn of whole numbers made equal."""
+# By column: whole numbers of its parts that may become equal to others.
+LargeNumbers = dict[str, list[Float64Array]]
+
+
+def check_fits(name: str, values: Float64Array, stored: NDArray[Any], large: LargeNumbers) -> None:
+    """Raise ValueError if a finite number has become infinite; collect large whole numbers."""
     if values.dtype == stored.dtype:
         return
     lost = np.isinf(stored) & ~np.isinf(values)
@@ -690,16 +698,24 @@ def check_fits(name: str, values: Float64Array, stored: NDArray[Any]) -> None:
             row,
             ". Scale the column, or read it in Python with dtype=np.float64.",
         )
-    large = np.flatnonzero(np.abs(values) >= first_merged(stored.dtype))
-    whole = values[large][np.floor(values[large]) == values[large]]
-    if len(np.unique(whole.astype(stored.dtype))) < len(np.unique(whole)):
-        first = whole[int((whole.astype(stored.dtype) != whole).argmax())]
-        warnings.warn(
-            f"column {name!r} holds whole numbers that {stored.dtype} makes equal, such as "
-            f"{first:.0f}. Subtract a common offset, or read it in Python with dtype=np.float64.",
-            UserWarning,
-            stacklevel=callers_level(),
-        )
+    found = values[np.abs(values) >= first_merged(stored.dtype)]
+    if len(found):
+        large.setdefault(name, []).append(np.unique(found[np.floor(found) == found]))
+
+
+def warn_of_merged(large: LargeNumbers, dtype: DTypeLike) -> None:
+    """Warn of whole numbers that become equal."""
+    for name, parts in large.items():
+        whole = np.unique(np.concatenate(parts))
+        stored = whole.astype(dtype)
+        if len(np.unique(stored)) < len(whole):
+            warnings.warn(
+                f"column {name!r} holds whole numbers that {stored.dtype} makes equal, such as "
+                f"{whole[int((stored != whole).argmax())]:.0f}. Subtract a common offset, or read "
+                "it in Python with dtype=np.float64.",
+                UserWarning,
+                stacklevel=callers_level(),
+            )
 
 
 def read_finite(what: str, name: str, column: nw.Series[Any]) -> Float64Array:

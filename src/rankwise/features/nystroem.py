@@ -203,9 +203,9 @@ callable, default="rbf"
 
     Notes
     -----
-    O(n_components^3) in fit, O(n_samples n_components (n_features + n_components)) in transform.
-    float32 rows are mapped in float32. If all rows are landmarks, the inner products equal the
-    kernel. Neither row order nor repeated rows affect the result.
+    O(n_components^3) time and O(n_components^2) memory in fit, O(n_samples n_components (n_features
+    + n_components)) in transform. float32 rows are mapped in float32. If all rows are landmarks,
+    the inner products equal the kernel. Neither row order nor repeated rows affect the result.
 
     References
     ----------

@@ -176,9 +176,9 @@ class PolynomialTerms(FeatureTransformer):
 
     Notes
     -----
-    O(degree) per value. Sparse rows stay sparse, because a product with a zero factor is zero.
-    Features are not scaled: powers of large values may overflow, and float32 keeps only seven
-    digits.
+    O(degree) time per value; memory is that of the result. Sparse rows stay sparse, because a
+    product with a zero factor is zero. Features are not scaled: powers of large values may
+    overflow, and float32 keeps only seven digits.
 
     References
     ----------

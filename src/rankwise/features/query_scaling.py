@@ -59,11 +59,11 @@ class QueryScaler(FiniteResults, OneToOneFeatureMixin, TransformerMixin, BaseEst
 
     Notes
     -----
-    O(n_samples n_features), for "rank" times the logarithm of n_samples. Rows are scaled by the
-    query ids passed to ``transform``; in a pipeline, call ``predict(X, qid=qid)`` with metadata
-    routing enabled. Rows without ids are scaled by the statistics of all rows of ``fit`` ("rank":
-    interpolated linearly between their ranks). Sparse rows are rejected, because scaling would make
-    them dense.
+    O(n_samples n_features), for "rank" times the logarithm of n_samples; memory is that of the
+    result, and for "rank" of the values of fit. Rows are scaled by the query ids passed to
+    ``transform``; in a pipeline, call ``predict(X, qid=qid)`` with metadata routing enabled. Rows
+    without ids are scaled by the statistics of all rows of ``fit`` ("rank": interpolated linearly
+    between their ranks). Sparse rows are rejected, because scaling would make them dense.
 
     Examples
     --------

@@ -233,8 +233,8 @@ class RandomNodes(ClassNamePrefixFeaturesOutMixin, FeatureTransformer):
 
     Notes
     -----
-    O(n_samples n_features n_nodes). Features are used as they are: scale them to about [0, 1], or
-    sigmoid nodes saturate.
+    O(n_samples n_features n_nodes) time; memory is that of the result and of n_features x n_nodes
+    weights. Features are used as they are: scale them to about [0, 1], or sigmoid nodes saturate.
 
     References
     ----------
@@ -363,9 +363,10 @@ class RandomFourier(ClassNamePrefixFeaturesOutMixin, FeatureTransformer):
 
     Notes
     -----
-    O(n_samples n_features n_frequencies). The error of an inner product is of order
-    ``n_frequencies^(-1/2)``, whatever the rows. Nyström features need fewer columns if there are
-    few rows or if the rows lie close together; random Fourier features need no landmarks.
+    O(n_samples n_features n_frequencies) time; memory is that of the result and of n_features x
+    n_frequencies weights. The error of an inner product is of order ``n_frequencies^(-1/2)``,
+    whatever the rows. Nyström features need fewer columns if there are few rows or if the rows lie
+    close together; random Fourier features need no landmarks.
 
     References
     ----------
@@ -477,13 +478,14 @@ class RandomPerceptrons(ClassNamePrefixFeaturesOutMixin, FeatureTransformer):
 
     Notes
     -----
-    Fit and transform take O(n_samples n_features n_nodes), for stumps O(n_samples n_nodes). If the
-    projections of two rows lie within those of the training rows, the expectation of their inner
-    product is the kernel, and its error falls as ``n_nodes^(-1/2)``. Projections outside count as
-    if at the edge. Half of the thresholds are uniform over the range and half follow the quantiles
-    of 1,000 rows; the node sizes correct for this density. Row order does not matter. On few rows,
-    Nyström features of the same kernel need fewer columns. The kernel depends on distances, and
-    features are not scaled here.
+    Fit and transform take O(n_samples n_features n_nodes), for stumps O(n_samples n_nodes); memory
+    is that of the result and of n_features x n_nodes weights. If the projections of two rows lie
+    within those of the training rows, the expectation of their inner product is the kernel, and its
+    error falls as ``n_nodes^(-1/2)``. Projections outside count as if at the edge. Half of the
+    thresholds are uniform over the range and half follow the quantiles of 1,000 rows; the node
+    sizes correct for this density. Row order does not matter. On few rows, Nyström features of the
+    same kernel need fewer columns. The kernel depends on distances, and features are not scaled
+    here.
 
     References
     ----------

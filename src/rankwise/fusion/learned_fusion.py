@@ -94,7 +94,7 @@ class LearnedFusion(JudgedFusion):
 
     Notes
     -----
-    O(n) for n documents of the pool, plus one fit of the ranker.
+    O(n) time and memory for n documents of the pool, plus one fit of the ranker.
 
     References
     ----------
@@ -249,8 +249,8 @@ class NonNegativeRanker(BasisExpansionRanker):
 
     Notes
     -----
-    O(N d^2) for N rows and d columns, and O(d^3) for each penalty and held-out fold. All features
-    must point the same way: a larger value, a better document.
+    O(N d^2) for N rows and d columns, and O(d^3) for each penalty and held-out fold; memory is
+    O(d^2) for each fold. All features must point the same way: a larger value, a better document.
 
     References
     ----------

@@ -198,9 +198,9 @@ class ProbabilisticFusion(JudgedFusion):
 
     Notes
     -----
-    O(n log n) for n documents of the pool. A document that a system did not return adds 0, for
-    "bayes" the log odds of 0.001. So does a rank beyond the last segment, or beyond the longest
-    list of the judged queries. Documents without a judgement are not relevant.
+    O(n log n) time and O(n) memory for n documents of the pool. A document that a system did not
+    return adds 0, for "bayes" the log odds of 0.001. So does a rank beyond the last segment, or
+    beyond the longest list of the judged queries. Documents without a judgement are not relevant.
 
     Scores equal those of ranx 0.3.21 with these differences: ranx ranks equal scores in the order
     in which it meets them, ends the segments of "seg" at 5,

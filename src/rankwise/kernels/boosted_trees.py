@@ -53,15 +53,16 @@ def pack(gradients, hessians, g_scale, h_scale, rows, out):
 
 
 @njit
-def transpose_codes(codes, out):
-    """Transpose codes of shape (n_features, n_rows), so that rows are contiguous."""
+def transpose_codes(codes, places, out):
+    """Write codes of shape (n_features, n_rows) row by row, column j to ``places[j]``."""
     n_features, n_rows = codes.shape
     # In blocks, so that the lines of `out` stay in the cache while each column writes to them.
     for start in range(0, n_rows, 64):
         end = min(start + 64, n_rows)
         for j in range(n_features):
+            place = places[j]
             for i in range(start, end):
-                out[i, j] = codes[j, i]
+                out[i, place] = codes[j, i]
 
 
 @njit
@@ -76,15 +77,29 @@ def prefetch_bytes(first, size):
 def _prefetch_row(words, packed, number):
     """Fetch the words and the term of a row into the cache."""
     row, size = np.int64(number), words.strides[0]
-    prefetch_bytes(words.ctypes.data + row * size, size)
+    first = words.ctypes.data + row * size
+    # Not by :func:`prefetch_bytes`, whose call takes as long as reading three words.
+    prefetch(first)
+    offset = LINE
+    while offset < size:
+        prefetch(first + offset)
+        offset += LINE
+    prefetch(first + size - 1)
     prefetch(packed.ctypes.data + row * packed.itemsize)
 
 
 @njit
-def add_rows(words, rows, packed, out):
-    """Add some rows to a histogram of shape (n_words, 2048)."""
-    n_words, last = len(out), len(rows) - 1
+def add_rows(words, usual, rows, packed, out):
+    """Add some rows to a histogram of 256 cells per column.
+
+    ``out`` has cells for all codes of the words, or for all but the last four.
+
+    ``usual`` (at most n_words,), int64, are the usual values of the first words. Rows that have
+    them are not added one by one: their sum is what is left of the total.
+    """
+    n_words, last = words.shape[1], len(rows) - 1
     tile, terms = np.empty((n_words, TILE), np.int64), np.empty(TILE, np.int64)
+    few_words, few_terms = np.empty(TILE, np.int64), np.empty(TILE, np.int64)
     for start in range(0, len(rows), TILE):
         n = min(TILE, len(rows) - start)
         # Two rows at a time: the words of a single one would be compiled to a scatter, which is
@@ -98,11 +113,29 @@ def add_rows(words, rows, packed, out):
             for w in range(n_words):
                 tile[w, i], tile[w, i + 1] = words[row, w], words[other, w]
         for w in range(n_words):
-            cells, line = out[w], tile[w]
-            for i in range(n):
+            cells, line, added, n_added = out[WORD * BINS * w :], tile[w], terms, n
+            if w < len(usual):
+                n_added, rest = 0, np.int64(0)
+                for i in range(n):
+                    # Without a branch: a place that is not kept is written again.
+                    few_words[n_added], few_terms[n_added] = line[i], terms[i]
+                    n_added += np.int64(line[i] != usual[w])
+                    rest += terms[i]
+                line, added = few_words, few_terms
+                for i in range(n_added):
+                    rest -= added[i]
+                for b in range(WORD):
+                    cells[BINS * b + ((usual[w] >> (8 * b)) & 255)] += rest
+            for i in range(n_added if len(cells) < WORD * BINS else 0):
+                word, term = line[i], added[i]
+                cells[word & 255] += term
+                cells[256 + ((word >> 8) & 255)] += term
+                cells[512 + ((word >> 16) & 255)] += term
+                cells[768 + ((word >> 24) & 255)] += term
+            for i in range(n_added if len(cells) >= WORD * BINS else 0):
                 # Eight histograms per read of a row. The shift of a negative word fills in ones,
                 # which the mask removes.
-                word, term = line[i], terms[i]
+                word, term = line[i], added[i]
                 cells[word & 255] += term
                 cells[256 + ((word >> 8) & 255)] += term
                 cells[512 + ((word >> 16) & 255)] += term

@@ -257,9 +257,9 @@ def measure_gradients(
     for q in range(len(indptr) - 1):
         start, end = indptr[q], indptr[q + 1]
         n = end - start
-        for i in range(start, end):
-            gradients[i] = hessians[i] = 0.0
         if query_weight[q] == 0.0:
+            for i in range(start, end):
+                gradients[i] = hessians[i] = 0.0
             continue
         query_scores, rows = scores[start:end], order[start:end]
         # The last round's order: a new tree moves few rows far.
@@ -270,7 +270,14 @@ def measure_gradients(
             n_weighted += row_weights[i] != 1.0
             slopes[i] = curvatures[i] = 0.0
         weighted = n_weighted > 0
-        depth = _terms(kind, grades, row_weights, rows, discounts, above, below, factors)
+        if kind is None and not weighted:
+            # What _terms would write, without a search for the ranks of each row.
+            depth = n if n < len(discounts) else len(discounts)
+            for r in range(n):
+                above[r] = below[r] = discounts[r] if r < depth else 0.0
+                factors[r] = 1.0
+        else:
+            depth = _terms(kind, grades, row_weights, rows, discounts, above, below, factors)
         # Exponentials are relative to the best score: none overflows, and those that underflow get
         # a floor, so that no sum of two is 0.
         highest = query_scores[rows[0]]
@@ -291,7 +298,7 @@ def measure_gradients(
                 buffer[SLOPE + t] = buffer[CURVATURE + t] = 0.0
             # Upper rows: within the cut-off, and above the last row of the tile. For rows before
             # the tile, r + 1 - tile is negative and all of the tile is below them.
-            for r in range(depth if depth < tile + width else tile + width):
+            for r in range(depth if depth < tile + width else tile + width - 1):
                 row = rows[r]
                 # Only rows before the tile need another exponential.
                 power = (

@@ -114,13 +114,9 @@ class ORBoost(ChoosesRounds, ScoreProbabilities, OrdinalRanker):
         Used only if ``fit`` receives X_val: stop after this many rounds without improvement and
         keep the rounds up to the best.
     refit : bool, default=False
-        Used only if ``fit`` receives X_val: grow the kept number of rounds again, on the rows of X
-        and X_val together. Rows of X_val have weight 1.
+        Whether the rounds kept by X_val are grown again on the rows of X and X_val.
     cv : int, splitter or iterable of (train rows, test rows), optional
-        Folds that choose the number of rounds instead of X_val: the best mean of the measure on the
-        queries left out, after at most ``n_estimators`` rounds. All rows then grow as many. A fold
-        ends ``early_stopping_rounds`` rounds after its best; its last value stands for later ones.
-        A number deals out queries, or rows if there are fewer queries. None: no folds.
+        Folds of queries that choose the number of rounds, as in :class:`LambdaMART`.
     warm_start : bool, default=False
         Whether ``fit`` continues from the existing rounds up to ``n_estimators``. On the same rows
         the result is bit-identical to that of a single fit.
@@ -153,8 +149,7 @@ class ORBoost(ChoosesRounds, ScoreProbabilities, OrdinalRanker):
     feature_importances_ : ndarray of shape (n_features_in_,)
         Share of each feature in the sum of the steps.
     validation_scores_ : ndarray of shape (n_rounds,)
-        ``measure`` on X_val after every round. Only if X_val was given, or
-        ``cv``: the mean over the folds.
+        ``measure`` on X_val after every round. Only with X_val or ``cv``.
     calibration_ : ScoreCalibration
         Calibration that ``predict_proba`` uses: ``slope``, ``thresholds`` and the range of the
         scores. Only with ``probability=True``.

@@ -152,9 +152,9 @@ class PolyOrdinalSVM(ScoreProbabilities, SearchedOrdinalRanker):
     Notes
     -----
     A pass over N rows costs O(N D) time, 4 N D operations, for D columns, and a handful of passes
-    is enough for a small C. A larger C is reached through smaller values, each of which starts from
-    the previous dual values. The binary problem is never built, because all its pairs of one row
-    share a score. The K - 1 dual values of a row are solved jointly and exactly.
+    is enough for a small C. Memory is O(N D). A larger C is reached through smaller values, each of
+    which starts from the previous dual values. The binary problem is never built, because all its
+    pairs of one row share a score. The K - 1 dual values of a row are solved jointly and exactly.
 
     Thresholds are penalised, as in the reduction to LIBLINEAR. With many rows the effect is
     negligible; :class:`OrdinalSVM` has an additional unpenalised intercept. Thresholds are sorted,

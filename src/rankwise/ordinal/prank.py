@@ -95,10 +95,10 @@ class PRank(OnlineRanker):
     Notes
     -----
     A row costs O(n_columns + n_classes), or O(n_support n_features) with a kernel; n_support grows
-    with the number of mistakes. ``partial_fit`` on consecutive blocks of the rows is bit-identical
-    to one ``fit`` with ``shuffle=False``. Steps are whole and thresholds start at 0, so thresholds
-    stay in order [1]_. There is no ``sample_weight``: the method depends on the order of the rows,
-    so a weight of 2 would not be equivalent to two rows.
+    with the number of mistakes. The model needs as much memory. ``partial_fit`` on consecutive
+    blocks of the rows is bit-identical to one ``fit`` with ``shuffle=False``. Steps are whole and
+    thresholds start at 0, so thresholds stay in order [1]_. There is no ``sample_weight``: the
+    method depends on the order of the rows, so a weight of 2 would not be equivalent to two rows.
 
     If some ``(w, b)`` of norm 1 puts every row on the correct side of all thresholds, at a distance
     of at least gamma, then ``total_loss_ <= (n_classes - 1) (R^2 + 1) / gamma^2``. R is the largest
@@ -210,8 +210,9 @@ class WidrowHoff(OnlineRanker):
 
     Notes
     -----
-    A row costs O(n_columns), or O(n_support n_features) with a kernel. ``partial_fit`` on
-    consecutive blocks of the rows is bit-identical to one ``fit`` with ``shuffle=False``.
+    A row costs O(n_columns), or O(n_support n_features) with a kernel, and the model as much
+    memory. ``partial_fit`` on consecutive blocks of the rows is bit-identical to one ``fit`` with
+    ``shuffle=False``.
 
     ``rank_score`` is the unrounded estimate of the rank; the lowest class has rank 1.
 

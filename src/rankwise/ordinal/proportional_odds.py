@@ -114,9 +114,9 @@ class ProportionalOdds(SearchedOrdinalRanker):
     others, then has the coefficient 0 and no standard error.
 
     For N rows and D features and thresholds, a Newton step costs O(N D^2 + D^3) and needs a dense
-    matrix of D^2 numbers. A handful of steps is enough. Dense rows are copied as float64. Equal
-    rows are merged if X has at most 5 million numbers. A weight is equivalent to repeating the row,
-    and the order of the rows does not matter.
+    matrix of D^2 numbers. A handful of steps is enough. Memory is O(N D + D^2): dense rows are
+    copied as float64. Equal rows are merged if X has at most 5 million numbers. A weight is
+    equivalent to repeating the row, and the order of the rows does not matter.
 
     With two classes and ``link="logit"`` the model equals logistic regression, and mord's
     ``LogisticAT`` with ``alpha=1/C``. With more classes, ``LogisticAT`` minimises the sum of K - 1

@@ -123,8 +123,9 @@ class RankingForest(TreeRanker):
     -----
     Columns are sorted or binned once for all trees: O(n d log n) for n rows and d columns. A level
     of a tree costs O(n d) with sorted columns, each of which stays sorted within the nodes. With
-    binned columns it costs O(n m) for m drawn columns. Samples are drawn from rows sorted by
-    content, so the order of the rows does not matter.
+    binned columns it costs O(n m) for m drawn columns. Memory is O(n d), a byte for a binned value,
+    and that of the nodes. Samples are drawn from rows sorted by content, so the order of the rows
+    does not matter.
 
     A weight is equivalent to repeating the row. With whole weights the forest is bit-identical to
     that of the repeated rows, for up to 2^24 repeated rows. With fractional weights a sample has as

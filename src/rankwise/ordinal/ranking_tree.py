@@ -359,9 +359,9 @@ class RankingTree(TreeRanker):
     made dense, because a split needs whole columns.
 
     For n rows, d columns and K classes, ``method="exact"`` costs O(n d log n) for sorting and O(n d
-    K) for each level of the tree; "histogram" costs O(n d) for each level. A weight is equivalent
-    to repeating the row. Queries are only used to form folds. Monotone transformations of a column
-    do not change the predicted classes of the training rows.
+    K) for each level of the tree; "histogram" costs O(n d) for each level. Memory is O(n d). A
+    weight is equivalent to repeating the row. Queries are only used to form folds. Monotone
+    transformations of a column do not change the predicted classes of the training rows.
 
     ``ccp_alpha`` of scikit-learn's trees equals ``ccp_alpha`` of ``criterion="gini"`` divided by
     the weight of all rows, because scikit-learn divides impurities by this weight.

@@ -206,8 +206,9 @@ class VotedPRank(Votes, OnlineRanker):
 
     Notes
     -----
-    Fitting costs as much as fitting :class:`PRank` and also stores the rows with mistakes. A
-    prediction costs O(M (n_features + n_classes)) for M mistakes and any degree.
+    Fitting costs as much as fitting :class:`PRank` and also stores the rows with mistakes, O(M
+    n_features) memory. A prediction costs O(M (n_features + n_classes)) for M mistakes and any
+    degree.
 
     ``rank_score`` is the unrounded mean class number of the votes, for any rule. Comparing it with
     ``thresholds_`` gives the predicted class for ``votes="mean"`` only. The other rules use all
@@ -416,9 +417,10 @@ class AggregatePRank(Votes, OnlineRanker):
 
     Notes
     -----
-    A row costs O(n_prank n_columns), or O(n_support (n_features + n_prank)) with a kernel. PRanks
-    are distributed over threads. ``partial_fit`` on consecutive blocks of the rows is bit-identical
-    to one ``fit`` with ``shuffle=False``, including the subsets, for any number of threads.
+    A row costs O(n_prank n_columns), or O(n_support (n_features + n_prank)) with a kernel. The
+    model needs as much memory. PRanks are distributed over threads. ``partial_fit`` on consecutive
+    blocks of the rows is bit-identical to one ``fit`` with ``shuffle=False``, including the
+    subsets, for any number of threads.
 
     ``rank_score`` is the score of the mean PRank for "bpm", and otherwise the unrounded mean class
     number of the votes. Comparing it with ``thresholds_`` gives the predicted class for "bpm" and

@@ -208,10 +208,10 @@ class PairwisePreferences(StrengthModel):
     both); otherwise ``fit`` raises an error that names the components. A parameter of ties needs
     a circle of comparisons with more wins than ties.
 
-    Equal comparisons are merged, unless there are covariates. A Newton step costs
-    O(R q^2 + m^2 q + (m + q)^3) for R distinct comparisons of m items and q effects; clusters add
-    one sparse product. Comparisons of weight 0 are left out, with items that occur in no other. A
-    weight counts as repetition.
+    Equal comparisons are merged, unless there are covariates. A Newton step costs O(R q^2 + m^2 q +
+    (m + q)^3) for R distinct comparisons of m items and q effects, and O(R q + (m + q)^2) memory;
+    clusters add one sparse product. Comparisons of weight 0 are left out, with items that occur in
+    no other. A weight counts as repetition.
 
     With clusters, the sandwich is multiplied by G / (G - 1) for G clusters, and rank intervals use
     Student's t distribution with Bonferroni's correction. With two or more ways of clustering, the

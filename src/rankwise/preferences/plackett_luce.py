@@ -112,8 +112,8 @@ class PlackettLuce(StrengthModel):
     :class:`rankwise.preferences.PairwisePreferences`.
 
     Equal sets of alternatives are merged. A Newton step costs O(A k) for A numbers in second
-    derivatives of distinct sets (the square of each set's size) and k sizes of ties, and
-    O((m + k)^3) for m items.
+    derivatives of distinct sets (the square of each set's size) and k sizes of ties, and O((m +
+    k)^3) for m items. Memory is O(A + (m + k)^2).
 
     References
     ----------

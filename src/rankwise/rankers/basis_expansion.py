@@ -131,6 +131,12 @@ class BasisExpansionRanker(Ranker):
         X_val, y_val, qid_val : optional
             Validation data for the search over a list or "val". Not used with a number, "cv",
             "loqo" or "lpo".
+
+        Warns
+        -----
+        UserWarning
+            If landmarks would fit faster and rank about as well: exact kernels of 3,000 rows and
+            more (``SVRank``: 5,000), for rankers with ``approximation``.
         """
         fit_equation(self, X, y, qid, sample_weight, (X_val, y_val, qid_val))
         return self

@@ -210,7 +210,8 @@ class PointwiseELM(PartialFit, BasisExpansionRanker):
     -----
     Scale the features to about [0, 1]; otherwise sigmoid nodes saturate.
 
-    For N rows and n nodes, time is O(N n^2 + n^3), or O(N^2 n + N^3) if N < n.
+    For N rows and n nodes, time is O(N n^2 + n^3) and memory O(n^2), or O(N^2 n + N^3) and O(N^2)
+    if N < n.
 
     References
     ----------

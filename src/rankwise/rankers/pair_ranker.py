@@ -415,7 +415,8 @@ class RankLR(BasisExpansionRanker):
     Notes
     -----
     "newton" makes five to twenty steps for each C; a step takes a handful of products that cost O(N
-    d + pairs). A pair costs a division and no exponential. "sgd" costs O(d) for each drawn pair.
+    d + pairs). A pair costs a division and no exponential, and is not stored: memory is O(N + d),
+    or 8 N^2 bytes for each matrix of an exact kernel. "sgd" costs O(d) for each drawn pair.
 
     References
     ----------

@@ -123,10 +123,10 @@ class RankSVM(BasisExpansionRanker):
     -----
     The solver makes five to twenty steps for each C. A step takes a handful of products; for N rows
     and K distinct labels, each product costs O(N d + N log N + N K), independent of the number of
-    pairs [1]_. With an exact kernel, d is the rank of the kernel matrix, whose factor costs O(N^3).
-    Columns of very different scale need a few times as many products. Dense columns with large
-    means, such as a Unix time, are centred within queries in a copy of X, which does not change the
-    objective.
+    pairs [1]_. With an exact kernel, d is the rank of the kernel matrix, whose factor costs O(N^3)
+    time and O(N^2) memory; otherwise memory is O(N), in addition to the rows. Columns of very
+    different scale need a few times as many products. Dense columns with large means, such as a
+    Unix time, are centred within queries in a copy of X, which does not change the objective.
 
     References
     ----------
@@ -303,9 +303,10 @@ class PrunedRankSVM(BasisExpansionRanker):
     Notes
     -----
     Selecting the pairs of a query of m rows takes O(m^2) once ("nearest": O(m^2 d)); a step then
-    takes O(N d + kept pairs). :class:`RankSVM` on all pairs needs no list of pairs, so pruning
-    saves almost no time here, with or without a kernel. Pruning helps solvers whose dual has a
-    variable for each pair: ``python -m benchmarks.bench_pruned_pairs`` measures such solvers.
+    takes O(N d + kept pairs). Memory is O(N + kept pairs), and that of :class:`RankSVM` with a
+    kernel. :class:`RankSVM` on all pairs needs no list of pairs, so pruning saves almost no time
+    here, with or without a kernel. Pruning helps solvers whose dual has a variable for each pair:
+    ``python -m benchmarks.bench_pruned_pairs`` measures such solvers.
 
     The default rule and share follow ``rankwise reproduce pruned-ranksvm``: OHSUMED, MQ2008,
     MovieLens and five ordinal sets, linear and RBF kernels. The rule "nearest" is worse than the

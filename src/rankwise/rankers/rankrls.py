@@ -180,9 +180,8 @@ class RankRLS(PartialFit, BasisExpansionRanker):
         self.random_state = random_state
 
     def _equation(self) -> Equation:
-        smaller = ', or use approximation="nystroem" or "pcg"'
         loss = SquaredLoss(self.graph, self.query_weight)
-        equation = kernel_least_squares(self, loss, ALPHA, smaller=smaller)
+        equation = kernel_least_squares(self, loss, ALPHA, cheaper=("nystroem", "pcg"))
         equation = replace(equation, describe=lambda solutions: {"n_iter_": solutions.n_iter})
         if self.approximation != "pcg" or self.kernel == "linear":
             return equation
@@ -609,7 +608,8 @@ class CLSRRank(BasisExpansionRanker):
         "delta" of the perceptron and stump kernels, or keyword arguments of a callable.
     approximation : {"landmarks", None}, default=None
         "landmarks" expands over ``n_landmarks`` rows drawn from X instead of all rows; time is then
-        linear in the number of rows. ``m`` remains the number of all rows, also in folds.
+        linear in the number of rows. ``m`` is then the number of landmarks, so that lam smooths as
+        much as in the exact model.
     n_landmarks : int, default=1000
         Number of landmarks.
     query_weight : {"pair", "document", "query"}, default="pair"
@@ -705,9 +705,8 @@ class CLSRRank(BasisExpansionRanker):
 
     def _equation(self) -> Equation:
         loss = SquaredLoss("all", self.query_weight)
-        smaller = ', or use approximation="landmarks"'
         equation = kernel_least_squares(
-            self, loss, LAM_OF_COEFFICIENTS, penalise="coefficients", smaller=smaller
+            self, loss, LAM_OF_COEFFICIENTS, penalise="coefficients", cheaper=("landmarks",)
         )
         return replace(equation, make_path=partial(coefficient_path, max_bytes=self.max_bytes))
 
@@ -715,10 +714,11 @@ class CLSRRank(BasisExpansionRanker):
 def coefficient_path(
     rows: FitData, design: AnyDesign, loss: SquaredLoss, penalties: Penalties, *, max_bytes: int
 ) -> SolutionPath[PathFit]:
-    """Path with penalised coefficients; with landmarks, ``m`` is the number of all rows."""
+    """Path with penalised coefficients; with landmarks, ``m`` is their number."""
     if isinstance(design, KernelDesign):
         return ExpansionPath(rows, design, loss, penalties, "coefficients", max_bytes)
-    weight = rows.sample_weight
-    m = float(len(rows.y) if weight is None else weight.sum())
-    scaled = Penalties(m * penalties.values, penalties.scale)
+    # The penalty of a score is that of the least coefficients that give it, the inverse of the sum
+    # of k(x, x_i) k(x_i, z) over the columns, times lam m. A sum over fewer columns is smaller in
+    # proportion, so that the number of all rows would smooth N / n_columns times as much.
+    scaled = Penalties(design.n_columns * penalties.values, penalties.scale)
     return LeastSquaresPath(rows, design, loss, scaled)

@@ -74,9 +74,9 @@ class RidgeRanker(PartialFit, BasisExpansionRanker):
 
     Notes
     -----
-    For N rows and d columns, time is O(N d^2 + d^3), and each further alpha costs O(d^2). For wide
-    data without intercept, the N x N system is solved instead. Float32 input is accumulated in
-    float64.
+    For N rows and d columns, time is O(N d^2 + d^3), and each further alpha costs O(d^2); memory is
+    O(d^2). For wide data without intercept, the N x N system is solved instead. Float32 input is
+    accumulated in float64.
 
     Examples
     --------
@@ -135,8 +135,9 @@ class LinearRegressionRanker(PartialFit, BasisExpansionRanker):
 
     Notes
     -----
-    For N rows and d columns, time is O(N d^2 + d^3). With the measures of the LETOR scripts, the
-    published Regression baseline of LETOR 3.0 on OHSUMED is reproduced to all digits.
+    For N rows and d columns, time is O(N d^2 + d^3) and memory O(d^2). With the measures of the
+    LETOR scripts, the published Regression baseline of LETOR 3.0 on OHSUMED is reproduced to all
+    digits.
 
     Examples
     --------
@@ -219,9 +220,9 @@ class ModelTree(Ranker):
     Notes
     -----
     Growing a level costs O(N d log N). A node of n rows whose subtree uses p features costs O(n p^2
-    + p^3). Equal rows are merged, so the order of the rows does not change the tree, and a weight
-    is exactly equivalent to repeating the row. CSR rows are made dense. Thresholds separate values
-    in float32.
+    + p^3). Memory is O(N d + d^2). Equal rows are merged, so the order of the rows does not change
+    the tree, and a weight is exactly equivalent to repeating the row. CSR rows are made dense.
+    Thresholds separate values in float32.
 
     Differs from [1]_ and [2]_: splits minimise the variance within the children, as scikit-learn's
     trees do, instead of the standard deviation. Errors are root mean squares, as in WEKA's M5P.

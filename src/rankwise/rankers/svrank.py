@@ -35,6 +35,7 @@ from rankwise.rankers.basis_expansion import BasisExpansionRanker
 from rankwise.rankers.kernel_features import (
     APPROXIMATION_CONSTRAINTS,
     KERNEL_CONSTRAINTS,
+    ROWS_PER_LANDMARK_OF_STEPS,
     KernelFeatures,
 )
 from rankwise.rankers.pair_ranker import SOLVER_STRUCTURE
@@ -215,7 +216,7 @@ class SVRank(BasisExpansionRanker):
             pairwise_absolute, epsilon=float(self.epsilon), query_weight=self.query_weight
         )
         return Equation(
-            KernelFeatures.of(self),
+            KernelFeatures.of(self, rows_per_landmark=ROWS_PER_LANDMARK_OF_STEPS),
             loss,
             partial(PairwiseAbsolutePath, solver=ProximalNewton(self.tol, self.max_iter)),
             LAM_OF_PAIRS,

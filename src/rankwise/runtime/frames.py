@@ -14,6 +14,7 @@ import math
 import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from copy import copy
 from decimal import Decimal
 from functools import cached_property
 from numbers import Real
@@ -24,13 +25,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankwise.runtime.arrow import pa, pc
-from rankwise.typing import Float64Array
+from rankwise.typing import Float64Array, Int64Array
 
 # Types of Polars, and of Arrow in pandas, that these libraries do not convert.
 _NOT_IN_NUMPY = ("Int128", "UInt128", "string_view[pyarrow]")
 # Bytes that an array may take beyond its characters.
 _SPARE_BYTES = 1 << 21
 _FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
+_MANY_ROWS = 500  # from which it pays to find equal values first
 
 
 def convert_to_values(values: Any) -> NDArray[Any]:
@@ -66,6 +68,59 @@ def convert_to_array(values: Any) -> NDArray[Any]:
     array = np.empty(len(listed), dtype=object)
     array[:] = listed
     return array
+
+
+def list_distinct(column: nw.Series[Any] | NDArray[Any]) -> tuple[NDArray[Any], Any]:
+    """Values of a column, and the place of every row's value among them.
+
+    ``values[places]`` is the column as :func:`convert_to_array` reads it. Categories, text that is
+    not of Python objects, and whole numbers of a small range come once, in the order of the rows.
+    All others, and few rows, come as they are: the places are ``slice(None)``.
+    """
+    n = len(column)
+    codes = _codes_of(column) if n >= _MANY_ROWS else None
+    if codes is None:
+        values = column if isinstance(column, np.ndarray) else column.to_native()
+        return convert_to_array(values), slice(None)
+    place_of = np.full(codes.max() + 1, -1)
+    place_of[codes[::-1]] = np.arange(n - 1, -1, -1)  # the last of several rows is kept
+    rows = np.sort(place_of[place_of >= 0])
+    place_of[codes[rows]] = np.arange(len(rows))
+    values = column[rows]
+    return convert_to_array(nw.to_native(values, pass_through=True)), place_of[codes]
+
+
+def _codes_of(column: nw.Series[Any] | NDArray[Any]) -> Int64Array | None:
+    """Integers >= 0 that differ between values, 0 for missing ones; None: too slow to find."""
+    if isinstance(column, np.ndarray):
+        return _count_from_least(column) if column.dtype.kind in "biuf" else None
+    native = column.to_native()
+    if hasattr(getattr(native, "cat", None), "codes"):  # pandas
+        return native.cat.codes.to_numpy().astype(np.int64) + 1
+    is_object = getattr(native, "dtype", None) == np.dtype(object)
+    if is_object or column.dtype not in (nw.String, nw.Categorical, nw.Enum):
+        return None
+    try:
+        arrow: Any = column.to_arrow()
+    except ImportError:  # Polars needs pyarrow
+        return None
+    if column.dtype == nw.String:
+        arrow = arrow.dictionary_encode()
+    return arrow.indices.cast(pa.int64()).fill_null(-1).to_numpy(zero_copy_only=False) + 1
+
+
+def _count_from_least(numbers: NDArray[Any]) -> Int64Array | None:
+    """Whole numbers minus the least one, plus 1, and 0 for NaN; None: others, or a large range."""
+    numbers = np.ascontiguousarray(numbers)
+    low, high = np.fmin.reduce(numbers), np.fmax.reduce(numbers)  # NaN if all numbers are
+    if not (abs(float(low)) < 2**53 and float(high) - float(low) < 8 * len(numbers)):
+        return None
+    missing = numbers != numbers
+    with np.errstate(invalid="ignore"):
+        whole = numbers.astype(np.int64)
+    if not ((whole == numbers) | missing).all():
+        return None
+    return np.where(missing, 0, whole - int(low) + 1)
 
 
 def is_missing(value: Any) -> bool:
@@ -179,7 +234,12 @@ class Table:
     ``rows`` are X itself, or a frame with plain columns: lazy frames are collected, record batches
     are tables, text replaces string views, values replace runs of equal values, and labels of
     several types, which only pandas has, are text.
+
+    ``chosen`` are the row numbers to which labels belong; None: all. Only fits that need no copy of
+    these rows, and their checks, get a table with it.
     """
+
+    chosen: NDArray[np.int64] | None = None
 
     def __init__(self, rows: Any) -> None:
         self.rows = rows
@@ -199,6 +259,12 @@ class Table:
         elif hasattr(X, "collect_schema") and hasattr(X, "collect"):
             X = X.collect()
         return cls(X)
+
+    def choose(self, rows: NDArray[np.int64]) -> Table:
+        """This table with chosen rows."""
+        table = copy(self)
+        table.chosen = rows
+        return table
 
     @cached_property
     def frame(self) -> nw.DataFrame[Any] | None:

@@ -91,7 +91,7 @@ class QueryDocumentFeatures(TransformerMixin, BaseEstimator):
     - ``phrase``: occurrences of the whole query in the stream; ``exact``: 1 if both are equal.
     - With vectors: ``dot``, ``vector_cosine``, ``distance`` (Euclidean).
 
-    O(n m) a pair, on all threads.
+    O(n m) time a pair, on all threads. Memory is that of the result.
 
     References
     ----------

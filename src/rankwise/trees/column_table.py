@@ -7,6 +7,7 @@ nominal column with a statistic of each category is a column of numbers to trees
 
 from __future__ import annotations
 
+import itertools
 import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -20,7 +21,13 @@ from sklearn.utils.validation import validate_data
 from rankwise.checks.classes import list_declared_classes
 from rankwise.checks.rows import check_names, check_rows, hides_names
 from rankwise.checks.text_categories import kind_of_text
-from rankwise.runtime.frames import Table, convert_to_array, first_merged, is_missing
+from rankwise.runtime.frames import (
+    Table,
+    convert_to_array,
+    first_merged,
+    is_missing,
+    list_distinct,
+)
 from rankwise.runtime.messages import callers_level
 from rankwise.runtime.scikit_learn import check_is_fitted
 from rankwise.structure.state_rules import Array, Dictionary, Instance, Number, Plain, Rule, require
@@ -90,7 +97,7 @@ class ColumnTable:
             if array.ndim == 2:
                 counted = _count_rows(sample_weight, len(array))
                 for column in _choose_columns(categorical_features, array.shape[1], None):
-                    nominal[column] = _sort_categories(array[counted, column], str(column))
+                    nominal[column] = _list_categories(array[:, column], counted, str(column))
             return cls(nominal, ordered)
         chosen: Iterable[int] = ()
         if not _is_from_dtype(categorical_features):
@@ -101,8 +108,8 @@ class ColumnTable:
             declared = list_declared_classes(series.to_native())
             # A column that the argument names is nominal even if its dtype declares an order.
             if column in chosen or (declared is None and _is_text(series)):
-                values = convert_to_array(series.to_native())[counted]
-                nominal[column] = _sort_categories(values, repr(str(frame.columns[column])))
+                label = repr(str(frame.columns[column]))
+                nominal[column] = _list_categories(series, counted, label)
                 kind = kind_of_text(dict.fromkeys(nominal[column].tolist(), 1))
                 if kind != "text" and column not in chosen:
                     odd.append(f"{str(frame.columns[column])!r} ({kind})")
@@ -143,37 +150,45 @@ class ColumnTable:
             backend = nw.get_native_namespace(frame)
             new = []
             for j, categories in coded.items():
-                values = convert_to_array(frame[names[j]].to_native())
-                codes = _codes(values, categories, repr(names[j]), unknown)
-                codes = self._replace_codes(j, codes, values, unknown_code)
-                new.append(nw.new_series(names[j], codes, nw.Float64, backend=backend))
+                numbers = self._encode_column(
+                    j, frame[names[j]], categories, repr(names[j]), unknown, unknown_code
+                )
+                new.append(nw.new_series(names[j], numbers, nw.Float64, backend=backend))
             warn_of_unknown(unknown)
             return table.with_columns(new)
         array = _convert_to_array(table.rows)
         # float32 stays float32; object arrays keep numbers as they are until the rows are checked.
         out = array.astype(array.dtype if array.dtype in (np.float32, object) else np.float64)
         for column, categories in coded.items():
-            values = array[:, column]
-            codes = _codes(values, categories, str(column), unknown)
-            out[:, column] = self._replace_codes(column, codes, values, unknown_code)
+            out[:, column] = self._encode_column(
+                column, array[:, column], categories, str(column), unknown, unknown_code
+            )
         warn_of_unknown(unknown)
         return Table(out)
 
-    def _replace_codes(
-        self, column: int, codes: Float64Array, values: NDArray[Any], unknown_code: float
+    def _encode_column(
+        self,
+        column: int,
+        values: Any,
+        categories: NDArray[Any],
+        name: str,
+        unknown: list[str],
+        unknown_code: float,
     ) -> Float64Array:
-        """Statistics in place of codes if the column has them, and a number for unknown values."""
+        """Codes or statistics of the values of a column, and a number for unknown ones."""
+        distinct, places = list_distinct(values)
+        # A single row with a new category is usual where rows are scored one by one.
+        codes = _codes(distinct, categories, name, unknown if len(values) > 1 else [])
         statistics = self.statistics.get(column)
         number = self.prior.get(column, unknown_code)
-        if column not in self.nominal or (statistics is None and np.isnan(number)):
-            return codes
-        unknown = np.flatnonzero(np.isnan(codes))
-        unknown = unknown[[not is_missing(value) for value in values[unknown].tolist()]]
-        if statistics is not None:
-            known = ~np.isnan(codes)
-            codes[known] = statistics[codes[known].astype(np.int64)]
-        codes[unknown] = number
-        return codes
+        if column in self.nominal and (statistics is not None or not np.isnan(number)):
+            absent = np.flatnonzero(np.isnan(codes))
+            absent = absent[[not is_missing(value) for value in distinct[absent].tolist()]]
+            if statistics is not None:
+                known = ~np.isnan(codes)
+                codes[known] = statistics[codes[known].astype(np.int64)]
+            codes[absent] = number
+        return codes[places]
 
     def continue_codes(self, earlier: ColumnTable, what: str = "init_model") -> ColumnTable:
         """Return this table with the codes and statistics of an earlier one; new codes come last.
@@ -342,12 +357,17 @@ def _is_text(series: Any) -> bool:
     return series.dtype in (nw.String, nw.Categorical, nw.Enum)
 
 
-def _sort_categories(values: NDArray[Any], column: str) -> NDArray[Any]:
-    """The distinct values that are not missing, ascending; text after numbers."""
+def _list_categories(column: Any, counted: Any, label: str) -> NDArray[Any]:
+    """Distinct values of some rows that are not missing, ascending; text after numbers."""
+    values, places = list_distinct(column)
+    if isinstance(places, slice):
+        values = values[counted]
+    else:
+        values = values[np.bincount(places[counted], minlength=len(values)) > 0]
     if values.dtype.kind in "biuf":
-        _check_not_merged(values, column)
+        _check_not_merged(values, label)
         return np.unique(values[~np.isnan(values)] if values.dtype.kind == "f" else values)
-    distinct = {value for value in values.tolist() if not is_missing(value)}
+    distinct = {value for value in set(values.tolist()) if not is_missing(value)}
     # Objects of NumPy become those of Python, which exports can write.
     distinct = {value.item() if isinstance(value, np.generic) else value for value in distinct}
     # Numbers and text do not compare, so text comes after numbers.
@@ -361,10 +381,8 @@ def _check_not_merged(values: NDArray[Any], column: str) -> None:
     Libraries convert a column of integers to floats if a value is missing.
     """
     limit = first_merged(values.dtype)
-    large = (
-        values[(np.abs(values) >= limit) & np.isfinite(values)] if values.dtype.kind == "f" else ()
-    )
-    if len(large):
+    large = values[(np.abs(values) >= limit) & np.isfinite(values)]
+    if values.dtype.kind == "f" and len(large):
         raise ValueError(
             f"categories in column {column} of X must be numbers that {values.dtype} tells apart, "
             f"below {limit:,} if they are whole, got {float(large[0])}. Convert the column to text "
@@ -386,7 +404,7 @@ def warn_of_unknown(columns: Sequence[str]) -> None:
 def _codes(
     values: NDArray[Any], categories: NDArray[Any], column: str, unknown: list[str]
 ) -> Float64Array:
-    """Position of every value among the categories; NaN if it is not one of them.
+    """Position of each value among the categories; NaN if it is not one of them.
 
     A column without any known value is added to ``unknown``, with examples.
     """
@@ -400,13 +418,11 @@ def _codes(
             f"column {column} of X must hold {what} as in fit, such as {known[0]!r}, got {other}: "
             f"{present!r}. Pass the column as it was."
         )
-    if categories.dtype.kind in "iu" and len(known) and max(known[-1], -known[0]) >= 2**53:
+    if categories.dtype.kind in "iu" and len(known) and max(known[-1], -known[0]) >= 2**24:
         _check_not_merged(values, column)
     code_of = {value: float(code) for code, value in enumerate(known)}
-    codes = np.fromiter(
-        (code_of.get(value, np.nan) for value in given), dtype=np.float64, count=len(given)
-    )
-    # A single row with a new category is usual where rows are scored one by one.
-    if known and len(codes) > 1 and np.isnan(codes).all() and present is not None:
+    found = map(code_of.get, given, itertools.repeat(np.nan))
+    codes = np.fromiter(found, dtype=np.float64, count=len(given))
+    if known and np.isnan(codes).all() and present is not None:
         unknown.append(f"{column} holds {present!r} and the like, not {known[0]!r}")
     return codes

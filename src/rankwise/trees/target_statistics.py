@@ -45,8 +45,8 @@ _TINY = np.finfo(float).tiny
 class ColumnEncoder:
     """Encoding of the nominal columns of a fit: by codes at first, then some by statistics."""
 
-    codes: ColumnTable  # all nominal columns by codes
-    earlier: ColumnTable | None  # of the fit that this one continues, with statistics to keep
+    codes: ColumnTable  # all nominal columns by codes; -1: unknown to the fit that this continues
+    earlier: ColumnTable | None  # of that fit, with statistics to keep
     encoded: list[int]  # columns that receive statistics
 
     @classmethod
@@ -55,11 +55,9 @@ class ColumnEncoder:
     ) -> ColumnEncoder:
         """Choose the columns to encode; the fit that this one continues has chosen before."""
         if earlier is not None:
-            encoded = sorted(earlier.statistics)
-            continued = columns.continue_codes(earlier, "warm_start").nominal
-            # Codes of all categories: those that the earlier fit lacks are unknown, not missing.
-            own = {column: columns.nominal[column] for column in encoded}
-            return cls(replace(columns, nominal={**continued, **own}), earlier, encoded)
+            continued = columns.continue_codes(earlier, "warm_start")
+            codes = replace(continued, statistics={}, prior={})
+            return cls(codes, earlier, sorted(earlier.statistics))
         most = {"auto": MOST_IN_SUBSETS, "subset": np.inf, "ordered": -1}[encoding]
         encoded = [j for j, categories in columns.nominal.items() if len(categories) > most]
         return cls(columns, None, encoded)
@@ -85,22 +83,13 @@ class ColumnEncoder:
         cells = order[:, None], np.array(encoded)
         codes = X[cells].astype(np.float64)
         values, statistics = encode_in_order(codes, sizes, y, indptr, weight, seed)
-        table = replace(
-            self.codes,
-            statistics=dict(zip(encoded, statistics, strict=True)),
-            prior=dict.fromkeys(encoded, 0.0),
-        )
+        by_column, prior = dict(zip(encoded, statistics, strict=True)), dict.fromkeys(encoded, 0.0)
         if self.earlier is not None:
-            for place, column in enumerate(encoded):
-                known = set(self.earlier.nominal[column].tolist())
-                is_new = np.array([value not in known for value in nominal[column].tolist()])
-                new = np.flatnonzero(is_new)
-                values[np.isin(codes[:, place], new), place] = self.earlier.prior[column]
-            table = self.codes.continue_codes(self.earlier)
+            by_column, prior = self.earlier.statistics, self.earlier.prior
         # Frames may give an array that is read-only. The encoded columns are never the user's own.
         X = X if X.flags.writeable else X.copy()
         X[cells] = values
-        return X, table
+        return X, replace(self.codes, statistics=by_column, prior=prior)
 
 
 def encode_in_order(
@@ -113,9 +102,10 @@ def encode_in_order(
 ) -> tuple[Float64Array, list[Float64Array]]:
     """Values of the training rows, and the statistics of the categories of each column.
 
-    ``codes`` is (n_rows, n_columns), NaN where missing, as are the values. Rows of a query follow
-    each other, and ``indptr`` is (n_queries + 1,). The order of the queries depends on their given
-    order and the seed. O(N_BLOCKS N_SWEEPS n_rows n_columns).
+    ``codes`` is (n_rows, n_columns), NaN where missing, as are the values; negative codes are
+    unknown and have the value 0. Rows of a query follow each other, and ``indptr`` is
+    (n_queries + 1,). The order of the queries depends on their given order and the seed.
+    O(N_BLOCKS N_SWEEPS n_rows n_columns).
 
     All results are float32 numbers, see :class:`rankwise.trees.column_table.ColumnTable`.
     """
@@ -164,9 +154,9 @@ class CategoryEffects:
         # Labels of any size: neither their differences nor sums of them overflow.
         target = y / (np.abs(y).max() or 1.0)
         self._target = target - target.min()
-        # Missing values have a category of their own, the last one, whose effect remains 0.
+        # Missing and unknown values have the last category, whose effect remains 0.
         self._codes = [
-            np.where(np.isnan(column), size, column).astype(np.int64)
+            np.where(column >= 0, column, size).astype(np.int64)
             for column, size in zip(codes.T, n_categories, strict=True)
         ]
         self.statistics = [np.zeros(size + 1) for size in n_categories]

@@ -737,5 +737,11 @@ class OrderedRows:
 
     def scores(self, trees: TreeEnsemble, n_threads: int | None = None) -> Float64Array:
         """Scores of the rows under trees, see :meth:`TreeEnsemble.score`."""
-        scores = trees.score(self.X, n_threads)
-        return scores if self.order is None else scores[self.order]
+        if self.order is None or len(self.order) >= self.X.shape[0]:
+            scores = trees.score(self.X, n_threads)
+            return scores if self.order is None else scores[self.order]
+        scores, step = np.empty(len(self.order)), max(1, CHUNK_CELLS // max(1, self.n_features))
+        for start in range(0, len(scores), step):
+            rows = self.order[start : start + step]
+            scores[start : start + step] = trees.score(self.X[rows], n_threads)
+        return scores

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tracemalloc
+import warnings
 
 import numpy as np
 import pyarrow as pa
@@ -89,6 +90,75 @@ def test_columns_of_binary_tables_are_read_once_and_few_at_a_time(
     assert max(len(names) for _, names in reads) == min(most, WIDTH + 3)
     every = [(path, name) for path, names in reads for name in names]
     assert len(every) == len(set(every)) == N_FILES * (WIDTH + 3)
+
+
+@pytest.mark.parametrize("case", ["label", "infinite", "exact", "text", "codes", "flags", "width"])
+def test_rows_of_several_tables_read_as_one(case, tmp_path, monkeypatch):
+    """What only a later part of a file shows is found, with its line."""
+    lines = [f"{i % 3},{i // 9},{i % 7 / 4},{i % 5}" for i in range(3000)]
+    cell, odd, message = {
+        "label": (0, "inf", "label must be finite"),
+        "infinite": (2, "1e400", "column 'a' has '1e400'"),
+        "exact": (0, str(2**53 + 1), "9007199254740993"),
+        "width": (0, "1,1", "expected 4 columns, got 5"),
+        "text": (2, "dear", None),
+        "codes": (3, "0123", None),
+        "flags": (3, "true", None),
+    }[case]
+    for i in range(2500, 3000) if case == "flags" else (2500,):
+        cells = lines[i].split(",")
+        lines[i] = ",".join([*cells[:cell], odd, *cells[cell + 1 :]])
+    path = tmp_path / "rows.csv"
+    path.write_text("\n".join(["label,qid,a,b", *lines, ""]))
+
+    def outcome():
+        try:
+            with warnings.catch_warnings(record=True) as told:
+                warnings.simplefilter("always")
+                return read_table(path), [str(warning.message) for warning in told]
+        except ValueError as error:
+            return None, str(error)
+
+    expected, said = outcome()
+    monkeypatch.setattr("rankwise.datasets.readers.delimited._BLOCK_BYTES", 1000)
+    monkeypatch.setattr("rankwise.datasets.readers.delimited._TABLE_BYTES", 4000)
+    found, again = outcome()
+    assert again == said
+    if message is not None:
+        assert message in said
+        assert f"line {2502}" in said
+    if expected is not None:
+        np.testing.assert_array_equal(found.X, expected.X)
+        np.testing.assert_array_equal(found.qid, expected.qid)
+        np.testing.assert_array_equal(found.y, expected.y)
+        assert found.feature_names == expected.feature_names
+
+
+def test_a_large_file_fills_one_array(tmp_path, rng, monkeypatch):
+    """One file, of which a table of some rows is in memory at a time."""
+    monkeypatch.setattr("rankwise.datasets.readers.delimited._BLOCK_BYTES", 1 << 16)
+    monkeypatch.setattr("rankwise.datasets.readers.delimited._TABLE_BYTES", 1 << 18)
+    monkeypatch.setattr("rankwise.datasets.readers.delimited.SAMPLE_BYTES", 1 << 16)
+    X = write_parts(tmp_path, "csv", rng)
+    parts = sorted(tmp_path.glob("*.csv"))
+    first, *others = (part.read_bytes() for part in parts)
+    whole = tmp_path / "whole"
+    whole.mkdir()
+    text = first + b"".join(part[part.index(b"\n") + 1 :] for part in others)
+    (whole / "rows.csv").write_bytes(text)
+    data, peak = read_and_peak(whole)
+    np.testing.assert_array_equal(data.X, X)
+    assert peak < 1.6 * X.nbytes
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_equal_whole_numbers_of_several_files_are_found_once(kind, tmp_path, rng):
+    """float32 has no odd numbers from 2^24 on: each file alone has one of two neighbours."""
+    ids = lambda places: 2**25 + 4 * (places % 9) + places // N_ROWS % 2  # noqa: E731
+    write_parts(tmp_path, kind, rng, user=ids)
+    with pytest.warns(UserWarning, match="'user' holds whole numbers that float32 makes") as told:
+        read_table(tmp_path)
+    assert len(told) == 1
 
 
 def test_an_error_of_a_later_file_names_it_once(tmp_path, rng):

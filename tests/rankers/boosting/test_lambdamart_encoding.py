@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 from rankwise import LambdaMART, load
+from rankwise.trees.boosted import growth_rules
 from rankwise.trees.target_statistics import STRENGTH, CategoryEffects, encode_in_order
 
 N_SHOPS = 300
@@ -202,3 +203,31 @@ def test_damaged_statistics_are_refused(change, message, judged, tmp_path):
     change(ranker.columns_)
     with pytest.raises(ValueError, match=message):
         ranker.save(tmp_path / "m")
+
+
+@pytest.mark.parametrize(
+    ("given", "queries", "rows", "growth"),
+    [
+        ({}, 40, 1201, "symmetric"),
+        ({}, 41, 1201, "leaf"),
+        ({}, 40, 1200, "leaf"),
+        ({"max_leaf_nodes": 31}, 40, 1201, "leaf"),
+        ({"max_depth": 6}, 40, 1201, "leaf"),
+        ({"growth": "depth"}, 40, 1201, "depth"),
+        ({"categorical_features": [], "categorical_encoding": "subset"}, 40, 1201, "leaf"),
+        ({"random ids": True}, 40, 1201, "leaf"),
+    ],
+)
+def test_effects_choose_symmetric_trees(given, queries, rows, growth, judged, rng, monkeypatch):
+    monkeypatch.setattr(growth_rules, "FEW_QUERIES", queries)
+    monkeypatch.setattr(growth_rules, "MANY_ROWS", rows)
+    frame, y, qid = judged
+    given = dict(given)
+    if given.pop("random ids", False):
+        frame = frame.assign(shop=rng.permutation(frame["shop"]), colour=rng.integers(0, 40, 1200))
+    if "categorical_encoding" in given:
+        frame = frame[["a", "colour"]]
+    expected = make(**given | {"growth": growth}).fit(frame, y, qid=qid).predict(frame)
+    np.testing.assert_array_equal(make(**given).fit(frame, y, qid=qid).predict(frame), expected)
+    given["growth"] = "symmetric" if growth == "leaf" else "leaf"
+    assert (make(**given).fit(frame, y, qid=qid).predict(frame) != expected).any()

@@ -7,6 +7,7 @@ import tracemalloc
 import numpy as np
 import pytest
 from scipy import sparse
+from sklearn.base import clone
 
 from rankwise import LambdaMART
 from rankwise.trees.tree_ensemble import TreeEnsemble
@@ -46,6 +47,47 @@ def test_a_fit_copies_no_rows(most_twice, bytes_of_value, dtype, rng, monkeypatc
     assert peak_of(lambda: ranker.predict(X)) < X.size
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_held_out_rows_are_not_copied(dtype, rng, monkeypatch):
+    monkeypatch.setattr("rankwise.trees.tree_ensemble.CHUNK_CELLS", 2**16)
+    X, qid = rng.normal(size=(100_000, 24)).astype(dtype), np.arange(100_000) // 100
+    y, held = (X[:, 0] > 1).astype(float), qid % 4 == 0
+    ranker = LambdaMART(2, max_leaf_nodes=4, n_jobs=1, cv=[(~held, held)])
+    ranker.fit(X, y, qid=qid)
+    whole = LambdaMART(2, max_leaf_nodes=4, n_jobs=1)
+    more = peak_of(lambda: ranker.fit(X, y, qid=qid)) - peak_of(lambda: whole.fit(X, y, qid=qid))
+    assert more < 48 * len(y)  # labels, ids and row numbers
+
+
+@pytest.mark.parametrize(
+    "kind", ["C", "F", "float16", "read-only", "weighted", "drawn", "position"]
+)
+def test_folds_of_one_array_have_the_bits_of_copies(kind, rng):
+    y, qid, _ = ragged_groups(rng, n_queries=60, most=25, grades=4)
+    X = rng.integers(-9, 9, (len(y), 5)) / 4 + y[:, None] * [0, 1, 0, 0, 0]
+    X = np.asarray(X, order="F" if kind == "F" else "C", dtype=kind if kind == "float16" else None)
+    X.flags.writeable = kind != "fixed"
+    more = {"weighted": {"sample_weight": rng.integers(0, 3, len(y)).astype(float)},
+            "position": {"position": rng.integers(0, 5, len(y))}}.get(kind, {})  # fmt: skip
+    parts = [np.flatnonzero(np.isin(qid % 7, places)) for places in ([0, 1], [2, 3], [4, 5, 6])]
+    splits = [(np.concatenate([parts[i], parts[j]]), parts[k])
+              for i, j, k in ((0, 1, 2), (2, 1, 0))]  # fmt: skip
+    if kind == "drawn":  # rows may come more than once, in any order
+        splits = [(np.repeat(train, 2)[::-1], test[::-1]) for train, test in splits]
+    plain = LambdaMART(8, min_samples_leaf=2, early_stopping_rounds=3, random_state=0)
+    curves = []
+    for train, test in splits:
+        given = {name: values[train] for name, values in more.items()}
+        seen = more.get("sample_weight", np.ones(len(y)))[test] > 0
+        held = {"X_val": X[test][seen], "y_val": y[test][seen], "qid_val": qid[test][seen]}
+        fold = clone(plain).fit(X[train], y[train], qid=qid[train], **given, **held)
+        curves.append(fold.validation_scores_)
+    longest = max(map(len, curves))
+    padded = [np.pad(curve, (0, longest - len(curve)), mode="edge") for curve in curves]
+    ranker = clone(plain).set_params(cv=splits).fit(X, y, qid=qid, **more)
+    np.testing.assert_array_equal(ranker.validation_scores_, np.mean(padded, axis=0))
+
+
 @pytest.mark.parametrize(
     "options",
     [
@@ -57,23 +99,27 @@ def test_a_fit_copies_no_rows(most_twice, bytes_of_value, dtype, rng, monkeypatc
         {"categorical_features": [1, 2], "n_jobs": 2},
     ],
 )
-@pytest.mark.parametrize("width", [1, 8, 11])
-def test_codes_row_by_row_give_the_same_bits(options, width, rng, monkeypatch):
+@pytest.mark.parametrize("width", [1, 8, 11, 27])
+def test_forms_of_codes_give_the_same_bits(options, width, rng, monkeypatch):
+    """Codes row by row alone, and columns arranged such that words are mostly 0."""
     y, qid, _ = ragged_groups(rng, n_queries=40, most=25, grades=4)
     X = rng.integers(0, 9, (len(y), max(width, 3))).astype(np.float32)[:, :width] + 0.0
     X[rng.random(X.shape) < 0.1] = np.nan
+    X[rng.random(len(y)) < 0.7, 2::2] = 0
     X[:, 0] += y
     options = {"random_state": 0, "min_samples_leaf": 2} | options
     if width == 1:
         options.pop("categorical_features", None)
     models = []
-    for most in (2**30, 0):
+    for most, arranged in ((2**30, 2**30), (2**30, 1), (0, 2**30), (0, 1)):
         monkeypatch.setattr("rankwise.trees.boosted.coded_rows.MOST_TWICE", most)
+        monkeypatch.setattr("rankwise.trees.boosted.coded_rows.ARRANGED_ROWS", arranged)
         models.append(LambdaMART(8, **options).fit(X, y, qid=qid))
-    twice, once = models
-    assert twice.n_estimators_ > 2
-    np.testing.assert_array_equal(once.predict(X), twice.predict(X))
-    np.testing.assert_array_equal(once.has_missing_, twice.has_missing_)
+    usual, *others = models
+    assert usual.n_estimators_ > 2
+    for other in others:
+        np.testing.assert_array_equal(other.predict(X), usual.predict(X))
+        np.testing.assert_array_equal(other.has_missing_, usual.has_missing_)
 
 
 @pytest.mark.parametrize("weighted", [None, "whole", "fractions"])

@@ -101,7 +101,7 @@ def test_validation_rows_take_the_place_of_folds(rng):
 
 
 def test_many_queries_are_held_out_once(rng, monkeypatch):
-    monkeypatch.setattr(auto, "_MANY_QUERIES", 60)
+    monkeypatch.setattr(auto, "MANY_QUERIES", 60)
     X, y, qid = made(rng)
     ranker = AutoRanker(**SMALL).fit(X, y, qid=qid)
     assert len(ranker.models_) == sum(one["kept"] for one in ranker.history_) > 1

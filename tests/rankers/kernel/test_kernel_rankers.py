@@ -310,6 +310,19 @@ def test_all_rows_as_columns_give_the_exact_coefficients(kernel, lam):
     assert few.fit(X, y, qid=qid).dual_coef_.shape == (7,)
 
 
+@pytest.mark.parametrize("times", [2, 5])
+def test_landmarks_smooth_as_much_as_all_rows(times):
+    """Repeated rows, and weights, leave the landmarks and the model as they are."""
+    X, y, qid = rows()
+    exact = CLSRRank(lam=0.001).fit(X, y, qid=qid).predict(X)
+    columns = CLSRRank(lam=0.001, approximation="landmarks", n_landmarks=26)
+    repeated = [np.repeat(values, times, axis=0) for values in (X, y, qid)]
+    weighted = columns.fit(X, y, qid=qid, sample_weight=np.full(26, times)).predict(X)
+    np.testing.assert_allclose(weighted, exact, atol=1e-9)
+    columns.set_params(gamma=columns.gamma_).fit(*repeated[:2], qid=repeated[2])
+    np.testing.assert_allclose(columns.predict(X), exact, atol=1e-9)
+
+
 @pytest.mark.parametrize("graph", ["all", "distinct"])
 def test_conjugate_gradients_reach_the_exact_model(graph):
     X, y, qid = rows(n=120)

@@ -45,19 +45,22 @@ from rankwise.datasets.table_columns import (
     Columns,
     IgnoredColumnsWarning,
     Kinds,
+    LargeNumbers,
     Roles,
     TableRows,
     choose_features,
     label_fix,
     list_names,
+    warn_of_merged,
 )
 from rankwise.runtime.arrow import pa, pa_csv, pc
 from rankwise.runtime.files import COMPRESSIONS
 from rankwise.runtime.frames import MOSTLY_NUMBERS, TIMES, check_unique
 from rankwise.runtime.messages import callers_level, setting
 
-_BLOCK_BYTES = 1 << 22
+_BLOCK_BYTES = 1 << 20
 _LARGEST_BLOCK = (1 << 31) - 1
+_TABLE_BYTES = 1 << 23  # of rows that are checked and converted at once
 # Separators to suggest if the header is a single column.
 _OTHERS = (",", ";", "\t", "|")
 _NUMBER = r"^\s*[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?\s*$|^\s*[+-]?(?i:inf(inity)?)\s*$"
@@ -235,16 +238,16 @@ class DelimitedFile:
             raise ValueError(reason)
         return text if b"\n" in text else text + b"\n"  # a header alone needs its end
 
-    def forget_text(self) -> None:
-        """Free the memory of the text; it is read again if it is asked for."""
-        vars(self).pop("text", None)
-
-    @property
-    def most_rows(self) -> int:
-        """No fewer than the number of rows: the number of line ends."""
-        starts = range(self.file.start, self.file.stop, _BLOCK_BYTES)
-        blocks = (self.file.read(at, min(at + _BLOCK_BYTES, self.file.stop)) for at in starts)
-        return 1 + sum(block.count(b"\n") + block.count(b"\r") for block in blocks)
+    def count_most_rows(self) -> int:
+        """No fewer than the number of rows: the number of line ends. Checks the text."""
+        most, end = 1, b"\n"
+        for start in range(self.file.start, self.file.stop, _BLOCK_BYTES):
+            block = self.file.read(start, start + _BLOCK_BYTES)
+            if b"\0" in block or find_inner_mark(end + block):
+                self.text  # noqa: B018 (raises, with the line)
+            most += block.count(b"\n") + block.count(b"\r")
+            end = block[-3:]
+        return most
 
     def first_line(self) -> bytes:
         """The line that names the columns: the first one that is not blank."""
@@ -300,6 +303,18 @@ class DelimitedFile:
         keys = [str(number) for number in range(len(self.names))]
         return self._unquote(self._read(dict.fromkeys(keys, pa.binary()), False, names=keys))
 
+    def tables(self, types: dict[str, Any]) -> Iterator[pa.Table]:
+        """Read columns with the given types, in tables of some rows, or one without rows."""
+        fields = pa.schema(types.items())
+        parts: list[Any] = [pa.RecordBatch.from_pylist([], fields)]
+        for batch in self.batches(types):
+            parts.append(batch)
+            if sum(part.nbytes for part in parts) >= _TABLE_BYTES:
+                yield pa.Table.from_batches(parts)
+                parts = []
+        if parts:
+            yield pa.Table.from_batches(parts)
+
     def batches(self, types: dict[str, Any]) -> Iterator[Any]:
         """Read columns with the given types, in batches of rows."""
         try:
@@ -345,7 +360,7 @@ class DelimitedFile:
             pa.BufferReader(self.text),
             pa_csv.ReadOptions(
                 use_threads=threads,
-                block_size=self._block_bytes(1 << 20),
+                block_size=self._block_bytes(_BLOCK_BYTES),
                 column_names=names,
                 skip_rows_after_names=0 if names is None else 1,
             ),
@@ -372,17 +387,18 @@ def read_delimited(
     is_padded, is_typed, failure = False, True, None
     try:
         for file in files:
-            with file.name_in_errors():
-                # Raises if the text itself is invalid.
-                is_padded |= _PADDED_CELL.search(file.text, 0, SAMPLE_BYTES) is not None
-            if not may_hold_codes or not is_padded:
-                table = file.table(arrow_types(columns))
+            start = file.file.start
+            found = _PADDED_CELL.search(file.file.read(start, start + SAMPLE_BYTES))
+            is_padded, found = is_padded or found is not None, None
+            if may_hold_codes and is_padded:
+                continue
+            for table in file.tables(arrow_types(columns)):
                 try:
                     if failure is None:
-                        rows.add(file, table)
+                        rows.add(table)
                 except ValueError as error:
-                    failure = error  # unless a later file shows that the column holds text
-            file.forget_text()
+                    failure = error  # unless a later row shows that the column holds text
+            rows.end_file()
     except pa.ArrowInvalid:
         is_typed = False
     if not is_typed or (may_hold_codes and is_padded):
@@ -394,49 +410,67 @@ def read_delimited(
         rows, failure = _FileRows(files, columns, dtype), None
         for file, layout in zip(files, layouts, strict=True):
             with file.name_in_errors(file.header):
-                table = file.table(arrow_types(layout))
-            for number, column in enumerate(table.schema):
-                if pa.types.is_boolean(column.type):
-                    numbers = table[number].cast(pa.float64())
-                    table = table.set_column(number, column.name, numbers)
-            rows.add(file, table)
-            file.forget_text()
+                for table in file.tables(arrow_types(layout)):
+                    for number, column in enumerate(table.schema):
+                        if pa.types.is_boolean(column.type):
+                            numbers = table[number].cast(pa.float64())
+                            table = table.set_column(number, column.name, numbers)
+                    rows.add(table)
+            rows.end_file()
     if failure is not None:
         raise failure
     return columns, rows.join()
 
 
 class _FileRows:
-    """Rows of files, which fill one array in turn: only one file is in memory beside it."""
+    """Rows of files, which fill one array in turn: only some of them are in memory twice."""
 
     def __init__(self, files: Sequence[DelimitedFile], columns: Columns, dtype: DTypeLike) -> None:
         self._files, self._columns, self._dtype = files, columns, dtype
+        most = 0
+        for file in files:
+            with file.name_in_errors():
+                most += file.count_most_rows()
         # No fewer than there are: memory that is never written takes no room.
-        self._X = columns.allocate(sum(file.most_rows for file in files), dtype)
+        self._X = columns.allocate(most, dtype)
         self._parts: list[TableRows] = []
-        self._ids: list[pa.Table] = []
-        self._stops: list[int] = []
+        self._ids: list[pa.Table] = []  # one of every file, and then those of the file that is read
+        self._stops: list[int] = []  # of files
+        self._n_rows = 0
+        self._large: LargeNumbers = {}
 
-    def add(self, file: DelimitedFile, table: pa.Table) -> None:
-        """Check and convert the columns of the next file; ids wait for those of all files."""
-        columns, start = self._columns, self._stops[-1] if self._stops else 0
+    def add(self, table: pa.Table) -> None:
+        """Check and convert the next rows of a file; ids wait for those of all files."""
+        columns, start = self._columns, self._n_rows
+        self._n_rows = stop = start + len(table)
+        n_before = start - (self._stops[-1] if self._stops else 0)
+        file = self._files[len(self._stops)]
+        file.file.check_unchanged()  # it could have more rows now
         with file.name_in_errors():
-            check_infinite(file, table)
-            check_exact_cells(file, table, columns)
-        _check_ids(file, table, columns)
-        file.forget_text()
-        stop = start + len(table)
-        with file.name_in_errors():
+            check_infinite(file, table, n_before)
+            check_exact_cells(file, table, columns, n_before)
             frame = nw.from_native(table, eager_only=True)
             values = replace(columns, qid=None, doc_id=None)
-            self._parts.append(values.read(frame, self._dtype, self._X[start:stop]))
+            try:
+                rows = values.read(frame, self._dtype, self._X[start:stop], self._large)
+            except RowError as error:
+                raise error.at(n_before + error.row) from None
+        self._parts.append(rows)
         ids = [name for name in (columns.qid, columns.doc_id) if name is not None]
         self._ids.append(table.select(list(dict.fromkeys(ids))))
-        self._stops.append(stop)
+
+    def end_file(self) -> None:
+        """Go on with the next file."""
+        n_files = len(self._stops)
+        table = pa.concat_tables(self._ids[n_files:])
+        _check_ids(self._files[n_files], table, self._columns)
+        self._ids[n_files:] = [table]
+        self._stops.append(self._n_rows)
 
     def join(self) -> TableRows:
         """The rows of all files."""
         files, stops, columns = self._files, self._stops, self._columns
+        warn_of_merged(self._large, self._dtype)
         rows = TableRows.join(self._parts, self._X[: stops[-1]])
         table = pa.concat_tables(self._ids)
         if columns.qid is not None:
@@ -457,8 +491,8 @@ class _FileRows:
         return rows._replace(qid=found.qid, doc_ids=found.doc_ids)
 
 
-def check_infinite(file: DelimitedFile, table: pa.Table) -> None:
-    """Raise if a finite number in the file is too large for float64."""
+def check_infinite(file: DelimitedFile, table: pa.Table, n_before: int = 0) -> None:
+    """Raise if a finite number is too large for float64; ``n_before`` rows of the file precede."""
     for name, kind in zip(table.column_names, table.schema.types, strict=True):
         if kind != pa.float64():
             continue
@@ -466,7 +500,7 @@ def check_infinite(file: DelimitedFile, table: pa.Table) -> None:
         if not pc.any(infinite).as_py():
             continue
         cells = file.table({name: pa.string()})[name]
-        for row in np.flatnonzero(infinite.to_numpy()).tolist():
+        for row in (n_before + np.flatnonzero(infinite.to_numpy())).tolist():
             if not INFINITE.fullmatch(cells[row].as_py().strip().encode()):
                 raise RowError(
                     f"column {name!r} has {cells[row].as_py()!r}",
@@ -475,15 +509,20 @@ def check_infinite(file: DelimitedFile, table: pa.Table) -> None:
                 )
 
 
-def check_exact_cells(file: DelimitedFile, table: pa.Table, columns: Columns) -> None:
-    """Raise if float64 changed a whole number of scores, labels or weights."""
+def check_exact_cells(
+    file: DelimitedFile, table: pa.Table, columns: Columns, n_before: int = 0
+) -> None:
+    """Raise if float64 changed a whole number of scores, labels or weights.
+
+    ``n_before`` rows of the file precede the table.
+    """
     named = [("scores", name) for name in columns.score_columns]
     named += [("label", columns.label), ("sample_weight", columns.sample_weight)]
     for what, name in named:
         if name is None or table.schema.field(name).type != pa.float64():
             continue
         values = table[name].to_numpy()
-        rows = np.flatnonzero(np.abs(values) >= LARGEST_EXACT)
+        rows = n_before + np.flatnonzero(np.abs(values) >= LARGEST_EXACT)
         if len(rows):
             cells = file.table({name: pa.string()})[name].take(pa.array(rows)).to_pylist()
 

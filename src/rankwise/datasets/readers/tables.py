@@ -41,7 +41,13 @@ from rankwise.datasets.readers.textfiles import (
     check_limit,
     find_files,
 )
-from rankwise.datasets.table_columns import Columns, Roles, TableRows
+from rankwise.datasets.table_columns import (
+    Columns,
+    LargeNumbers,
+    Roles,
+    TableRows,
+    warn_of_merged,
+)
 from rankwise.runtime.arrow import pa, pa_parquet, pa_types
 from rankwise.runtime.files import COMPRESSIONS
 from rankwise.runtime.frames import check_unique
@@ -257,12 +263,15 @@ def _read_stored(
     # One array for the rows of all files, which fill it in turn: a matrix of each file would be in
     # memory twice.
     X = columns.allocate(sum(table.num_rows for table in tables), dtype)
+    large: LargeNumbers = {}
     parts, start = [], 0
     for path, table in zip(paths, tables, strict=True):
         with name_file_in_errors(path):
             rows = slice(start, start + table.num_rows)
-            parts.append(columns.read(FewColumns(table, columns.names()), dtype, X[rows]))
+            source = FewColumns(table, columns.names())
+            parts.append(columns.read(source, dtype, X[rows], large))
         start = rows.stop
+    warn_of_merged(large, dtype)
     return columns, TableRows.join(parts, X)
 
 

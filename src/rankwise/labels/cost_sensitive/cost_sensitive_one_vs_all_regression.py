@@ -89,10 +89,10 @@ class CostSensitiveOneVsAllRegression(CostSensitiveClassifier):
     Notes
     -----
     ``decision_function`` returns the negative predicted costs. The squared loss needs one
-    factorisation for all classes, O(N d (d + K)). The one-sided loss is solved exactly by Newton
-    steps over the rows with a loss. A step costs O(N d^2), and about ten steps are usual. The
-    formulation follows [1]_ from memory; that paper uses kernels instead of ridge regression, and
-    other penalties in its experiments.
+    factorisation for all classes: O(N d (d + K)) time and O(d^2 + d K) memory. The one-sided loss
+    is solved exactly by Newton steps over the rows with a loss. A step costs O(N d^2), and about
+    ten steps are usual. The formulation follows [1]_ from memory; that paper uses kernels instead
+    of ridge regression, and other penalties in its experiments.
 
     References
     ----------

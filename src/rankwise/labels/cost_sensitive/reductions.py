@@ -112,8 +112,8 @@ class CSOVO(BinaryQuestions, CostSensitiveClassifier):
     scale the costs, or tune the penalty.
 
     Training makes O(K^2) fits, K (K - 1) / 2, each on the rows whose costs of the two classes
-    differ. If costs depend only on the class, ridge regression needs only K Gram matrices for all
-    fits.
+    differ. Memory is that of as many classifiers. If costs depend only on the class, ridge
+    regression needs only K Gram matrices for all fits.
 
     References
     ----------
@@ -214,7 +214,7 @@ class WeightedAllPairs(BinaryQuestions, CostSensitiveClassifier):
 
     A classifier receives up to N K (K - 1) rows, which are stored. Ridge regression stores none of
     them: the sum of squares over the pairs of a row is a Laplacian form of the scores, so one
-    system of K (d + 1) equations is solved, O(K^3 d^3).
+    system of K (d + 1) equations is solved, in O(K^3 d^3) time and O(K^2 d^2) memory.
 
     References
     ----------

@@ -67,7 +67,8 @@ class BinaryRelevance(LabelSpace):
     |d|)) / 2``.
 
     For N rows with p features and b of K labels each, the cost is O(N p^2 + N p b + p^3 + p^2 K):
-    all labels share one Gram matrix and one Cholesky factor.
+    all labels share one Gram matrix and one Cholesky factor. Memory is O(p^2 + p K), in addition to
+    the rows.
 
     If the mean of a column exceeds 100 standard deviations, dense rows are centred first, so large
     offsets do not reduce accuracy. Sparse rows are not centred, because this would make them dense,
@@ -152,7 +153,7 @@ class PartialBinaryRelevance(LabelSpace):
     Notes
     -----
     Training costs as much as :class:`BinaryRelevance` on the L drawn labels: O(N d^2 + d^3 + N d L)
-    for N rows and d columns.
+    for N rows and d columns. Memory is O(d^2 + d L).
 
     Composition: columns with a constant x squared loss on some labels x Cholesky.
 
@@ -261,8 +262,9 @@ class CompressedSensing(LabelSpace):
     Notes
     -----
     Training costs as much as ridge regression on M outputs. Decoding costs O(K M + s^2 M + s^3) for
-    each row and step. If 3 s > M, the least-squares problem of CoSaMP has many solutions; the
-    minimum-norm solution is used, and recovery is no longer guaranteed.
+    each row and step. Memory is O(d^2 + d M + K M) for d columns. If 3 s > M, the least-squares
+    problem of CoSaMP has many solutions; the minimum-norm solution is used, and recovery is no
+    longer guaranteed.
 
     Differs from [1]_ in the scale of the projections, which affects neither ridge regression nor
     the decoders.
@@ -411,7 +413,8 @@ class LinearLabelSpaceTransform(LabelSpace):
 
     Notes
     -----
-    Encoding and decoding cost O(n_codes n_labels) for each row, in addition to the regression.
+    Encoding and decoding cost O(n_codes n_labels) time for each row, and the two matrices as much
+    memory, in addition to the regression.
 
     Composition: columns with a constant x squared loss on codes of the labels x Cholesky.
 

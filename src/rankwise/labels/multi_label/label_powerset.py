@@ -89,9 +89,9 @@ class LabelPowerset(MultiLabel):
     set counts. Regression is linear in its targets, so the sums of ridge outputs equal the scores
     of :class:`BinaryRelevance`, but the predictions differ.
 
-    Training costs as much as ridge regression with one output for each label set: O(N d^2 + d^3 +
-    N d S) for N rows, d columns and S label sets. There may be
-    almost as many label sets as rows.
+    Training costs as much as ridge regression with one output for each label set: O(N d^2 + d^3 + N
+    d S) for N rows, d columns and S label sets, and O(d^2 + d S) memory. There may be almost as
+    many label sets as rows.
 
     References
     ----------
@@ -239,7 +239,8 @@ class CalibratedLabelRanking(BinaryQuestions, MultiLabel):
     ``OneVsOneClassifier``. The comparisons with the virtual label alone would be binary relevance.
 
     Training makes O(K^2) fits, K (K + 1) / 2; a pair of labels uses the rows that have exactly one
-    of the two. The method is suitable for up to a few hundred labels.
+    of the two. Memory is that of as many classifiers. The method is suitable for up to a few
+    hundred labels.
 
     References
     ----------

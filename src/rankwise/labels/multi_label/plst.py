@@ -93,7 +93,8 @@ class PLST(LabelSpace):
     Notes
     -----
     Training costs as much as ridge regression on M outputs, plus O(N b^2 + K^2 M) for the axes (for
-    more than 4,096 labels O(N b M) for each step). Decoding costs O(K M) for each row.
+    more than 4,096 labels O(N b M) for each step). Decoding costs O(K M) for each row. Memory is
+    O(K^2) for up to 4,096 labels, else O(K M).
 
     With ``reference="zero"`` and all axes, the scores equal those of :class:`BinaryRelevance`. With
     "mean" they are larger by ``alpha z'(Z'Z + alpha I)^-1 e_1`` times the label means, with

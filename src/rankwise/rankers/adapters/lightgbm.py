@@ -259,13 +259,9 @@ class LightGBMRanker(PositionFit, BoostedRanker):
         Used only if ``fit`` receives X_val: stop after this many trees without improvement and keep
         the trees up to the best.
     refit : bool, default=False
-        Used only if ``fit`` receives X_val: grow the kept number of trees again, on the rows of X
-        and X_val together. Rows of X_val have weight 1.
+        Whether the trees kept by X_val are grown again on the rows of X and X_val.
     cv : int, splitter or iterable of (train rows, test rows), optional
-        Folds that choose the number of trees instead of X_val: the best mean of the measure on the
-        queries left out, after at most ``n_estimators`` trees. All rows then grow as many. A fold
-        ends ``early_stopping_rounds`` trees after its best; its last value stands for later ones.
-        A number deals out queries, or rows if there are fewer queries. None: no folds.
+        Folds of queries that choose the number of trees, as in :class:`LambdaMART`.
     params : dict, optional
         Further parameters of LightGBM, by their names in the library. Unknown names raise
         ValueError.
@@ -280,8 +276,7 @@ class LightGBMRanker(PositionFit, BoostedRanker):
     best_iteration_ : int
         Number of trees that ``predict`` uses.
     validation_scores_ : ndarray of shape (n_trees,)
-        ``measure`` on X_val after every tree. Only if X_val was given, or
-        ``cv``: the mean over the folds.
+        ``measure`` on X_val after every tree. Only with X_val or ``cv``.
     feature_importances_ : ndarray of shape (n_features_in_,)
         Share of each feature in the total gain of the splits. The sum is 1 (0 without splits).
     model_ : bytes

@@ -87,6 +87,7 @@ from rankwise.trees.boosted.growth_rules import (
     Growth,
     GrowthRules,
     automatic_category_penalty,
+    automatic_growth,
     automatic_leaves,
     automatic_penalty,
     interaction_groups,
@@ -264,10 +265,13 @@ class LambdaMART(ChoosesRounds, TreeScores):
         L1 penalty on the values of the leaves.
     min_split_gain : float >= 0, default=0.0
         Reduction of twice the objective that a split must exceed.
-    growth : {"leaf", "depth", "symmetric"}, default="leaf"
+    growth : {"auto", "leaf", "depth", "symmetric"}, default="auto"
         Order of splits. "leaf": the leaf of largest gain first. "depth": level by level, largest
         gain first. "symmetric": one common split for all leaves of a level, as in CatBoost; leaves
-        that it leaves too few rows on a side are not split.
+        that it leaves too few rows on a side are not split. "auto": "leaf"; or "symmetric" if
+        numbers other than 0 replace categories (see ``categorical_encoding``), at least 600
+        training queries have different labels, X has fewer than 100,000 distinct rows, and neither
+        ``max_leaf_nodes`` nor ``max_depth`` is given.
     max_bins : int in [2, 255], default=255
         Largest number of bins per feature, without the bin of missing values.
     normalize : bool, default=True
@@ -470,6 +474,7 @@ class LambdaMART(ChoosesRounds, TreeScores):
         "position_bias_": Sometimes(floats("n_positions", dtype="f8")),
     }
 
+    _keeps_whole: ClassVar[bool] = True
     _limits: ClassVar[dict[str, Any]] = {
         "min_samples_leaf": 1, "min_hessian_leaf": 0.0, "min_split_gain": 0.0, "reg_alpha": 0.0,
         "objective": "logistic",
@@ -492,7 +497,7 @@ class LambdaMART(ChoosesRounds, TreeScores):
         "reg_lambda": [NOT_NEGATIVE, StrOptions({"auto"})],
         "reg_alpha": [NOT_NEGATIVE],
         "min_split_gain": [NOT_NEGATIVE],
-        "growth": [StrOptions(set(get_args(Growth)))],
+        "growth": [StrOptions({"auto", *get_args(Growth)})],
         "max_bins": [Interval(Integral, 2, 255, closed="both")],
         "normalize": ["boolean"],
         "query_weight": [StrOptions(set(QUERY_WEIGHTS))],
@@ -539,7 +544,7 @@ class LambdaMART(ChoosesRounds, TreeScores):
         reg_lambda: float | Literal["auto"] = "auto",
         reg_alpha: float = 0.0,
         min_split_gain: float = 0.0,
-        growth: Growth = "leaf",
+        growth: Growth | Literal["auto"] = "auto",
         max_bins: int = 255,
         normalize: bool = True,
         query_weight: QueryWeight = "pair",
@@ -583,7 +588,7 @@ class LambdaMART(ChoosesRounds, TreeScores):
         self.reg_lambda: float | Literal["auto"] = reg_lambda
         self.reg_alpha = reg_alpha
         self.min_split_gain = min_split_gain
-        self.growth: Growth = growth
+        self.growth: Growth | Literal["auto"] = growth
         self.max_bins = max_bins
         self.normalize = normalize
         self.query_weight: QueryWeight = query_weight
@@ -684,28 +689,34 @@ class LambdaMART(ChoosesRounds, TreeScores):
         columns = ColumnTable.of(table, self.categorical_features, sample_weight)
         encoder = ColumnEncoder.of(columns, earlier.columns, self.categorical_encoding)
         self.columns_: ColumnTable = encoder.codes
-        data = check_fit(self, encoder.codes.encode(table), y, qid, sample_weight, allow_nan=True)
+        data = check_fit(
+            self, encoder.codes.encode(table, -1.0), y, qid, sample_weight, allow_nan=True
+        )
         earlier.check(self.n_features_in_, self.n_estimators)
         positions = None if position is None else check_positions(position, data)
 
         # Distinct rows of each query, in an order that their content determines.
         matrix = canonicalize(data.X)
         order, indptr, weight = distinct_rows_of_queries(
-            matrix, data.y, data.groups, data.sample_weight, positions, n_threads=n_threads
-        )
+            matrix, data.y, data.groups, data.sample_weight, positions, n_threads=n_threads,
+            numbers=data.numbers,
+        )  # fmt: skip
+        numbers = order if data.numbers is None else data.numbers[order]
         # A random_state of None, too, gives the same model twice.
         order_seed = 0 if self.random_state is None else seed
         matrix, self.columns_ = encoder.encode_rows(
-            matrix, order, data.y[order], indptr, weight, order_seed
+            matrix, numbers, data.y[order], indptr, weight, order_seed
         )
         held_X = None if X_val is None else self._encode(X_val)
-        held_out = check_validation(self, data, held_X, y_val, qid_val, allow_nan=True)
+        held_out = check_validation(
+            self, data, held_X, y_val, qid_val, allow_nan=True, keep_whole=True
+        )
         self._set_score_name(data.y)
         if follows_measure(self.objective, self.decay) and data.y.min() < data.y.max():
             refuse_constant(measure, data.y, "The trees")
             for note in list_wide_gains({str(self.measure): measure}, data.y):
                 warnings.warn(f"{note}.", WideGainsWarning, stacklevel=callers_level())
-        rows = OrderedRows(matrix, order)
+        rows = OrderedRows(matrix, numbers)
         judged = JudgedRows(data.y[order], indptr, weight, self.query_weight)
         loss = self._loss(judged, measure, seed, n_threads)
         bias = None
@@ -719,7 +730,7 @@ class LambdaMART(ChoosesRounds, TreeScores):
             validation = Validation.of(held_out, validation_measure, earlier.trees)
         # The loss holds what it needs of the labels. The matrix and the order are freed with `rows`
         # below, before the grower takes its memory, unless dropout scores the rows again.
-        del matrix, data, judged, order
+        del matrix, data, judged, order, numbers
 
         trees, n_rounds = earlier.trees, earlier.n_rounds
         has_missing = np.zeros(self.n_features_in_, dtype=bool) | earlier.has_missing
@@ -791,8 +802,12 @@ class LambdaMART(ChoosesRounds, TreeScores):
         """
         max_leaf_nodes, reg_lambda, relative_lambda = self.max_leaf_nodes, self.reg_lambda, 0.0
         cat_l2, relative_cat_l2 = self.cat_l2, 0.0
+        growth: Growth = "leaf" if self.growth == "auto" else self.growth
         if max_leaf_nodes == "auto":
-            max_leaf_nodes = automatic_leaves(n_rows, n_queries, self.growth, self.max_depth)
+            if self.growth == "auto":
+                has_effects = any(values.any() for values in self.columns_.statistics.values())
+                growth = automatic_growth(n_rows, n_queries, self.max_depth, has_effects)
+            max_leaf_nodes = automatic_leaves(n_rows, n_queries, growth, self.max_depth)
         # Gradients of a function need not sum to 0 in a node. A penalty would then charge a split
         # for the sum, twice, and no split of a common offset is worth it.
         is_named = isinstance(self.objective, str)
@@ -809,7 +824,7 @@ class LambdaMART(ChoosesRounds, TreeScores):
             reg_lambda=reg_lambda,
             reg_alpha=self.reg_alpha,
             min_split_gain=self.min_split_gain,
-            growth=self.growth,
+            growth=growth,
             by_level=self.colsample_bylevel,
             by_node=self.colsample_bynode,
             random_thresholds=self.extra_trees,

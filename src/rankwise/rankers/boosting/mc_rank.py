@@ -82,12 +82,11 @@ class McRank(ChoosesRounds, Ranker):
     measure : str, Measure or callable, default="nDCG@10"
         Measure evaluated on X_val after every round, see :func:`rankwise.metrics.parse`.
     refit : bool, default=False
-        Used only if ``fit`` receives X_val: grow the best number of rounds again, on the training
-        rows and the rows of X_val together. Rows of X_val have weight 1. Needs ``estimator=None``.
+        Whether the rounds kept by X_val are grown again on the rows of X and X_val. Needs
+        ``estimator=None``.
     cv : int, splitter or iterable of (train rows, test rows), optional
-        Folds that choose the number of rounds instead of X_val: the best mean of the measure on the
-        queries left out. All rows then grow as many. A number deals out queries, or rows if there
-        are fewer queries. None: no folds. Needs ``estimator=None``.
+        Folds of queries that choose the number of rounds, as in :class:`LambdaMART`. Needs
+        ``estimator=None``.
     random_state : int, RandomState, Generator or None, default=None
         Seed of the default classifier.
 
@@ -101,8 +100,7 @@ class McRank(ChoosesRounds, Ranker):
         Number of rounds that ``predict`` uses; with X_val, the best number on it. None if the
         classifiers do not have ``staged_predict_proba``.
     validation_scores_ : ndarray of shape (n_rounds,)
-        ``measure`` on X_val after every round, or only at the end. Only if X_val was given, or
-        ``cv``: the mean over the folds.
+        ``measure`` on X_val after every round, or only at the end. Only with X_val or ``cv``.
     score_name_ : str
         Name of the measure that ``score`` returns.
 

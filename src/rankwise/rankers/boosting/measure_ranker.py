@@ -131,13 +131,9 @@ class AdaRank(ChoosesRounds, MeasureRanker):
         Used only if ``fit`` receives X_val: stop after this many rounds without improvement and
         keep the rounds up to the best.
     refit : bool, default=False
-        Used only if ``fit`` receives X_val: grow the kept number of rounds again, on the rows of X
-        and X_val together. Rows of X_val have weight 1.
+        Whether the rounds kept by X_val are grown again on the rows of X and X_val.
     cv : int, splitter or iterable of (train rows, test rows), optional
-        Folds that choose the number of rounds instead of X_val: the best mean of the measure on the
-        queries left out, after at most ``n_estimators`` rounds. All rows then grow as many. A fold
-        ends ``early_stopping_rounds`` rounds after its best; its last value stands for later ones.
-        A number deals out queries, or rows if there are fewer queries. None: no folds.
+        Folds of queries that choose the number of rounds, as in :class:`LambdaMART`.
 
     Attributes
     ----------
@@ -154,8 +150,7 @@ class AdaRank(ChoosesRounds, MeasureRanker):
     n_estimators_ : int
         Number of rounds kept.
     validation_scores_ : ndarray of shape (n_rounds,)
-        ``measure`` on X_val after every round. Only if X_val was given, or
-        ``cv``: the mean over the folds.
+        ``measure`` on X_val after every round. Only with X_val or ``cv``.
     score_name_ : str
         Name of the measure that ``score`` returns.
 
@@ -166,9 +161,10 @@ class AdaRank(ChoosesRounds, MeasureRanker):
     measure of query q ranked by h. It adds ``log(sum P (1 + E) / sum P (1 - E)) / 2`` times h to
     the scores f. It then sets P to ``exp(-E(q, f))``, normalised, so badly ranked queries gain
     weight. The measures of all weak rankers on all queries are computed once, in threads, in O(N d)
-    time plus a sort. A round then costs O(Q d), and O(N) for each weak ranker tried. Rows of equal
-    score are ranked by their content, unless the measure has another rule for ties. A row of weight
-    w is ranked as w equal rows, so it takes w ranks, and weights must be whole numbers.
+    time and memory, plus a sort. A round then costs O(Q d), and O(N) for each weak ranker tried.
+    Rows of equal score are ranked by their content, unless the measure has another rule for ties. A
+    row of weight w is ranked as w equal rows, so it takes w ranks, and weights must be whole
+    numbers.
 
     AdaRank can also select features (``selected_features_``), as in [2]_.
 
@@ -304,9 +300,9 @@ class CoordinateAscent(MeasureRanker):
     their standard deviations. A line search tries changes of 0.01, 0.02, 0.04, ... 5.12 times the
     largest weight in both directions, and a weight of 0. It makes the best change if this improves
     the measure; ties go to the smallest change. Scores change by a multiple of one column, so a
-    trial costs O(N) and a ranking. Trials run in threads. Rows of equal score are ranked by their
-    content, unless the measure has another rule. A row of weight w is ranked as w equal rows, so it
-    takes w ranks, and weights must be whole numbers.
+    trial costs O(N) and a ranking; memory is O(N d). Trials run in threads. Rows of equal score are
+    ranked by their content, unless the measure has another rule. A row of weight w is ranked as w
+    equal rows, so it takes w ranks, and weights must be whole numbers.
 
     With X_val, the final weights are those after the sweep (of any start) that is best on X_val.
 

@@ -200,13 +200,9 @@ class RankBoost(StumpRanker):
         Used only if ``fit`` receives X_val: stop after this many rounds without improvement and
         keep the rounds up to the best.
     refit : bool, default=False
-        Used only if ``fit`` receives X_val: grow the kept number of rounds again, on the rows of X
-        and X_val together. Rows of X_val have weight 1.
+        Whether the rounds kept by X_val are grown again on the rows of X and X_val.
     cv : int, splitter or iterable of (train rows, test rows), optional
-        Folds that choose the number of rounds instead of X_val: the best mean of the measure on the
-        queries left out, after at most ``n_estimators`` rounds. All rows then grow as many. A fold
-        ends ``early_stopping_rounds`` rounds after its best; its last value stands for later ones.
-        A number deals out queries, or rows if there are fewer queries. None: no folds.
+        Folds of queries that choose the number of rounds, as in :class:`LambdaMART`.
     warm_start : bool, default=False
         Whether ``fit`` continues from the existing rounds up to ``n_estimators``. On the same rows
         the result is bit-identical to that of a single fit.
@@ -224,8 +220,7 @@ class RankBoost(StumpRanker):
     feature_importances_ : ndarray of shape (n_features_in_,)
         Share of each feature in the sum of the steps.
     validation_scores_ : ndarray of shape (n_rounds,)
-        ``measure`` on X_val after every round. Only if X_val was given, or
-        ``cv``: the mean over the folds.
+        ``measure`` on X_val after every round. Only with X_val or ``cv``.
     score_name_ : str
         Name of the measure that ``score`` returns.
 
@@ -243,8 +238,8 @@ class RankBoost(StumpRanker):
     [1]_). If the feature had no missing values in training, they go midway between both sides.
 
     Row weights are computed from sums of ``exp(H)`` and ``exp(-H)`` by query and grade, without
-    listing pairs. A round reads every value of X once, as a byte. It costs O(N d), and O(N +
-    layers) for the rest, independent of the number of pairs (layers^2 of each query with
+    listing pairs. A round reads every value of X once, as a byte of memory. It costs O(N d), and
+    O(N + layers) for the rest, independent of the number of pairs (layers^2 of each query with
     ``pair_weight``).
 
     Differs from [1]_: scores are lower by half the sum of all steps, and features with many values
@@ -321,13 +316,9 @@ class FRank(StumpRanker):
         Used only if ``fit`` receives X_val: stop after this many rounds without improvement and
         keep the rounds up to the best.
     refit : bool, default=False
-        Used only if ``fit`` receives X_val: grow the kept number of rounds again, on the rows of X
-        and X_val together. Rows of X_val have weight 1.
+        Whether the rounds kept by X_val are grown again on the rows of X and X_val.
     cv : int, splitter or iterable of (train rows, test rows), optional
-        Folds that choose the number of rounds instead of X_val: the best mean of the measure on the
-        queries left out, after at most ``n_estimators`` rounds. All rows then grow as many. A fold
-        ends ``early_stopping_rounds`` rounds after its best; its last value stands for later ones.
-        A number deals out queries, or rows if there are fewer queries. None: no folds.
+        Folds of queries that choose the number of rounds, as in :class:`LambdaMART`.
     warm_start : bool, default=False
         Whether ``fit`` continues from the existing rounds up to ``n_estimators``. On the same rows
         the result is bit-identical to that of a single fit.
@@ -348,8 +339,7 @@ class FRank(StumpRanker):
     feature_importances_ : ndarray of shape (n_features_in_,)
         Share of each feature in the sum of the steps.
     validation_scores_ : ndarray of shape (n_rounds,)
-        ``measure`` on X_val after every round. Only if X_val was given, or
-        ``cv``: the mean over the folds.
+        ``measure`` on X_val after every round. Only with X_val or ``cv``.
     score_name_ : str
         Name of the measure that ``score`` returns.
 
@@ -364,7 +354,8 @@ class FRank(StumpRanker):
     changed exponentially. It is halved until the loss decreases, so the loss decreases in every
     round. Missing values (NaN) are treated as in :class:`RankBoost`.
 
-    A round costs O(N d) plus about three passes over all pairs, with a square root per pair.
+    A round costs O(N d) plus about three passes over all pairs, with a square root per pair. Pairs
+    are not stored: memory is N d bytes and O(N).
 
     Differs from [1]_: a round takes the stump of steepest descent, not the stump with the least
     loss after its step. Pairs of equal grades are left out.

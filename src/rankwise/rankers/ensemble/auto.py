@@ -56,6 +56,7 @@ from rankwise.runtime.progress import TimeLimitError, TrialStart, announce_trial
 from rankwise.runtime.result import ResultList
 from rankwise.runtime.scikit_learn import check_is_fitted
 from rankwise.runtime.threads import single_threaded_blas
+from rankwise.solvers.boosting.chosen_rounds import MANY_QUERIES
 from rankwise.structure import state_rules as rules
 from rankwise.structure.state_rules import (
     Many,
@@ -81,7 +82,7 @@ from rankwise.typing import (
 )
 
 # From these sizes on, a single part of the queries is held out instead of each part in turn.
-_MANY_QUERIES, _MANY_ROWS, _SHARE = 1_000, 100_000, 0.8
+_MANY_ROWS, _SHARE = 100_000, 0.8
 # Sparse rows with at most this number of values are made dense.
 _MOST_DENSE = 10**8
 
@@ -416,7 +417,7 @@ class AutoRanker(CategoricalInput, Ranker):
                 (np.unique(position[train]), np.unique(position[test])) for train, test in splits
             ]
         n_queries = data.groups.n_queries
-        if n_queries >= _MANY_QUERIES or (n_queries > 1 and len(data.y) >= _MANY_ROWS):
+        if n_queries >= MANY_QUERIES or (n_queries > 1 and len(data.y) >= _MANY_ROWS):
             return parts(self.cv, _SHARE, data, data.groups.codes())
         return fold_rows(int(self.cv or DEFAULT_FOLDS), data)
 

@@ -352,8 +352,9 @@ class StackingRanker(MembersMixin, Ranker):
         Rankers, ordinal estimators (their ``rank_score`` is used), scikit-learn regressors and
         pipelines. A bare key such as "lambdamart" is its tuned recipe, which ``rankwise list``
         shows; "lambdamart()" and "lambdamart(n_estimators=50)" are the class with its defaults and
-        these parameters. Grids and numbers of trees of recipes are chosen on the validation rows;
-        without them, on a quarter of the queries, and the choice is then fitted on all rows.
+        these parameters. Grids and numbers of trees of recipes are chosen on the validation rows.
+        Without them, grids are chosen on a quarter of the queries and numbers of trees by folds,
+        see :func:`rankwise.selection.tune`, and the choice is then fitted on all rows.
         Nested parameters are named ``name__parameter``; an estimator without a name has its
         registry key as name.
     final_estimator : estimator, registry key, "mean" or None, default=None

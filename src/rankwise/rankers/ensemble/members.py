@@ -32,6 +32,7 @@ from rankwise.row_order import canonical_order
 from rankwise.runtime.constraints import check_random_state
 from rankwise.runtime.finite import FiniteResults
 from rankwise.runtime.scikit_learn import BaseEstimator, check_is_fitted
+from rankwise.solvers.boosting.chosen_rounds import fit_recipe
 from rankwise.structure.state_rules import Dictionary, Fitted, Many, Optional, Rule, Word, require
 from rankwise.tuning import (
     DEFAULT_FOLDS,
@@ -123,29 +124,35 @@ class Recipe:
     ) -> Any:
         """Fitted estimator of the best setting.
 
-        Without validation rows, a quarter of the queries is held out for the choice, and all rows
-        are then used.
+        Without validation rows, a quarter of the queries is held out to choose from a grid, and
+        all rows are then used.
         """
         if validation is not None:
             return self._best(X, y, qid, validation, weight, setting)
-        data = FitData(X, y, QueryGroups.from_qid(qid, len(y)), None)
+
+        def fit_all(estimator: Any) -> Any:
+            return _fit(estimator, X, y, qid, None, weight, setting)
+
         chosen: Any = clone(self.estimator)
-        try:
-            ((train, held),) = parts(None, _SHARE, data, query_numbers(data))
-            ids = None if qid is None else np.asarray(qid)
-            held_ids = None if ids is None else ids[held]
-            rows = {"X_val": X[held], "y_val": y[held], "qid_val": held_ids}
-            train_ids = None if ids is None else ids[train]
-            some = None if weight is None else weight[train]
-            best = self._best(X[train], y[train], train_ids, rows, some, setting)
-        except ValueError:  # parts may lack pairs to order, which all rows may have
-            return _fit(chosen, X, y, qid, None, weight, setting)
-        params = best.get_params(deep=False)
-        kept = {name: params[name] for name in self.space}
-        n_trees = int(getattr(best, "best_iteration_", getattr(best, "n_estimators_", 0)))
-        if n_trees and params.get("early_stopping_rounds") is not None and "n_estimators" in params:
-            kept["n_estimators"] = n_trees
-        return _fit(chosen.set_params(**kept), X, y, qid, None, weight, setting)
+        if self.space:
+            with suppress(ValueError):  # parts may lack pairs to order, which all rows may have
+                best = self._fit_most(X, y, qid, weight, setting)
+                chosen.set_params(**{name: getattr(best, name) for name in self.space})
+        found = fit_recipe(chosen, fit_all)
+        return fit_all(chosen) if found is None else found[0]
+
+    def _fit_most(
+        self, X: Matrix, y: Float64Array, qid: Any, weight: Float64Array | None, setting: str
+    ) -> Any:
+        """Best setting on a quarter of the queries, fitted on the others."""
+        data = FitData(X, y, QueryGroups.from_qid(qid, len(y)), None)
+        ((train, held),) = parts(None, _SHARE, data, query_numbers(data))
+        ids = None if qid is None else np.asarray(qid)
+        held_ids = None if ids is None else ids[held]
+        rows = {"X_val": X[held], "y_val": y[held], "qid_val": held_ids}
+        train_ids = None if ids is None else ids[train]
+        some = None if weight is None else weight[train]
+        return self._best(X[train], y[train], train_ids, rows, some, setting)
 
     def _best(
         self,

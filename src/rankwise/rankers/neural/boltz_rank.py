@@ -151,8 +151,8 @@ class BoltzRank(NeuralRanker):
     varied.
 
     The sum over pairs is a multiple of ``sum_i (r_i - (m + 1) / 2) s_i``, so a ranking costs O(m
-    log m). The pairwise network costs O(m^2) for each query. Labels that are not whole grades from
-    0 to 30 are first mapped linearly onto 0 to 4.
+    log m). The pairwise network costs O(m^2) time and memory for each query. Labels that are not
+    whole grades from 0 to 30 are first mapped linearly onto 0 to 4.
 
     Rows are first sorted by their content, so the order of the training rows does not change the
     weights. On the CPU, equal seeds give bit-identical results. Training is in float64 on one

@@ -630,7 +630,7 @@ class ListNet(NeuralRanker):
     -----
     The loss of a query is the Kullback-Leibler divergence from the softmax of its scores to that of
     its labels: the cross entropy of [1]_ up to a constant. Labels that are not whole grades from 0
-    to 30 are first mapped linearly onto 0 to 4. A query of m rows costs O(m).
+    to 30 are first mapped linearly onto 0 to 4. A query of m rows costs O(m) time and memory.
 
     Rows are first sorted by their content, so the order of the training rows does not change the
     weights. On the CPU, equal seeds give bit-identical results. Training is in float64 on one
@@ -718,8 +718,9 @@ class ListMLE(NeuralRanker):
     Notes
     -----
     The loss of a query is ``- log`` of the Plackett-Luce probability of its order by label, divided
-    by its number of rows m; it costs O(m log m). Differs from [1]_: rows of equal label are
-    included in each other's sums (Breslow's method for ties), so their order is not learnt.
+    by its number of rows m; it costs O(m log m) time and O(m) memory. Differs from [1]_: rows of
+    equal label are included in each other's sums (Breslow's method for ties), so their order is not
+    learnt.
 
     Rows are first sorted by their content, so the order of the training rows does not change the
     weights. On the CPU, equal seeds give bit-identical results. Training is in float64 on one

@@ -111,6 +111,7 @@ def _run(task: FoldTask, empty: FoldResult) -> FoldResult:
             task.select,
             space=task.candidate.space,
             random_state=task.random_state,
+            refit=True,
             early_stopping=not task.candidate.is_class,
         )
         fit_end = time.perf_counter()

@@ -25,8 +25,8 @@ from rankwise.runtime.finite import names_its_class
 from rankwise.runtime.result import Result, columns_of
 from rankwise.selection.cells.candidates import model_rows, prepare_rows
 from rankwise.selection.cells.measured import values_by_query
-from rankwise.solvers.boosting.chosen_rounds import ChoosesRounds, trains_on_validation
-from rankwise.typing import Int64Array, Seed
+from rankwise.solvers.boosting.chosen_rounds import ChoosesRounds, fit_recipe, trains_on_validation
+from rankwise.typing import Seed
 
 # Measure of scores, invariant to a constant, that replaces the mean absolute rank loss.
 _WITHOUT_CLASSES = "M1D"
@@ -129,16 +129,17 @@ def tune(
     train, vali : RankingData
         Training and validation parts. Without ``vali``, an estimator that would choose on it
         ("val") uses cross-validation within ``train``, and a grid holds out a quarter of the
-        training queries. Early stopping also holds them out, to choose the number of trees, which
-        all training queries then grow.
+        training queries. Early stopping of boosters keeps their default number of trees, unless
+        five folds of the queries clearly prefer another one (from 1,000 queries on: a quarter of
+        them); all training queries then grow it.
     measure : str, Measure or callable
         Measure to maximise (to minimise if smaller is better).
     space : dict, optional
         Grid of parameter lists. Each setting is fitted on ``train`` and scored on ``vali``. The
         first of the best settings wins and is not refitted on both parts.
     refit : bool
-        Whether the best setting of a grid, with its number of trees, is fitted on all of ``train``
-        if there is no ``vali``.
+        Whether the best setting of a grid is fitted on all of ``train`` if there is no ``vali``;
+        boosters choose their number of trees anew.
     early_stopping : bool
         Whether the number of trees or epochs is chosen on ``vali``, or else on held-out training
         queries. False: only if ``early_stopping_rounds`` of the estimator says so.
@@ -164,12 +165,15 @@ def tune(
     notes: list[str] = []
     if not (early_stopping or _names_validation(estimator)):
         vali = None
-    fit_notes: list[str] | None = None
     if vali is None:
         notes = _choose_within_train_inplace(estimator)
-        if early_stopping:
-            fit_notes = _fit_chosen_rounds(estimator, train, random_state)
-    notes += fit(estimator, train, vali) if fit_notes is None else fit_notes
+    recipe = _fit_rounds(estimator, train) if vali is None and early_stopping else None
+    if recipe is None:
+        notes += fit(estimator, train, vali)
+        notes += [] if vali is None else _few_notes(estimator, vali)
+    else:
+        estimator, (told, *more) = recipe
+        notes += [f"no validation part: {told}", *more]
     if getattr(estimator, "is_cut_", False):
         notes.append(
             f"time_budget={estimator.time_budget:g} cut the search, so another run may differ. "
@@ -236,13 +240,16 @@ def _search(
 
 def _refit(found: Tuned, estimator: Any, train: RankingData, searched: set[str]) -> Tuned:
     """The chosen setting, fitted on all training queries."""
-    known = estimator.get_params(deep=False)
-    kept = {"n_estimators"} if known.get("early_stopping_rounds") is not None else set()
+    chosen = {name: value for name, value in found.chosen.items() if name in searched}
     whole: Any = clone(estimator)
-    chosen = {k: v for k, v in found.chosen.items() if k in (searched | kept) & known.keys()}
     whole.set_params(**chosen)
-    notes = [*found.notes, "the chosen setting was then fitted on all training queries"]
-    return Tuned(whole, found.chosen, found.search, [*notes, *fit(whole, train)])
+    recipe = None if "n_estimators" in searched else _fit_rounds(whole, train)
+    if recipe is None:
+        notes = ["the chosen setting was then fitted on all training queries", *fit(whole, train)]
+    else:
+        whole, notes = recipe
+    chosen |= _find_chosen(whole, is_watched=not takes_validation(whole))
+    return Tuned(whole, chosen, found.search, [*found.notes, *notes])
 
 
 def _hold_out(train: RankingData, random_state: int) -> tuple[RankingData, RankingData]:
@@ -251,16 +258,12 @@ def _hold_out(train: RankingData, random_state: int) -> tuple[RankingData, Ranki
             "a grid needs a validation part or at least 2 training queries, got "
             f"{train.n_queries}. Pass folds with a validation part."
         )
-    kept, held = _quarter(train, random_state)
-    return train.take(kept), train.take(held)
-
-
-def _quarter(train: RankingData, random_state: int) -> tuple[Int64Array, Int64Array]:
-    """Rows of three quarters of the queries, drawn at random, and of the others."""
     queries = check_random_state(random_state).permutation(train.n_queries)
-    held = np.zeros(train.n_samples, dtype=bool)
-    held[train.groups.rows(np.sort(queries[: max(1, train.n_queries // 4)]))] = True
-    return np.flatnonzero(~held), np.flatnonzero(held)
+    held = np.sort(queries[: max(1, train.n_queries // 4)])
+    rows = train.groups.rows(held)
+    kept = np.ones(train.n_samples, dtype=bool)
+    kept[rows] = False
+    return train.take(np.flatnonzero(kept)), train.take(np.sort(rows))
 
 
 def _choose_within_train_inplace(estimator: Any) -> list[str]:
@@ -286,30 +289,33 @@ def _names_validation(estimator: Any) -> bool:
     return is_path or params.get("early_stopping_rounds") is not None
 
 
-def _fit_chosen_rounds(estimator: Any, train: RankingData, random_state: int) -> list[str] | None:
-    """Fit with a number of rounds chosen on held-out training queries; notes, None if it cannot.
+# With fewer validation queries, boosters that stop by them and are not refitted are behind their
+# default number of rounds on all rows (benchmarks.study_refit).
+FEWEST_VALIDATION = 100
 
-    Without validation rows early stopping never stops, and the largest number of rounds overfits.
-    """
-    rounds = estimator.get_params(deep=False).get("early_stopping_rounds")
-    if rounds is None or not isinstance(estimator, ChoosesRounds) or train.n_queries < 2:
-        return None
-    if estimator.cv is not None:  # folds of its own
-        return None
-    split = _quarter(train, random_state)
-    trial: Any = clone(estimator)
-    trial.set_params(cv=[split])
-    try:
-        notes = fit(trial, train)
-    except ValueError:  # parts may lack pairs to order, which all rows may have
-        return None
-    number = int(getattr(trial, "n_estimators_", getattr(trial, "best_iteration_", 0)))
-    # As if the number had been given, so that a model file says it.
-    vars(estimator).update(vars(trial.set_params(cv=None, n_estimators=max(number, 1))))
-    n_held = train.n_queries - train.take(split[0]).n_queries
-    unit = "trees" if hasattr(trial, "model_") or hasattr(trial, "trees_") else "rounds"
-    chosen = f"chose {number} {unit} on {n_held} of {train.n_queries} queries"
-    return [f"no validation part: {chosen}, then fitted all rows", *notes]
+
+def _few_notes(estimator: Any, vali: RankingData) -> list[str]:
+    """One line if few validation queries end a booster that is not trained on them."""
+    own = estimator.get_params(deep=False)
+    stops = isinstance(estimator, ChoosesRounds) and own.get("early_stopping_rounds") is not None
+    if not stops or own["refit"] or own["cv"] is not None or vali.n_queries >= FEWEST_VALIDATION:
+        return []
+    return [
+        f"only {vali.n_queries} validation queries chose the number of rounds and were not trained "
+        "on. refit=True with cv=5 also trains on them, and chooses by folds of all queries"
+    ]
+
+
+def _fit_rounds(estimator: Any, train: RankingData) -> tuple[Any, list[str]] | None:
+    """Fitted booster with a number of rounds that training queries chose, and notes."""
+    notes: list[str] = []
+
+    def fit_all(trial: Any) -> Any:
+        notes.extend(fit(trial, train))
+        return trial
+
+    found = fit_recipe(estimator, fit_all)
+    return None if found is None else (found[0], [found[1], *notes])
 
 
 def _find_chosen(estimator: Any, is_watched: bool) -> dict[str, Any]:

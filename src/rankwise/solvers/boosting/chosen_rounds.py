@@ -8,9 +8,10 @@ and the result equals a fit of the chosen number of rounds on all rows.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from copy import copy
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import narwhals as nw
 import numpy as np
@@ -22,10 +23,10 @@ from rankwise.checks.rows import check_rows, check_weight, find_given_names, nam
 from rankwise.groups import FitData, QueryGroups
 from rankwise.metrics import parse
 from rankwise.runtime.frames import Table, convert_to_array
-from rankwise.solvers.boosting.rounds import UnmeasuredError, rank_stages
+from rankwise.solvers.boosting.rounds import UnmeasuredError, rank_stages, record_queries
 from rankwise.trees.column_table import FROM_DTYPE, ColumnTable
-from rankwise.tuning import cv_splits, mean_defined
-from rankwise.typing import Float64Array, is_sparse
+from rankwise.tuning import DEFAULT_FOLDS, cv_splits, fold_splits, mean_defined
+from rankwise.typing import Float64Array, Int64Array, is_sparse
 
 
 class ChoosesRounds:
@@ -33,12 +34,16 @@ class ChoosesRounds:
 
     refit: bool
     cv: Any
+    # Whether fit takes chosen rows of an array without a copy of them.
+    _keeps_whole: ClassVar[bool] = False
 
 
 Booster = TypeVar("Booster")
 
 # Parameters that choose the number of rounds, in a table of constraints.
 CHOICE: dict[str, list[Any]] = {"refit": ["boolean"], "cv": ["cv_object"]}
+# From this number of queries on, recipes hold out a part of them once instead of folds.
+MANY_QUERIES = 1_000
 # Settings of fits on parts of the rows, for those that have them.
 _OF_FOLDS = {"warm_start": False, "probability": False}
 
@@ -53,6 +58,82 @@ def chooses_rounds(booster: Any, X_val: Any) -> bool:
 def trains_on_validation(estimator: Any) -> bool:
     """Whether validation rows are training rows in the end, so that they judge nothing else."""
     return isinstance(estimator, ChoosesRounds) and estimator.refit
+
+
+class RecipeFolds:
+    """Value of ``cv`` by which a recipe without validation rows chooses the number of rounds.
+
+    Below :data:`MANY_QUERIES`, another number than the default one has to lead it by two standard
+    errors over the queries that five folds leave out. From there on, a quarter of the queries is
+    held out, and the best number counts. ``benchmarks.study_refit`` chose this rule.
+    """
+
+    def __init__(self, default: int | None) -> None:
+        self.default, self.is_default = default, False
+        self.n_queries = self.n_held = 0
+
+    def get_n_splits(self) -> int:  # by which a splitter is recognised
+        return DEFAULT_FOLDS
+
+    def split(self, data: FitData) -> list[tuple[Int64Array, Int64Array]]:
+        """(train rows, test rows), by ids of queries: their order does not matter."""
+        self.n_queries = self.n_held = data.groups.n_queries
+        if self.n_queries < MANY_QUERIES:
+            return fold_splits(data.X, data.y, data.groups, DEFAULT_FOLDS)
+        quarter = fold_splits(data.X, data.y, data.groups, 4)[0]
+        self.n_held = len(np.unique(data.groups.codes()[quarter[1]]))
+        return [quarter]
+
+    def settle(self, best: int, folds: Sequence[Float64Array]) -> int:
+        """The best number, or the default one if the best does not lead it clearly.
+
+        ``folds`` hold values by stage and query, larger is better; NaN does not count.
+        """
+        usual = self.default
+        if usual is None:
+            return best
+        ends = [(values[min(best, len(values)) - 1], values[min(usual, len(values)) - 1])
+                for values in folds]  # fmt: skip
+        lead = np.concatenate([reached - known for reached, known in ends])
+        lead = lead[~np.isnan(lead)]
+        self.is_default = len(lead) < 2 or bool(
+            lead.mean() <= 2.0 * lead.std(ddof=1) / np.sqrt(len(lead))
+        )
+        return usual if self.is_default else best
+
+
+def fit_recipe(estimator: Any, fit: Callable[[Any], Any]) -> tuple[Any, str] | None:
+    """Fitted booster whose number of rounds :class:`RecipeFolds` chose, and a sentence about it.
+
+    ``fit`` fits its argument or a clone of it, and returns that. None if no rounds are chosen:
+    without validation rows early stopping would never stop.
+    """
+    own = estimator.get_params(deep=False)
+    can_choose = isinstance(estimator, ChoosesRounds) and own["cv"] is None
+    if not can_choose or own.get("early_stopping_rounds") is None:
+        return None
+    usual = type(estimator)().get_params(deep=False)
+    default = usual["n_estimators"]
+    if default is not None:  # more rounds of a smaller rate reach as far
+        rate = usual.get("learning_rate", 1.0) / own.get("learning_rate", 1.0)
+        default = min(max(round(default * rate), 1), own["n_estimators"])
+    trial: Any = clone(estimator)
+    try:
+        fitted = fit(trial.set_params(cv=RecipeFolds(default)))
+    except ValueError:  # parts may lack pairs to order, which all rows may have
+        return None
+    folds, number = fitted.cv, _count_rounds(fitted)
+    # As if the number had been given, so that a model file says it.
+    fitted.set_params(cv=None, n_estimators=max(number, 1))
+    unit = "tree" if hasattr(fitted, "model_") or hasattr(fitted, "trees_") else "round"
+    unit += "" if number == 1 else "s"
+    where = f"by {DEFAULT_FOLDS} folds of {folds.n_queries} queries"
+    if folds.n_held < folds.n_queries:
+        where = f"on {folds.n_held} of {folds.n_queries} queries"
+    elif folds.is_default:
+        where = f"because no other number was clearly better {where}"
+        return fitted, f"kept {number} {unit}, {where}, then fitted all rows"
+    return fitted, f"chose {number} {unit} {where}, then fitted all rows"
 
 
 def fit_chosen(
@@ -123,6 +204,7 @@ def _fit_copy(
 ) -> Any:
     """Copy with other settings that chooses nothing by itself, fitted."""
     model = copy(own).set_params(**{"refit": False, "cv": None} | dict(settings))
+    X, given = _copy_rows(own, X), {name: _copy_rows(own, rows) for name, rows in given.items()}
     with warnings.catch_warnings(), name_columns(model, find_given_names(own)):
         if quiet:
             warnings.simplefilter("ignore")
@@ -158,24 +240,31 @@ def _choose_by_folds(
     table = Table.of(X)
     data, rows = _check_rows(own, table, y, rows)
     labels, curves = np.asarray(convert_to_array(y)), []
+    by_query: list[Float64Array] = []
     of_folds = {name: value for name, value in _OF_FOLDS.items() if name in vars(own)}
     settings = _declared_classes(own, y) | dict(settings) | of_folds
-    numbers = np.arange(len(labels)) if data.kept is None else np.flatnonzero(data.kept)
+    numbers = None if data.kept is None else np.flatnonzero(data.kept)
     failure: UnmeasuredError | None = None
-    for part in cv_splits(own.cv, data):
-        train, test = (numbers[side] for side in part)
+    is_recipe = isinstance(own.cv, RecipeFolds)
+    splits = own.cv.split(data) if is_recipe else cv_splits(own.cv, data)
+    del data
+    is_settled = is_recipe and own.cv.n_queries < MANY_QUERIES
+    for part in splits:
+        train, test = part if numbers is None else (numbers[side] for side in part)
         given = {name: values[train] for name, values in rows.items()}
-        held = {"X_val": _take(table, test), "y_val": labels[test]}
+        held = {"X_val": table.choose(test), "y_val": labels[test]}
         if "qid" in rows:
             held["qid_val"] = rows["qid"][test]
         try:
-            model = _fit_copy(
-                own, _take(table, train), labels[train], settings, given | held, quiet=True
-            )
+            with record_queries() if is_settled else nullcontext([]) as staged:
+                model = _fit_copy(
+                    own, table.choose(train), labels[train], settings, given | held, quiet=True
+                )
         except UnmeasuredError as error:  # no query of the fold has a value
             failure = error
             continue
         curves.append(np.asarray(model.validation_scores_, dtype=np.float64))
+        by_query += [np.array(follower.by_query) for follower in staged if follower.by_query]
     if not curves:
         raise ValueError(
             f"cv={own.cv!r} must leave out queries that the measure can score, got none. Pass "
@@ -187,8 +276,11 @@ def _choose_by_folds(
         return 1, np.empty(0)
     curve = mean_defined(np.array(padded))
     measure = parse(getattr(own, "validation_measure", None) or own.measure)
-    stages = rank_stages(curve, greater_is_better=measure.greater_is_better)
-    return 1 + int(np.argmax(stages)), curve
+    best = 1 + int(np.argmax(rank_stages(curve, greater_is_better=measure.greater_is_better)))
+    if is_settled:
+        sign = 1.0 if measure.greater_is_better else -1.0
+        best = own.cv.settle(best, [sign * values for values in by_query])
+    return best, curve
 
 
 def _check_rows(
@@ -212,7 +304,7 @@ def _check_rows(
         checked["qid"] = groups.codes()
     if "position" in checked:
         checked["position"] = np.asarray(checked["position"])
-    codes, kept, weight = codes.astype(np.float64), None, None
+    codes, kept, weight = codes.astype(np.float64, copy=False), None, None
     if "sample_weight" in checked:
         weight = checked["sample_weight"] = check_weight(checked["sample_weight"], n_samples)
         if not weight.all():
@@ -221,11 +313,18 @@ def _check_rows(
     return FitData(X, codes, groups, weight, kept), checked
 
 
-def _take(table: Table, rows: Any) -> Any:
-    """Some rows of a table, of the same kind."""
+def _copy_rows(own: Any, table: Any) -> Any:
+    """Chosen rows of a table, of the same kind; anything else unchanged."""
+    if not isinstance(table, Table) or table.chosen is None:
+        return table
+    X, rows = table.rows, table.chosen
+    if own._keeps_whole and type(X) is np.ndarray and X.dtype in (np.float32, np.float64):
+        nominal = own.categorical_features
+        if X.flags.c_contiguous and (nominal is None or isinstance(nominal, str)):
+            return table
     if table.frame is not None:
-        return table.restore_labels(table.frame[rows])
-    X = table.rows
+        frame: Any = table.frame
+        return table.restore_labels(frame[rows])
     return X.tocsr()[rows] if is_sparse(X) else np.asanyarray(_as_array(X))[rows]
 
 

@@ -11,6 +11,8 @@ from __future__ import annotations
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any, ClassVar, Generic, NamedTuple, Protocol, Self, TypeVar
@@ -264,17 +266,37 @@ def rank_stages(values: Float64Array, *, greater_is_better: bool) -> Float64Arra
     return np.where(np.isnan(values), -np.inf, values)
 
 
+_recorded: ContextVar[list[StagedMeasure] | None] = ContextVar("recorded", default=None)
+
+
+@contextmanager
+def record_queries() -> Iterator[list[StagedMeasure]]:
+    """Followers of validation rows that fits create in this context, with their ``by_query``."""
+    made: list[StagedMeasure] = []
+    token = _recorded.set(made)
+    try:
+        yield made
+    finally:
+        _recorded.reset(token)
+
+
 class StagedMeasure:
     """Follows the scores of validation rows.
 
     Labels ``y`` are in the form that the measure takes. ``values`` are those of the measure so far;
-    NaN if it is undefined for every query, such as a rank correlation of equal scores.
+    NaN if it is undefined for every query, such as a rank correlation of equal scores. ``by_query``
+    has the values of all queries, (n_queries,) a stage, within :func:`record_queries`.
     """
 
     def __init__(self, measure: Measure, y: Float64Array, groups: QueryGroups) -> None:
         self._measure, self._y, self._groups = measure, y, groups
         self._scores = np.zeros(len(y))
         self.values: list[float] = []
+        self.by_query: list[Float64Array] = []
+        made = _recorded.get()
+        self._is_recorded = made is not None
+        if made is not None:
+            made.append(self)
         refuse_constant(measure, y, "The number of stages", len(groups.sizes))
         # Distinct scores: a measure undefined for these is undefined for the labels, not for ties.
         places = np.arange(len(y), dtype=np.float64)
@@ -298,7 +320,10 @@ class StagedMeasure:
 
     def record(self, scores: Float64Array) -> None:
         """Measure the rows under the scores of a stage."""
-        self.values.append(self._measure.mean(self._y, scores, self._groups))
+        values = self._measure.per_query(self._y, scores, self._groups)
+        self.values.append(self._measure.aggregate(values))
+        if self._is_recorded:
+            self.by_query.append(values)
 
     @property
     def best(self) -> int:

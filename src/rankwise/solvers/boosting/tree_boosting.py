@@ -36,7 +36,8 @@ class Validation:
     @classmethod
     def of(cls, data: FitData, measure: Measure, trees: TreeEnsemble) -> Validation:
         """Validation rows, measured first after each of the trees to continue from."""
-        rows, staged = OrderedRows(data.X), StagedMeasure(measure, data.y, data.groups)
+        rows = OrderedRows(data.X, data.numbers)
+        staged = StagedMeasure(measure, data.y, data.groups)
         for tree in trees.score_trees():
             staged.add(rows.scores(TreeEnsemble.of([tree])))
         return cls(rows, staged)

@@ -47,6 +47,8 @@ class WordCodes:
     """Codes of some columns, row by row, for histograms."""
 
     words: Int64Array  # (n_samples, n_words): eight codes per word, padded with zeros
+    places: Int64Array  # (n_columns,): byte of each column
+    usual: Int64Array  # usual values of the first words, at most all; see :func:`arrange_columns`
 
     @property
     def codes(self) -> NDArray[np.uint8]:
@@ -55,8 +57,13 @@ class WordCodes:
 
     @property
     def starts(self) -> Int64Array:
-        """Cells of each column and of the padding: 256 in every histogram."""
-        return np.arange(WORD * self.words.shape[1] + 1) * BINS
+        """First cell of each column in a histogram."""
+        return self.places * BINS
+
+    @property
+    def n_cells(self) -> int:
+        """Cells of a histogram: 256 for each column, in fours, of which the last may be padding."""
+        return 4 * BINS * -(-len(self.places) // 4)
 
     @property
     def work(self) -> int:
@@ -65,7 +72,7 @@ class WordCodes:
 
     def add(self, rows: NDArray[np.int32], packed: Int64Array, out: Int64Array) -> None:
         """Add rows to a histogram of shape (n_cells,)."""
-        add_rows(self.words, rows, packed, out.reshape(-1, WORD * BINS))
+        add_rows(self.words, self.usual, rows, packed, out)
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,14 +97,19 @@ class BinnedRows:
 
     @property
     def by_column(self) -> NDArray[np.uint8]:
-        """The codes, shape (n_features, n_samples)."""
-        return self.codes.codes[:, : self.n_features].T if self.columns is None else self.columns
+        """The codes column by column, those of column j in line ``lines[j]``."""
+        return self.codes.codes.T if self.columns is None else self.columns
+
+    @property
+    def lines(self) -> Int64Array:
+        """Line of each column in ``by_column``, shape (n_features,)."""
+        return self.codes.places if self.columns is None else np.arange(self.n_features)
 
     @property
     def has_missing(self) -> NDArray[np.bool_]:
         """Whether each column has missing values, shape (n_features,)."""
         # Missing values have the last code of a column.
-        return self.by_column.max(axis=1, initial=0) == self.binning.missing_code
+        return self.by_column.max(axis=1, initial=0)[self.lines] == self.binning.missing_code
 
     @classmethod
     def encode(
@@ -106,6 +118,7 @@ class BinnedRows:
         binning: Binning,
         n_threads: int | None = None,
         n_categories: NDArray[Any] | None = None,
+        shares: Shares | None = None,
     ) -> BinnedRows:
         """Encode the rows with known cuts, block by block."""
         n, n_features = rows.n_rows, rows.n_features
@@ -115,6 +128,14 @@ class BinnedRows:
         # Columns are rounded up to whole words; the codes of the padding are 0 and never searched.
         codes = np.zeros((n, -(-n_features // WORD) * WORD), dtype=np.uint8)
         table, n_cuts = binning.table(), binning.n_cuts
+        places, usual = np.arange(n_features), np.empty(0, dtype=np.int64)
+        # Histograms that are exchanged have the same cells everywhere.
+        if n >= ARRANGED_ROWS and shares is None:
+            few = slice(None, None, max(1, n // FEW_ROWS))
+            block = np.ascontiguousarray(rows.block(few), dtype=np.float64)
+            sample = np.empty(block.shape[::-1], dtype=np.uint8)
+            write_codes(block, table, n_cuts, sample)
+            places, usual = arrange_columns(sample)
         # A block of few rows stays in the cache, from the values to both forms of their codes.
         n_block = max(1, min(CHUNK_ROWS, CHUNK_CELLS // max(1, n_features)))
 
@@ -126,11 +147,11 @@ class BinnedRows:
             else:
                 coded = columns[:, part]
             write_codes(block, table, n_cuts, coded)
-            transpose_codes(coded, codes[part])
+            transpose_codes(coded, places, codes[part])
 
         thread_map(write, range(0, n, n_block), n_threads)
         nominal = np.zeros(n_features, dtype=bool) if n_categories is None else n_categories > 0
-        return cls(binning, columns, WordCodes(codes.view(np.int64)), nominal)
+        return cls(binning, columns, WordCodes(codes.view(np.int64), places, usual), nominal)
 
     def take_codes(
         self, features: Int64Array, n_threads: int, earlier: WordCodes | None = None
@@ -138,13 +159,15 @@ class BinnedRows:
         """Codes of some columns; ``earlier`` ones of equally many columns are overwritten."""
         n, n_words = self.n_rows, -(-len(features) // WORD)
         if earlier is None or earlier.words.shape[1] != n_words:
-            earlier = WordCodes(np.zeros((n, n_words), dtype=np.int64))
+            places, usual = np.arange(len(features)), np.empty(0, dtype=np.int64)
+            earlier = WordCodes(np.zeros((n, n_words), dtype=np.int64), places, usual)
         # Padding stays 0, because trees draw equally many columns.
-        codes = earlier.words.view(np.uint8)
+        codes, lines = earlier.codes, self.lines[features]
 
         def write(start: int) -> None:
             rows = slice(start, start + CHUNK_ROWS)
-            transpose_codes(np.ascontiguousarray(self.by_column[features, rows]), codes[rows])
+            some = np.ascontiguousarray(self.by_column[lines, rows])
+            transpose_codes(some, earlier.places, codes[rows])
 
         thread_map(write, range(0, n, CHUNK_ROWS), n_threads)
         return earlier
@@ -155,11 +178,19 @@ class BinnedRows:
         feature: int,
         goes_left: NDArray[np.bool_],
         spare: NDArray[np.int32],
+        n_threads: int = 1,
     ) -> int:
         """Partition rows stably by the code of a column; return the number that go left."""
         if self.columns is None:
-            return part_words(rows, self.codes.codes, feature, goes_left, spare)
-        return part(rows, self.columns[feature], goes_left, spare)
+            codes, place = self.codes.codes, self.codes.places[feature]
+            return part_chunks(
+                lambda *some: part_words(some[0], codes, place, goes_left, some[1]),
+                rows, spare, n_threads,
+            )  # fmt: skip
+        column = self.columns[feature]
+        return part_chunks(
+            lambda *some: part(some[0], column, goes_left, some[1]), rows, spare, n_threads
+        )
 
     def add_leaf_values(
         self,
@@ -169,10 +200,42 @@ class BinnedRows:
         rows: NDArray[np.int32],
     ) -> None:
         """Add to the scores of rows the values of the leaves that they reach."""
-        codes = self.by_column
+        lines = np.where(tree.feature < 0, -1, self.lines[tree.feature])
         add_leaf_values(
-            scores, rows, codes, tree.feature, goes_left, tree.left, tree.right, tree.values
+            scores, rows, self.by_column, lines, goes_left, tree.left, tree.right, tree.values
         )
+
+
+# Rows from which the columns are arranged, and of the sample that is read for it.
+ARRANGED_ROWS, FEW_ROWS = 20_000, 1000
+LEAST_SHARE = 0.5  # of the rows with the usual codes, from which it pays to find them
+NEAR = 64  # columns compared at a time
+
+
+def arrange_columns(codes: NDArray[np.uint8]) -> tuple[Int64Array, Int64Array]:
+    """Arrange columns such that many rows have the usual codes of a whole word.
+
+    ``codes`` (n_features, n_rows) are a sample. Returns the place of each column, and the usual
+    value of the words that most such rows have, which come first. Sums do not depend on it.
+    """
+    modes = np.array([np.bincount(line).argmax() for line in codes], dtype=np.uint8)
+    is_usual = codes == modes[:, None]
+    shares = is_usual.mean(axis=1)
+    left = np.argsort(-shares, kind="stable").tolist()
+    order: list[int] = []
+    while len(left) >= WORD and shares[left[0]] >= LEAST_SHARE:
+        word = [left.pop(0)]
+        together, near = is_usual[word[0]], left[:NEAR]
+        while len(word) < WORD:
+            best = near.pop(int((is_usual[near] & together).sum(axis=1).argmax()))
+            together = together & is_usual[best]
+            word.append(best)
+        if together.mean() >= LEAST_SHARE:
+            order += word
+            left = [column for column in left if column not in word]
+    usual = modes[order].view(np.int64)
+    order += sorted(set(range(len(codes))) - set(order))
+    return np.argsort(order), usual
 
 
 def sample_step(n_rows: int) -> int:
@@ -197,6 +260,11 @@ class EntryCodes:
     starts: Int64Array  # (n_columns + 1,): cells of each of them, as many as it has codes
     # The same entries by column (CSC): bounds of the columns, rows and codes.
     by_column: tuple[Int64Array, NDArray[np.int32], NDArray[np.uint8]]
+
+    @property
+    def n_cells(self) -> int:
+        """Cells of a histogram."""
+        return int(self.starts[-1])
 
     @cached_property
     def zero_cells(self) -> Int64Array:
@@ -328,13 +396,17 @@ class SparseBinnedRows:
         feature: int,
         goes_left: NDArray[np.bool_],
         spare: NDArray[np.int32],
+        n_threads: int = 1,
     ) -> int:
         """Partition rows stably by the code of a column; return the number that go left."""
         start, end = self.column_indptr[feature : feature + 2].tolist()
         stored, zero = self.column_rows[start:end], self.codes.zero_codes[feature]
         # Marks are codes counted from that of 0, so that rows without an entry have theirs already.
         self.marks[stored] = self.column_codes[start:end] ^ zero
-        n_left = part(rows, self.marks, goes_left[EVERY_CODE ^ zero], spare)
+        sides = goes_left[EVERY_CODE ^ zero]
+        n_left = part_chunks(
+            lambda *some: part(some[0], self.marks, sides, some[1]), rows, spare, n_threads
+        )
         self.marks[stored] = 0
         return n_left
 
@@ -354,6 +426,33 @@ class SparseBinnedRows:
 
 
 CodedRows = BinnedRows | SparseBinnedRows
+
+PART_ROWS = 65_536  # rows that a thread partitions at least
+
+
+def part_chunks(
+    work: Callable[[NDArray[np.int32], NDArray[np.int32]], int],
+    rows: NDArray[np.int32],
+    spare: NDArray[np.int32],
+    n_threads: int,
+) -> int:
+    """Partition rows stably in threads; return the number that go left.
+
+    ``work`` partitions a part of the rows with a part of ``spare``.
+    """
+    size = max(PART_ROWS, -(-len(rows) // n_threads))
+    chunks = [slice(start, start + size) for start in range(0, len(rows), size)]
+    lefts = thread_map(lambda chunk: work(rows[chunk], spare[chunk]), chunks, len(chunks))
+    n_left = 0
+    for chunk, left in zip(chunks, lefts, strict=True):
+        start, n_right = chunk.start, chunk.start - n_left
+        if n_right > 0:
+            # Rows of earlier chunks that go right move behind those of this one that go left.
+            spare[:n_right] = rows[n_left:start]
+            rows[n_left : n_left + left] = rows[start : start + left]
+            rows[n_left + left : start + left] = spare[:n_right]
+        n_left += left
+    return n_left
 
 
 def bin_rows(
@@ -396,10 +495,9 @@ def encode_rows(
     sizes = np.array([X.nnz if is_sparse(X) else n_values, n_values])
     # Histograms that are exchanged have the same cells everywhere.
     stored, values = (sizes if shares is None else shares.sum(sizes)).tolist()
-    encode: Callable[..., CodedRows] = BinnedRows.encode
     if is_sparse(X) and stored <= MOST_STORED * values:
-        encode = SparseBinnedRows.encode
-    return encode(rows, binning, n_threads, n_categories)
+        return SparseBinnedRows.encode(rows, binning, n_threads, n_categories)
+    return BinnedRows.encode(rows, binning, n_threads, n_categories, shares)
 
 
 class Shares(Protocol):

@@ -7,6 +7,7 @@ smaller child's.
 
 from __future__ import annotations
 
+import heapq
 import itertools
 import math
 from collections import deque
@@ -74,7 +75,7 @@ class TreeGrower:
         most = min(rules.max_leaf_nodes, max(2, n_in_all))
         if rules.max_depth is not None:
             most = min(most, 2 ** min(rules.max_depth, 60))
-        shape = (most, int(codes.starts[-1]))
+        shape = (most, codes.n_cells)
         if math.prod(shape) > MOST_CELLS:
             raise ValueError(
                 f"max_leaf_nodes must be such that histograms have at most {MOST_CELLS:,} cells "
@@ -246,7 +247,7 @@ class TreeColumns:
 
     features: Int64Array  # (n_columns,): numbers among all columns
     codes: WordCodes | EntryCodes  # codes of the columns, for histograms
-    starts: Int64Array  # (at least n_columns + 1,): cells of each column in a histogram
+    starts: Int64Array  # (at least n_columns,): first cell of each column in a histogram
     n_bins: Int64Array  # (n_columns,)
     nominal: NDArray[np.bool_]  # (n_columns,): whether bins are categories, which have no order
     signs: Int64Array  # (n_columns,): leaf values increase (1) or decrease (-1) with it, or 0
@@ -348,24 +349,26 @@ class GrowingTree:
     def _split_best_first(self, root: _Leaf) -> list[_Leaf]:
         """Split the leaf with the largest gain, among all leaves or those of the lowest depth."""
         by_depth = self._rules.growth == "depth"
-        leaves = [root]
-        self._search([(root,)])
-        while len(leaves) < self._rules.max_leaf_nodes:
-            best = max(
-                (leaf for leaf in leaves if leaf.gain > 0),
-                # Of equal gains, the node that was made first: the order of the list is not used.
-                key=lambda leaf: (-leaf.depth if by_depth else 0, leaf.gain, -leaf.node),
-                default=None,
-            )
-            if best is None:
-                break
-            families = self._split([best])
-            leaves.remove(best)
-            leaves += families[0]
+        leaves: list[_Leaf] = []
+        heap: list[tuple[int, float, int, _Leaf]] = []
+        family: _Family = (root,)
+        while True:
+            leaves += family
             # The last two leaves are never split, so their histograms are not needed.
-            if len(leaves) < self._rules.max_leaf_nodes:
-                self._search(families)
-        return leaves
+            if len(leaves) == self._rules.max_leaf_nodes:
+                return leaves
+            self._search([family])
+            for leaf in family:
+                if leaf.gain > 0:
+                    # Of equal gains, the node that was made first.
+                    heapq.heappush(
+                        heap, (leaf.depth if by_depth else 0, -leaf.gain, leaf.node, leaf)
+                    )
+            if not heap:
+                return leaves
+            best = heapq.heappop(heap)[-1]
+            leaves.remove(best)
+            (family,) = self._split([best])
 
     def _split_symmetric(self, root: _Leaf) -> list[_Leaf]:
         """Split all leaves of a level in the same way, except those with too small children."""
@@ -431,7 +434,7 @@ class GrowingTree:
     ) -> Float64Array:
         """Best splits of some leaves, one each, or a common one."""
         nodes, limits = _describe_nodes(leaves), np.array([leaf.limits for leaf in leaves])
-        n_words, n_cells = -(-len(self._columns.features) // WORD), int(self._columns.starts[-1])
+        n_words, n_cells = -(-len(self._columns.features) // WORD), self._columns.codes.n_cells
         # Threads search separate words of eight columns, in the order of the columns.
         edges = np.array([0, n_words])
         if len(leaves) * n_cells > WORD * SMALL:
@@ -457,7 +460,7 @@ class GrowingTree:
 
         The slot of a parent then holds its larger child.
         """
-        histograms = self._memory.histograms[:, : self._columns.starts[-1]]
+        histograms = self._memory.histograms[:, : self._columns.codes.n_cells]
         slots = [small.slot for small, *_ in pairs]
         for small, *_ in pairs:
             self._sum_rows(small, histograms[small.slot])
@@ -482,7 +485,7 @@ class GrowingTree:
             sums, sizes = self._shares.sum(np.stack([sums, sizes]))
         self._bounds.start(slot, small.total)
         self._entry_sums[slot] = sums
-        lines = self._memory.histograms[:, : codes.starts[-1]]
+        lines = self._memory.histograms[:, : codes.n_cells]
         # Histograms that are exchanged are subtracted as a whole, and so are those of many entries.
         as_whole = self._shares is not None or len(rows) * codes.work > lines.shape[1]
         kept = self._may_split(small)
@@ -516,7 +519,7 @@ class GrowingTree:
 
     def _sum_entries(self, codes: EntryCodes, leaf: _Leaf, kept: NDArray[np.bool_]) -> None:
         """Write the histogram of a leaf, of some columns."""
-        columns, line = np.flatnonzero(kept), self._memory.histograms[leaf.slot, : codes.starts[-1]]
+        columns, line = np.flatnonzero(kept), self._memory.histograms[leaf.slot, : codes.n_cells]
         first, packed = codes.first(columns), self._memory.packed
         if len(columns) == 0:
             self._filled[leaf.slot] = False
@@ -618,7 +621,9 @@ class GrowingTree:
             if min(left_sum & LOWER, right_sum & LOWER) < leaf.least:
                 continue
             node_rows = self._rows[leaf.start : leaf.end]
-            n_left = self._binned.part(node_rows, feature, goes_left, self._memory.spare)
+            n_left = self._binned.part(
+                node_rows, feature, goes_left, self._memory.spare, self._n_threads
+            )
             gain = leaf.gain
             if len(leaves) > 1:
                 # The gain of a shared split is a sum over the leaves; a node stores its own part.

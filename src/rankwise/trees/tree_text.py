@@ -167,7 +167,7 @@ class TreeReader:
         if column in table.statistics:
             return set(np.flatnonzero(table.statistics[column] <= tree.threshold[node]).tolist())
         of_node = slice(tree.category_indptr[node], tree.category_indptr[node + 1])
-        return set(tree.categories[of_node].tolist())
+        return set(tree.categories[of_node].astype(np.int64).tolist())
 
 
 def export_text(

@@ -169,7 +169,6 @@ def test_mixed_objects_are_categories_where_one_is_text():
 LARGE = [2**60, 2**60 + 1, None, 2**60 + 2]
 MERGED = {
     "nullable": lambda: pd.DataFrame({"id": pd.array(LARGE, dtype="Int64")}),
-    "categories": lambda: pd.DataFrame({"id": pd.Series(LARGE, dtype="Int64").astype("category")}),
     "objects": lambda: pd.DataFrame({"id": pd.Series(LARGE, dtype=object)}),
     "floats": lambda: pd.DataFrame({"id": pd.Series(LARGE, dtype=float)}),
     "float32": lambda: pd.DataFrame({"id": np.float32([2**24, 2**24 + 1, np.nan, 3])}),
@@ -255,16 +254,17 @@ LISTS = {
     "text and numbers": ["1", 1, 1.5, None, "x", True, 2**70],
     "whole": [3.0, 0.0, -0.0, -2.0, 3.0, 17.0, 1.0],
     "whole and missing": [NAN, 3.0, NAN, 0.0, -2.0, 3.0, 5.0],
-    "fractions": [0.5, 0.25, NAN, -0.5, 1e3, -np.inf, np.inf],
+    "fractions": [0.5, 0.25, NAN, -0.5, 100.25, -np.inf, np.inf],
     "beyond doubles": [BIG, BIG + 1, BIG + 2, BIG, BIG + 3, -BIG, 0],
     "beyond int64": [2**63, 2**64 - 1, 2**63 + 1, 0, 1, 2**63, 5],
     "truth values": [True, False, True, True, False, True, True],
+    "far whole": [BIG - 1.0, BIG - 4.0, 0.0, 1.0, 1.0 - BIG, 2.0**40, 5e-324],
 }  # fmt: skip
 ARRAYS = [
     *((name, "O") for name in LISTS),
     *((name, kind) for name in ("whole", "whole and missing", "fractions") for kind in "efdg"),
     ("whole", "i1"), ("truth values", "?"), ("beyond doubles", "i8"), ("beyond int64", "u8"),
-    ("whole", ">f8"),
+    ("far whole", "d"), ("whole", ">f8"),
 ]  # fmt: skip
 PAIRS = list(itertools.product((1, 80), (False, True)))
 

@@ -108,8 +108,8 @@ class ColumnTable:
             declared = list_declared_classes(series.to_native())
             # A column that the argument names is nominal even if its dtype declares an order.
             if column in chosen or (declared is None and _is_text(series)):
-                label = repr(str(frame.columns[column]))
-                nominal[column] = _list_categories(series, counted, label)
+                name = repr(str(frame.columns[column]))
+                nominal[column] = _list_categories(series, counted, name)
                 kind = kind_of_text(dict.fromkeys(nominal[column].tolist(), 1))
                 if kind != "text" and column not in chosen:
                     odd.append(f"{str(frame.columns[column])!r} ({kind})")
@@ -357,7 +357,7 @@ def _is_text(series: Any) -> bool:
     return series.dtype in (nw.String, nw.Categorical, nw.Enum)
 
 
-def _list_categories(column: Any, counted: Any, label: str) -> NDArray[Any]:
+def _list_categories(column: Any, counted: Any, name: str) -> NDArray[Any]:
     """Distinct values of some rows that are not missing, ascending; text after numbers."""
     values, places = list_distinct(column)
     if isinstance(places, slice):
@@ -365,7 +365,7 @@ def _list_categories(column: Any, counted: Any, label: str) -> NDArray[Any]:
     else:
         values = values[np.bincount(places[counted], minlength=len(values)) > 0]
     if values.dtype.kind in "biuf":
-        _check_not_merged(values, label)
+        _check_not_merged(values, name)
         return np.unique(values[~np.isnan(values)] if values.dtype.kind == "f" else values)
     distinct = {value for value in set(values.tolist()) if not is_missing(value)}
     # Objects of NumPy become those of Python, which exports can write.
@@ -381,8 +381,10 @@ def _check_not_merged(values: NDArray[Any], column: str) -> None:
     Libraries convert a column of integers to floats if a value is missing.
     """
     limit = first_merged(values.dtype)
-    large = values[(np.abs(values) >= limit) & np.isfinite(values)]
-    if values.dtype.kind == "f" and len(large):
+    large = (
+        values[(np.abs(values) >= limit) & np.isfinite(values)] if values.dtype.kind == "f" else ()
+    )
+    if len(large):
         raise ValueError(
             f"categories in column {column} of X must be numbers that {values.dtype} tells apart, "
             f"below {limit:,} if they are whole, got {float(large[0])}. Convert the column to text "
@@ -418,7 +420,7 @@ def _codes(
             f"column {column} of X must hold {what} as in fit, such as {known[0]!r}, got {other}: "
             f"{present!r}. Pass the column as it was."
         )
-    if categories.dtype.kind in "iu" and len(known) and max(known[-1], -known[0]) >= 2**24:
+    if categories.dtype.kind in "iu" and len(known) and max(known[-1], -known[0]) >= 2**53:
         _check_not_merged(values, column)
     code_of = {value: float(code) for code, value in enumerate(known)}
     found = map(code_of.get, given, itertools.repeat(np.nan))

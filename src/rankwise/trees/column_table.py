@@ -381,10 +381,8 @@ def _check_not_merged(values: NDArray[Any], column: str) -> None:
     Libraries convert a column of integers to floats if a value is missing.
     """
     limit = first_merged(values.dtype)
-    large = (
-        values[(np.abs(values) >= limit) & np.isfinite(values)] if values.dtype.kind == "f" else ()
-    )
-    if len(large):
+    large = values[(np.abs(values) >= limit) & np.isfinite(values)]
+    if values.dtype.kind == "f" and len(large):
         raise ValueError(
             f"categories in column {column} of X must be numbers that {values.dtype} tells apart, "
             f"below {limit:,} if they are whole, got {float(large[0])}. Convert the column to text "
@@ -420,7 +418,7 @@ def _codes(
             f"column {column} of X must hold {what} as in fit, such as {known[0]!r}, got {other}: "
             f"{present!r}. Pass the column as it was."
         )
-    if categories.dtype.kind in "iu" and len(known) and max(known[-1], -known[0]) >= 2**53:
+    if categories.dtype.kind in "iu" and len(known) and max(known[-1], -known[0]) >= 2**24:
         _check_not_merged(values, column)
     code_of = {value: float(code) for code, value in enumerate(known)}
     found = map(code_of.get, given, itertools.repeat(np.nan))

@@ -420,7 +420,7 @@ def _codes(
             f"column {column} of X must hold {what} as in fit, such as {known[0]!r}, got {other}: "
             f"{present!r}. Pass the column as it was."
         )
-    if categories.dtype.kind in "iu" and len(known) and max(known[-1], -known[0]) >= 2**53:
+    if categories.dtype.kind in "iu" and len(known) and max(known[-1], -known[0]) >= 2**24:
         _check_not_merged(values, column)
     code_of = {value: float(code) for code, value in enumerate(known)}
     found = map(code_of.get, given, itertools.repeat(np.nan))

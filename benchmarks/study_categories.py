@@ -48,8 +48,8 @@ SIMULATIONS = {
 SEEDS = {
     "choose": ((range(5), range(5), range(5)),) * 2,
     "show": (
-        (range(1020, 1040), range(1020, 1025), range(100, 117)),
-        (range(1020, 1040), range(1020, 1022), range(100, 103)),
+        (range(1020, 1040), range(1020, 1040), range(100, 118)),
+        (range(1020, 1040), range(1020, 1025), range(100, 105)),
     ),
 }
 RELEVANT = {"movies": 4, "ml-1m": 4, "books": 8}  # least grade that AP counts as relevant, if not 1

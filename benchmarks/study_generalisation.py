@@ -298,7 +298,7 @@ def _holm(p_values: dict[tuple[str, str], float]) -> dict[tuple[str, str], float
 
 def main() -> None:
     part, *chosen = sys.argv[1:]
-    parts = {"large": LARGE_SETS, "more": MORE_SETS, "leaves": (*SETS, *MORE_SETS)}
+    parts = {"large": LARGE_SETS, "more": MORE_SETS, "leaves": (*SETS, *MORE_SETS, "covid-runs")}
     sets = study_more_sets.find(chosen or parts.get(part, SETS))
     if part == "choose":
         makers = {key: _maker(setting) for key, setting in SETTINGS.items()}

@@ -35,6 +35,7 @@ LIGHTGBM_MODES: dict[str, dict[str, Any]] = {
     "LightGBM row-wise, quantised": {"force_row_wise": True, "use_quantized_grad": True},
 }
 SYMMETRIC = "LambdaMART symmetric"
+SUBSETS = "LambdaMART subsets"  # splits by categories, with LightGBM's penalty of them
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,8 +90,10 @@ def rows_of(kind: str, n_rows: int) -> Rows:
 def trainer(side: str, rows: Rows, n_trees: int, n_threads: int) -> Callable[[], Any]:
     """A whole fit from float32 rows: 31 leaves (32 symmetric ones), 255 bins, learning rate 0.1."""
     X, y, qid = rows.X, rows.y, rows.qid
-    if side == "LambdaMART":
-        equal = EQUAL | {"categorical_features": rows.nominal or None}
+    if side in ("LambdaMART", SUBSETS):
+        equal: dict[str, Any] = EQUAL | {"categorical_features": rows.nominal or None}
+        if side == SUBSETS:
+            equal |= {"categorical_encoding": "subset", "cat_l2": 10.0}
         return lambda: LambdaMART(n_trees, n_jobs=n_threads, **equal).fit(X, y, qid=qid)
     if side == SYMMETRIC:
         symmetric = EQUAL | {"growth": "symmetric", "max_leaf_nodes": 32}

@@ -5,11 +5,11 @@
         [--kinds NAME ...]
 
 Parts: continuous, mslr, million, narrow, sparse, sparse-wide, small-queries (whole fits from
-float32 rows), categories (the same, with LightGBM only), binning, memory, scoring, shapley,
-quality; all without a name. All grow 31 leaves (CatBoost, and LambdaMART beside it once more,
-symmetric trees of depth 5) from 255 bins at a rate of 0.1. LightGBM counts in its fastest mode: by
-column or by row, with quantised gradients or without. Sides take turns; ratios are of medians,
-first of wall time, then of CPU time, which other programs disturb less.
+float32 rows), categories (the same with LightGBM only, LambdaMART also by subsets), binning,
+memory, scoring, shapley, quality; all without a name. All grow 31 leaves (CatBoost, and LambdaMART
+beside it once more, symmetric trees of depth 5) from 255 bins at a rate of 0.1. LightGBM counts in
+its fastest mode: by column or by row, with quantised gradients or without. Sides take turns; ratios
+are of medians, first of wall time, then of CPU time, which other programs disturb less.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ import numpy as np
 from benchmarks._boosters import (
     EQUAL,
     LIGHTGBM_MODES,
+    SUBSETS,
     SYMMETRIC,
     binner,
     peak_memory,
@@ -106,14 +107,17 @@ def training(name: str, given: argparse.Namespace) -> None:
     rows = rows_of(kind, n_rows)
     others = {side: OTHERS[side] for side in given.others if not rows.nominal}
     symmetric = (SYMMETRIC,) if "CatBoost" in others else ()
-    for side in ("LambdaMART", *symmetric):
+    subsets = (SUBSETS,) if rows.nominal else ()
+    for side in ("LambdaMART", *subsets, *symmetric):
         trainer(side, rows_of(kind, 12_000), 2, 2)()  # compile
     for threads in given.threads:
-        sides = ("LambdaMART", *symmetric, *LIGHTGBM_MODES, *others)
+        sides = ("LambdaMART", *subsets, *symmetric, *LIGHTGBM_MODES, *others)
         timed = both_times({side: trainer(side, rows, n_trees, threads) for side in sides}, repeats)
         timed = with_fastest_mode(timed)
         what = f"{n_trees} trees, {n_rows:,} x {rows.X.shape[1]} {kind}, {threads} threads"
         compare(what, timed, {"LightGBM": target, "LightGBM, quantised too": target, **others})
+        for side in subsets:
+            compare(f"subsets, {what}", timed, {"LightGBM": target}, side)
         for side in symmetric:
             compare(f"symmetric, {what}", timed, {"CatBoost": SYMMETRIC_SHARE}, side)
 

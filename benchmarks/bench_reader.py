@@ -10,8 +10,9 @@ ratios fall short of the stated ones, for fixed costs weigh more.
 
 ``--memory`` (Linux only) reads N rows of 40 float32 features, five million by default, from ten
 files of each kind in a process of its own. It prints the peak of memory above that of the process
-once it has read a few rows, as a multiple of the bytes of the rows; "fit" is ``rankwise fit`` of
-three trees on the Parquet files.
+once it has read a few rows, as a multiple of the bytes of the rows. "one-csv" is one file; "fit" is
+``rankwise fit`` of three trees on the Parquet files, and "hold-out" is ``tune``, which chooses
+their number on a quarter of the queries first.
 """
 
 from __future__ import annotations
@@ -38,7 +39,9 @@ from sklearn.datasets import load_svmlight_file
 
 from benchmarks._boosters import read_mebibytes, reset_peak
 from benchmarks._timing import Timing, interleave, report, synthetic_ranking
+from rankwise import LambdaMART
 from rankwise.datasets import read_letor, read_table
+from rankwise.selection import tune
 
 DOCS, FEATURES = 120, 136
 
@@ -72,7 +75,9 @@ def check_values(path: Path) -> None:
 
 N_FILES, WIDTH, FEW = 10, 40, 12_000
 # Peak in multiples of the bytes of the rows; None: no target.
-PEAKS: dict[str, float | None] = {"parquet": 1.4, "csv": None, "letor": None, "fit": 2.2}
+PEAKS: dict[str, float | None] = {
+    "parquet": 1.4, "csv": None, "one-csv": None, "letor": None, "fit": 2.2, "hold-out": 2.2,
+}  # fmt: skip
 
 
 def write_parts(folder: Path, kind: str, n_rows: int) -> None:
@@ -94,6 +99,10 @@ def write_parts(folder: Path, kind: str, n_rows: int) -> None:
         table = pa.table(columns | {f"feature{j}": X[:, j] for j in range(WIDTH)})
         if kind == "csv":
             pyarrow.csv.write_csv(table, stem.with_suffix(".csv"))
+        elif kind == "one-csv":
+            options = pyarrow.csv.WriteOptions(include_header=number == 0)
+            with open(folder / "rows.csv", "ab") as file:
+                pyarrow.csv.write_csv(table, file, options)
         else:
             pyarrow.parquet.write_table(table, stem.with_suffix(".parquet"))
 
@@ -110,8 +119,10 @@ def measure_peak(kind: str, few: Path, many: Path) -> float:
         ranker = ["--ranker", "lambdamart(n_estimators=3)", "--out", model]
         assert CliRunner().invoke(app, ["fit", str(folder), *ranker]).exit_code == 0
 
+    trees = LambdaMART(3, early_stopping_rounds=2)
     read: dict[str, Callable[[Path], object]] = {
         "fit": fit,
+        "hold-out": lambda folder: tune(trees, read_table(folder), None, "nDCG@10"),
         "letor": lambda folder: read_letor(sorted(folder.iterdir()), cache=False),
     }
     work = read.get(kind, read_table)

@@ -1,6 +1,7 @@
 """Serving: scoring a hundred documents beside the bare booster, and the first scores of a process.
 
     python -m benchmarks.bench_serving
+    python -m benchmarks.bench_serving few > docs/speed_serving_few.txt
 
 A request is 100 documents of 136 features. "bare" is the predict of the library's own model on one
 thread, which the adapter uses for so few rows; frames are compared with the same arrays. Models of
@@ -10,6 +11,10 @@ booster: wall-clock seconds, median of five. "From process start" counts from th
 interpreter, imports and all, to the first 100 scores: with an empty cache of kernels, which is what
 every process takes where none can be written, and with a warm one. Latencies are of 1,000 requests,
 each with other documents: median and 99th percentile.
+
+"few" prints its lines alone: one row and ten by LambdaMART and by the fastest of four ways that
+LightGBM's own ``Booster.predict`` has, in turn, each call with other rows. Times of a call are
+medians over windows of twenty calls; the lower decile is what other programs disturb least.
 """
 
 from __future__ import annotations
@@ -20,6 +25,7 @@ import sys
 import tempfile
 import time
 from functools import partial
+from itertools import cycle
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +38,7 @@ from benchmarks.bench_start import line, printed
 N_ROWS = 100
 REQUESTS = 300
 STARTS = 5
-TREES = {"n_estimators": 100, "random_state": 0}
+TREES: dict[str, Any] = {"n_estimators": 100, "random_state": 0}
 ADAPTERS = ("LightGBMRanker", "XGBoostRanker", "CatBoostRanker")
 COLD = {
     "RidgeRanker": {},
@@ -76,6 +82,8 @@ model = rankwise.load(sys.argv[1])
 getattr(model, "rank_score", model.predict)(np.load(sys.argv[2]))
 """
 LATENCIES = 1000
+FEW, LEAVES = (1, 10), (7, 31)
+WINDOWS, CALLS = 100, 20  # of few rows: windows, and calls in each
 
 
 def bare(model: Any, X: np.ndarray) -> Any:
@@ -187,8 +195,68 @@ def latencies() -> None:
         print(f"      {name}: {LATENCIES} requests, median {middle:.2f} ms, 99 % {last:.2f} ms")
 
 
-def main() -> None:
+def few_rows() -> None:
+    """One row and ten beside the fastest of LightGBM's ways, raw scores on one thread included."""
+    import lightgbm as lgb
+
+    single, quiet = {"num_threads": 1}, {"verbosity": -1}
+    floats, y, qid = synthetic_ranking(n_queries=25)
+    rng = np.random.default_rng(0)
+    for leaves in LEAVES:
+        ours = rankwise.LambdaMART(100, max_leaf_nodes=leaves).fit(floats, y, qid=qid)
+        text = rankwise.LightGBMRanker(**TREES, num_leaves=leaves).fit(floats, y, qid=qid)
+        text = text.booster_.model_to_string()
+        booster = lgb.Booster(model_str=text, params=quiet)
+        sides = {
+            "LambdaMART": ours.predict,
+            "predict": booster.predict,
+            "num_threads=1": partial(booster.predict, **single),
+            "raw_score, num_threads=1": partial(booster.predict, raw_score=True, **single),
+            "a Booster of one thread": lgb.Booster(model_str=text, params=quiet | single).predict,
+        }
+        ours.predict(np.tile(floats, (4, 1)))  # scored before, as in a process that serves
+        for dtype in (np.float64, np.float32):
+            X = floats.astype(dtype)
+            for n_rows in FEW:
+                asked = [X[rng.integers(len(X), size=n_rows)] for _ in range(LATENCIES)]
+                timed = interleave(
+                    {name: call_in_turn(score, asked) for name, score in sides.items()},
+                    repeats=WINDOWS,
+                    warmup=10,
+                )
+                mine, *theirs = timed.values()
+                what = f"rows: {n_rows:2}, leaves: {leaves:2}, {np.dtype(dtype).name}"
+                print_few(what, mine.seconds, {side.name: side.seconds for side in theirs})
+
+
+def call_in_turn(score: Any, asked: list[np.ndarray]) -> Any:
+    """A function that scores the next requests of an endless round."""
+    rows = cycle(asked)
+    return lambda: [score(next(rows)) for _ in range(CALLS)]
+
+
+def print_few(what: str, ours: list[float], theirs: dict[str, list[float]]) -> None:
+    """Print a line of microseconds for each call."""
+    texts, ratios = [], []
+    for share in (0.5, 0.1):
+        mine = float(np.quantile(ours, share))
+        name = min(theirs, key=lambda way: float(np.quantile(theirs[way], share)))
+        best = float(np.quantile(theirs[name], share))
+        ratios.append(mine / best)
+        micro = 1e6 / CALLS
+        texts.append(f"{mine * micro:5.1f} and {best * micro:5.1f} ({name})")
+    print(
+        f"{'met ' if ratios[0] <= 1 else 'MISS'}  LambdaMART, {what}: {ratios[0]:.2f} x the time "
+        f"(target <= 1 x), lower decile {ratios[1]:.2f} x   µs: {texts[0]}; {texts[1]}",
+        flush=True,
+    )
+
+
+def main(arguments: list[str]) -> None:
     """Print the lines."""
+    few_rows()
+    if arguments == ["few"]:
+        return
     requests()
     latencies()
     first_scores()
@@ -196,4 +264,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])

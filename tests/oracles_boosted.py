@@ -35,6 +35,12 @@ class TreeByHand:
         else:
             self._grow_leaves()
 
+    def penalty(self, column):
+        """Further L2 penalty of splits by a column."""
+        values = self.X[:, column]
+        n_categories = len(np.unique(values[~np.isnan(values)])) if column in self.nominal else 0
+        return self.cat_l2 if n_categories > 4 else 0.0
+
     def values(self, g, h, node, more=0.0):
         """Values of leaves with these sums of gradients and of Hessians; ``more`` L2 penalty."""
         pull = np.sign(g) * np.maximum(np.abs(g) - self.rules.reg_alpha, 0)
@@ -58,20 +64,20 @@ class TreeByHand:
     def questions(self, rows, column):
         values = self.X[rows, column]
         if column in self.nominal:
-            cuts = self.subsets(rows, values)
+            cuts = self.subsets(rows, values, self.reg_lambda + self.penalty(column))
         else:
             cuts = [*np.unique(values[~np.isnan(values)]), np.inf]
         return [(column, cut, side) for cut in cuts for side in (False, True)]
 
-    def subsets(self, rows, values):
+    def subsets(self, rows, values, penalty):
         """All subsets of categories; with penalties those in the order of mean gradients."""
         present = np.unique(values[~np.isnan(values)])
         n, most = len(present), self.rules.max_cat_threshold
-        if self.reg_lambda + self.cat_l2 == 0 and self.rules.growth != "symmetric":
+        if penalty == 0 and self.rules.growth != "symmetric":
             sets = [[number >> i & 1 == 1 for i in range(n)] for number in range(1, 2**n)]
         else:
             mean = [
-                self.g[mine].sum() / (self.h[mine].sum() + self.reg_lambda + self.cat_l2)
+                self.g[mine].sum() / (self.h[mine].sum() + penalty)
                 for mine in (rows[values == category] for category in present)
             ]
             ranks = np.argsort(np.argsort(mean))
@@ -88,7 +94,7 @@ class TreeByHand:
         least = max((r.min_samples_leaf - 0.5) * h.sum() / len(h), r.min_hessian_leaf)
         sign = r.signs[questions[0][0]] if r.signs else 0
         with np.errstate(divide="ignore", invalid="ignore"):  # a side without rows
-            more = self.cat_l2 if questions[0][0] in self.nominal else 0.0
+            more = self.penalty(questions[0][0])
             low, high = (self.values(*side[:2], node, more) for side in sums)
             of_sides = sum(self.worth(*side[:2], node, more) for side in sums)
         found = of_sides - self.worth(g.sum(), h.sum(), node)

@@ -420,7 +420,7 @@ def distinct_rows_of_queries(
     """
     n, chunks = len(y), query_chunks(groups.indptr, CHUNK_ROWS)
     ordered, is_new, sizes, query_keys = _order(
-        X, y, groups, sample_weight, shown_at, n_threads, numbers
+        row_hashes(X, y, n_threads, numbers), groups, sample_weight, shown_at, n_threads
     )
     by_content = np.lexsort(query_keys)
     indptr = np.concatenate([[0], np.cumsum(sizes[by_content])]).astype(np.int64)
@@ -448,21 +448,18 @@ def distinct_rows_of_queries(
 
 
 def _order(
-    X: Matrix,
-    y: Float64Array,
+    hashes: Hashes,
     groups: QueryGroups,
     sample_weight: Float64Array | None,
     shown_at: Int64Array | None,
     n_threads: int,
-    numbers: Int64Array | None,
 ) -> tuple[Int64Array, NDArray[np.bool_], Int64Array, tuple[Float64Array, NDArray[np.uint64]]]:
     """Rows of each query sorted by content, and a mask of the distinct ones.
 
     For each query, also the number of distinct rows, and the keys by which queries are sorted (the
     last one first): a hash of their distinct rows, and a sum of their weights.
     """
-    hashes = row_hashes(X, y, n_threads, numbers)
-    keys = hashes[None]
+    keys, n = hashes[None], len(hashes)
     if shown_at is not None:
         hashes ^= scramble(shown_at.astype(np.uint64) + np.uint64(1))
         keys = np.stack([hashes, shown_at.astype(np.uint64)])
@@ -470,8 +467,8 @@ def _order(
     if sample_weight is not None:
         weights = np.ascontiguousarray(sample_weight, dtype=np.float64)
         keys, hash_line = np.concatenate([weights.view(np.uint64)[None], keys]), 1
-    rows = np.arange(len(y)) if groups.order is None else groups.order.copy()
-    is_new = np.empty(len(y), dtype=bool)
+    rows = np.arange(n) if groups.order is None else groups.order.copy()
+    is_new = np.empty(n, dtype=bool)
     sizes = np.empty(groups.n_queries, dtype=np.int64)
     query_keys, sums = np.empty(groups.n_queries, dtype=np.uint64), np.empty(groups.n_queries)
 
@@ -480,7 +477,7 @@ def _order(
             keys, hash_line, groups.indptr, *queries, rows, is_new, sizes, query_keys, sums
         )
 
-    if len(y) <= FEW_ROWS:
+    if n <= FEW_ROWS:
         order_few(keys, hash_line, groups.indptr, rows, is_new, sizes, query_keys, sums)
         return rows, is_new, sizes, (sums, query_keys)
     thread_map(sort, query_chunks(groups.indptr, CHUNK_ROWS), n_threads)

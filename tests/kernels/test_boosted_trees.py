@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from rankwise.kernels.boosted_trees import add_leaf_values, add_rows, part, part_words
+from rankwise.kernels.boosted_trees import add_leaf_values, add_rows, part
 from rankwise.trees.boosted.coded_rows import SparseBinnedRows, arrange_columns, bin_rows
 from rankwise.trees.boosted.growing_tree import TreeGrower
 from rankwise.trees.boosted.growth_rules import GrowthRules
@@ -75,10 +75,10 @@ def test_rows_are_parted_in_their_order(rng):
         left = goes_left[codes[rows]]
         expected = np.concatenate([rows[left], rows[~left]])
         again = rows.copy()
-        assert part(rows, codes, goes_left, spare) == left.sum()
+        assert part(rows, spare, codes, goes_left, None) == left.sum()
         np.testing.assert_array_equal(rows, expected)
         by_row = np.stack([codes[::-1], codes, codes[::-1]], axis=1)
-        assert part_words(again, by_row, 1, goes_left, spare) == left.sum()
+        assert part(again, spare, by_row[:, 1], goes_left, True) == left.sum()
         np.testing.assert_array_equal(again, expected)
 
 

@@ -453,8 +453,24 @@ def test_recipes_choose_no_rounds_if_they_cannot(rows):
     for ranker in (make("lambdamart", early_stopping_rounds=None), make("lambdamart", cv=3)):
         assert fit_recipe(ranker, fit) is None
     assert fit_recipe(rankwise.RidgeRanker(), fit) is None
+    for values in ({"learning_rate": 0.0}, {"learning_rate": "x"}, {"n_estimators": None}):
+        assert fit_recipe(make("lambdamart", **values), fit) is None
+        data = RankingData(X, y, qid=qid)
+        with pytest.raises(ValueError, match=f"'{next(iter(values))}' parameter of LambdaMART"):
+            tune(make("lambdamart", **values), data, None, "nDCG@10")
     y = np.zeros(len(y))  # nothing to order
     assert fit_recipe(make("lambdamart"), fit) is None
+
+
+def test_recipes_split_the_rows_of_few_queries(rows):
+    X, y, _ = rows
+    qid = np.arange(len(y)) % 3
+    for ids in (qid, None):
+        recipe = fit_recipe(make("rank_boost"), lambda trial, ids=ids: trial.fit(X, y, qid=ids))
+        assert recipe is not None
+        assert recipe[1].endswith("by 5 folds of the rows, then fitted all rows")
+        direct = make("rank_boost", n_estimators=recipe[0].n_estimators).fit(X, y, qid=ids)
+        np.testing.assert_array_equal(recipe[0].predict(X), direct.predict(X))
 
 
 def test_grids_score_settings_on_rows_that_they_were_not_trained_on(rows):

@@ -110,9 +110,8 @@ def test_scores_and_gains_of_one_tree_of_many(judged):
 
 def test_drawing_tells_where_missing_values_and_categories_go(judged):
     X, y, qid = judged
-    ranker = LambdaMART(1, max_leaf_nodes=8, reg_lambda=0.0, truncation_level=None).fit(
-        X, y, qid=qid
-    )
+    ranker = LambdaMART(1, max_leaf_nodes=8, reg_lambda=0.0, cat_l2=0.0, truncation_level=None)
+    ranker.fit(X, y, qid=qid)
     conditions = [word for word in words(plot_tree(ranker)) if word[:4] in ("bm25", "age ", "kind")]
     rules = export_text(ranker, digits=3)
     assert any(word.startswith("age") for word in conditions)

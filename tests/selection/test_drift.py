@@ -251,6 +251,28 @@ def test_many_rows_are_a_sample_of_whole_queries(rng, monkeypatch):
     assert find_drift(summary, X, qid).ok
 
 
+@pytest.mark.parametrize("kind", ["objects", "categories", "polars"])
+def test_rare_categories_that_a_sample_misses_are_not_new(kind, monkeypatch):
+    from rankwise.datasets import row_summary
+
+    monkeypatch.setattr(row_summary, "MOST_ROWS", 500)
+    shops = pd.Series([f"shop {k // 2}" if k % 5 else None for k in range(4000)], dtype=object)
+    X = pd.DataFrame({"shop": shops, "price": np.arange(4000.0) % 7})
+    if kind == "categories":
+        X["shop"] = X["shop"].astype("category")
+    if kind == "polars":
+        X = pytest.importorskip("polars").from_pandas(X)
+    summary, qid = summarize_rows(X, np.arange(4000) // 10), np.arange(400) // 10
+    assert summary.n_rows == 500
+    assert summary.columns["shop"].known == sorted(
+        {shop for shop in shops if shop == shop and shop}
+    )
+    assert not any("had none of" in note for note in find_drift(summary, X[:400], qid).notes)
+    other = X[:400].replace({"shop 3": "new"}) if kind == "objects" else X[:0]
+    if len(other):
+        assert "had none of: new" in str(find_drift(summary, other, qid))
+
+
 @pytest.mark.parametrize("ranker", [RidgeRanker(), LambdaMART(10)])
 def test_a_model_keeps_the_summary_of_its_rows(rng, tmp_path, ranker):
     X, qid = clustered(rng, 60)

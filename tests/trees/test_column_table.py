@@ -169,6 +169,7 @@ def test_mixed_objects_are_categories_where_one_is_text():
 LARGE = [2**60, 2**60 + 1, None, 2**60 + 2]
 MERGED = {
     "nullable": lambda: pd.DataFrame({"id": pd.array(LARGE, dtype="Int64")}),
+    "categories": lambda: pd.DataFrame({"id": pd.Series(LARGE, dtype="Int64").astype("category")}),
     "objects": lambda: pd.DataFrame({"id": pd.Series(LARGE, dtype=object)}),
     "floats": lambda: pd.DataFrame({"id": pd.Series(LARGE, dtype=float)}),
     "float32": lambda: pd.DataFrame({"id": np.float32([2**24, 2**24 + 1, np.nan, 3])}),

@@ -50,9 +50,15 @@ def test_words_of_every_kind_of_split(mixed):
     assert len(lines) == tree.tree_.n_nodes - 1 + 16
 
 
-@pytest.mark.parametrize("n_levels", [6, 600])
-def test_thresholds_of_statistics_name_categories(n_levels, rng):
-    """Rows of all levels, unknown ones and missing ones follow the words to their score."""
+@pytest.mark.parametrize(
+    ("n_levels", "shift"), [(6, None), (6, -9.0), (6, 9.0), (600, None), (20_000, None)]
+)
+def test_thresholds_of_statistics_name_categories(n_levels, shift, rng):
+    """Rows of all levels, unknown ones and missing ones follow the words to their score.
+
+    With a shift, all levels and unknown ones are on one side of the thresholds: those of rows in
+    training come from other statistics than the last.
+    """
     levels = np.array([f"brand{k:03d}" for k in range(n_levels)], dtype=object)
     statistics = rng.normal(size=n_levels).astype(np.float32).astype(np.float64)
     table = ColumnTable({0: levels}, {}, {0: statistics}, {0: 0.25})
@@ -62,8 +68,11 @@ def test_thresholds_of_statistics_name_categories(n_levels, rng):
     ranker = LambdaMART(1, min_samples_leaf=2, max_leaf_nodes=5)
     ranker.fit(numbers, y + np.arange(640) % 2, qid=np.arange(640) % 16)
     ranker.columns_ = table
+    if shift is not None:
+        ranker.columns_ = ColumnTable({0: levels}, {}, {0: np.full(6, shift)}, {0: shift})
     lines = export_text(ranker, digits=17).splitlines()
-    assert any(" in {brand" in line for line in lines) and "<=" not in "".join(lines)
+    assert "<=" not in "".join(lines)
+    assert shift is not None or any(" in {brand" in line for line in lines)
     if n_levels > 6:
         assert any(line.endswith(" more}") for line in lines)
         return

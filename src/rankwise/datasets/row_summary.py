@@ -23,7 +23,14 @@ import numpy as np
 from rankwise.groups import QueryGroups
 from rankwise.runtime.constraints import make_generator
 from rankwise.runtime.finite import names_its_class
-from rankwise.runtime.frames import convert_to_values, is_missing, kind_of, numbers_of, wrap_frame
+from rankwise.runtime.frames import (
+    convert_to_values,
+    is_missing,
+    kind_of,
+    list_distinct,
+    numbers_of,
+    wrap_frame,
+)
 from rankwise.runtime.result import Result, columns_of
 from rankwise.typing import ArrayLike, Float64Array, Int64Array, Seed, is_sparse
 
@@ -172,13 +179,17 @@ def summarize_rows(
     >>> summary.n_queries, [round(share, 2) for share in summary.columns["0"].shares[:3]]
     (50, [0.1, 0.1, 0.1])
     """
-    columns, scores, groups = sample_columns(X, qid, estimator, random_state, feature_names)
+    columns, scores, groups, known = sample_columns(X, qid, estimator, random_state, feature_names)
     query_of_row = groups.codes()
+    summaries = {name: _summarise(values, query_of_row) for name, values in columns.items()}
+    for name, categories in known.items():
+        # Rare categories may have no row in the sample; to later rows they are not new.
+        summaries[name] = replace(summaries[name], known=categories)
     sizes = np.diff(groups.indptr)
     return RowSummary(
         len(query_of_row),
         groups.n_queries,
-        {name: _summarise(values, query_of_row) for name, values in columns.items()},
+        summaries,
         None if scores is None else _summarise(scores, query_of_row),
         {} if scores is None else scores_at_ranks(scores, groups),
         int(sizes.min()),
@@ -192,8 +203,11 @@ def sample_columns(
     model: Any,
     random_state: Seed,
     feature_names: Sequence[str] | None,
-) -> tuple[dict[str, Any], Float64Array | None, QueryGroups]:
-    """Columns by name (numbers, or lists of categories), scores and queries of a sample of rows."""
+) -> tuple[dict[str, Any], Float64Array | None, QueryGroups, dict[str, list[str]]]:
+    """Columns by name (numbers, or lists of categories), scores and queries of a sample of rows.
+
+    Last come the categories of all rows, by column, ascending; empty if the sample has all rows.
+    """
     frame = wrap_frame(X)
     frame = None if frame is None else frame.lazy().collect()
     shape = frame.shape if frame is not None else getattr(X, "shape", None) or np.shape(X)
@@ -217,10 +231,12 @@ def sample_columns(
             warnings.filterwarnings("ignore", "X does not have valid feature names")
             scores = np.asarray(model.predict(part), dtype=np.float64)
     if frame is not None:
-        return {name: _column(frame[name], everything) for name in frame.columns}, scores, groups
+        columns = {name: _column(frame[name], everything) for name in frame.columns}
+        listed = [name for name in columns if isinstance(columns[name], list) and rows is not None]
+        return columns, scores, groups, {name: _list_categories(frame[name]) for name in listed}
     part = X.tocsr()[everything].toarray() if is_sparse(X) else np.asarray(X)[everything]
     names = [str(i) for i in range(width)] if feature_names is None else map(str, feature_names)
-    return {n: part[:, i].astype(np.float64) for i, n in enumerate(names)}, scores, groups
+    return {n: part[:, i].astype(np.float64) for i, n in enumerate(names)}, scores, groups, {}
 
 
 def _sample(groups: QueryGroups, most_rows: int, random_state: Seed) -> Int64Array | None:
@@ -238,6 +254,11 @@ def _column(column: Any, rows: Any) -> Any:
         return np.asarray(numbers_of(column), dtype=np.float64)[rows]
     values = convert_to_values(column.to_native())[rows].tolist()
     return [None if is_missing(value) else str(value) for value in values]
+
+
+def _list_categories(column: Any) -> list[str]:
+    distinct, _ = list_distinct(column)
+    return sorted({str(value) for value in set(distinct.tolist()) if not is_missing(value)})
 
 
 def _summarise(values: Any, query_of_row: Int64Array) -> ColumnSummary:

@@ -92,8 +92,8 @@ def check_category_numbers(
         column = j if names is None else repr(str(names[j]))
         raise ValueError(
             f"Histograms take at most {MAX_BINS} categories a column, got {n_categories[j]} in "
-            f"column {column}. Merge rare categories. LambdaMART also takes them with "
-            "categorical_encoding='ordered', a RankingTree with method='exact'."
+            f"column {column}. Merge rare categories. A new fit (without warm_start) also takes "
+            "them: LambdaMART with categorical_encoding='ordered', RankingTree with method='exact'."
         )
 
 

@@ -147,37 +147,21 @@ def add_rows(words, usual, rows, packed, out):
 
 
 @njit
-def part(rows, codes, goes_left, spare):
+def part(rows, spare, codes, goes_left, far):
     """Partition stably: move the rows whose code goes left before the others.
 
-    Returns the number of rows that go left. ``spare`` has room for all rows.
+    Returns the number of rows that go left. ``spare`` has room for all rows. ``far`` is None if the
+    codes (n_samples,) are contiguous, and True if each is in a line of memory of its own.
     """
     n_left = n_right = 0
+    last, size = len(rows) - 1, codes.strides[0]
     for i in range(len(rows)):
+        if far is not None:
+            prefetch(codes.ctypes.data + np.int64(rows[min(i + AHEAD, last)]) * size)
         row = rows[i]
         # The row is written to both places and one of them advances: no branch to mispredict. Place
         # `n_left` has been read already.
         left = np.int64(goes_left[codes[row]])
-        rows[n_left] = row
-        spare[n_right] = row
-        n_left += left
-        n_right += 1 - left
-    for i in range(n_right):
-        rows[n_left + i] = spare[i]
-    return n_left
-
-
-@njit
-def part_words(rows, codes, feature, goes_left, spare):
-    """Like :func:`part`, of codes (n_rows, n_features) that are stored row by row."""
-    n_left = n_right = 0
-    last, size = len(rows) - 1, codes.strides[0]
-    first = codes.ctypes.data + feature * codes.itemsize
-    for i in range(len(rows)):
-        # Each code is in a line of memory of its own.
-        prefetch(first + np.int64(rows[min(i + AHEAD, last)]) * size)
-        row = rows[i]
-        left = np.int64(goes_left[codes[row, feature]])
         rows[n_left] = row
         spare[n_right] = row
         n_left += left

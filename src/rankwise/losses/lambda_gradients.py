@@ -391,4 +391,4 @@ class CodedValues:
         return len(self.codes)
 
     def __getitem__(self, rows: slice) -> Float64Array:
-        return self.codes[rows] if self.levels is None else self.levels[self.codes[rows]]
+        return self.codes[rows] if self.levels is None else self.levels.take(self.codes[rows])

@@ -263,7 +263,7 @@ class TreeRanker(CategoricalInput, OrdinalRanker):
         self.has_missing_: Any = np.isnan(densify(data.X)).any(axis=0)
         return data
 
-    def _encode(self, X: FrameLike | Table) -> Table:
+    def _encode(self, X: FrameLike | Table) -> FrameLike | Table:
         rows = X if isinstance(X, Table) else dense_within_memory(X)
         return super()._encode(rows)
 

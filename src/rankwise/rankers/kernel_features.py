@@ -74,7 +74,7 @@ APPROXIMATION_CONSTRAINTS: dict[str, Any] = {
     "n_landmarks": [minimum(1)],
     "random_state": ["random_state"],
 }
-# Rows for each landmark from which a note names landmarks: they fit faster and rank as well. Chosen
+# Rows for each landmark from which a note names landmarks, faster and usually as good. Chosen
 # on three folds of OHSUMED and two of MQ2008 with 1,000 landmarks, so never for fewer. 3,000 rows
 # take .42 (LSRRank), .10 (CLSRRank) and about .27 (RankSVM, RankLR) of the exact CPU time, searches
 # less; nDCG@10 changes by +.002 +- .003 and -.002 +- .003 (LSRRank, CLSRRank). SVRank's exact steps
@@ -234,7 +234,7 @@ class KernelFeatures(StreamedFeatures):
         if has_landmarks and n >= self.rows_per_landmark * n_landmarks:
             warnings.warn(
                 f"The exact kernel model of n_samples={n} rows takes longer to fit than one with "
-                f"{n_landmarks} landmarks, which ranks about as well. Consider "
+                f"{n_landmarks} landmarks, which usually ranks as well. Consider "
                 f'approximation="{self.cheaper[0]}", n_landmarks={n_landmarks}.',
                 UserWarning,
                 stacklevel=callers_level(),

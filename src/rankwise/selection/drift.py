@@ -179,7 +179,7 @@ def find_drift(
             "summarize_rows."
         )
     names = None if wrap_frame(X) is not None else list(before.columns)
-    columns, scores, groups = sample_columns(X, qid, estimator, random_state, names)
+    columns, scores, groups, _ = sample_columns(X, qid, estimator, random_state, names)
     _check_columns(before, columns)
     few = [n for n in (before.n_queries, groups.n_queries) if n < FEWEST_QUERIES]
     query_of_row = groups.codes()

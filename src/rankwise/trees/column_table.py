@@ -272,14 +272,15 @@ class CategoricalInput:
         check_is_fitted(self)
         return check_rows(self, self._encode(X), allow_nan=True)
 
-    def _encode(self, X: FrameLike | Table) -> Table:
+    def _encode(self, X: FrameLike | Table) -> FrameLike | Table:
         """X with codes for categories; column names are checked first if there are categories."""
+        if not (self.columns_.nominal or self.columns_.ordered):
+            return X
         table = Table.of(X)
-        if self.columns_.nominal or self.columns_.ordered:
-            if hides_names(table.rows):
-                check_names(self, list(nw.from_native(table.rows).columns), reset=False)
-            else:
-                validate_data(self, table.rows, reset=False, skip_check_array=True)
+        if hides_names(table.rows):
+            check_names(self, list(nw.from_native(table.rows).columns), reset=False)
+        else:
+            validate_data(self, table.rows, reset=False, skip_check_array=True)
         return self.columns_.encode(table, self._unknown_code)
 
 
@@ -380,10 +381,9 @@ def _check_not_merged(values: NDArray[Any], column: str) -> None:
 
     Libraries convert a column of integers to floats if a value is missing.
     """
-    limit = first_merged(values.dtype)
-    large = (
-        values[(np.abs(values) >= limit) & np.isfinite(values)] if values.dtype.kind == "f" else ()
-    )
+    limit, large = first_merged(values.dtype), values[:0]
+    if values.dtype.kind == "f":
+        large = values[(np.abs(values) >= limit) & np.isfinite(values)]
     if len(large):
         raise ValueError(
             f"categories in column {column} of X must be numbers that {values.dtype} tells apart, "
@@ -420,7 +420,7 @@ def _codes(
             f"column {column} of X must hold {what} as in fit, such as {known[0]!r}, got {other}: "
             f"{present!r}. Pass the column as it was."
         )
-    if categories.dtype.kind in "iu" and len(known) and max(known[-1], -known[0]) >= 2**53:
+    if categories.dtype.kind in "iu" and len(known) and max(known[-1], -known[0]) >= 2**24:
         _check_not_merged(values, column)
     code_of = {value: float(code) for code, value in enumerate(known)}
     found = map(code_of.get, given, itertools.repeat(np.nan))

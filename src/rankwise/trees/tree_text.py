@@ -122,27 +122,20 @@ class TreeReader:
 
     def _subsets(self, node: int, column: int) -> tuple[str, str]:
         """Categories of a nominal column that go left, and those that go right."""
-        table = self.estimator.columns_
-        names = table.nominal[column]
-        inside = self._codes(node)
-        reach = self._reaching(node, column)
-        left = [_word(name) for code, name in enumerate(names) if code in reach & inside]
-        right = [_word(name) for code, name in enumerate(names) if code in reach - inside]
-        is_right_named = len(right) < len(left)
+        tree, table = self.estimator.tree_, self.estimator.columns_
+        reach, inside = self._reaching(node, column), self._codes(node)
+        left, right = sorted(reach & inside), sorted(reach - inside)
+        is_right_named = len(right) < max(len(left), 1)
         if column in table.statistics:
-            is_right_named = table.prior[column] <= self.estimator.tree_.threshold[node]
-        if not right and (is_right_named or column not in table.statistics):
-            return "is present", "is missing"
-        if not left and (not is_right_named or column not in table.statistics):
-            return "is missing", "is present"
+            is_right_named = bool(table.prior[column] <= tree.threshold[node])
         named = right if is_right_named else left
-        more = [f"{len(named) - SHOWN_CATEGORIES} more"] if len(named) > SHOWN_CATEGORIES else []
-        listed = f"{{{', '.join([*named[:SHOWN_CATEGORIES], *more])}}}"
-        return (
-            (f"not in {listed}", f"in {listed}")
-            if is_right_named
-            else (f"in {listed}", f"not in {listed}")
-        )
+        listed = [_word(table.nominal[column][code]) for code in named[:SHOWN_CATEGORIES]]
+        if len(named) > SHOWN_CATEGORIES:
+            listed.append(f"{len(named) - SHOWN_CATEGORIES} more")
+        sides = f"not in {{{', '.join(listed)}}}", f"in {{{', '.join(listed)}}}"
+        if not named and bool(tree.missing_left[node]) != is_right_named:
+            sides = "is present", "is missing"
+        return sides if is_right_named else sides[::-1]
 
     def _reaching(self, node: int, column: int) -> set[int]:
         """Codes of a nominal column that the splits above let through."""
@@ -174,7 +167,7 @@ class TreeReader:
         if column in table.statistics:
             return set(np.flatnonzero(table.statistics[column] <= tree.threshold[node]).tolist())
         of_node = slice(tree.category_indptr[node], tree.category_indptr[node + 1])
-        return set(tree.categories[of_node].tolist())
+        return set(tree.categories[of_node].astype(np.int64).tolist())
 
 
 def export_text(

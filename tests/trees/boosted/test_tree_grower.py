@@ -182,7 +182,7 @@ def test_trees_on_some_columns_are_those_without_the_others(rng):
 def categories(rng, holes):
     X, g, h = gradients(rng, holes)
     X = X[:, 2:7]
-    X[:, :2] = rng.integers(0, [5, 6], (len(X), 2))
+    X[:, :2] = rng.integers(0, [4, 6], (len(X), 2))
     X[:, 1][rng.random(len(X)) < holes] = np.nan
     effects = rng.normal(scale=2, size=(2, 6))
     for column in (0, 1):
@@ -209,7 +209,7 @@ def categories(rng, holes):
 def test_subsets_of_categories_are_the_best(given, holes, growth, rng):
     rules = GrowthRules(**{"max_leaf_nodes": 8, "min_samples_leaf": 4, "growth": growth, **given})
     X, g, h = categories(rng, holes)
-    binned = bin_rows(OrderedRows(X), 255, n_categories=np.array([5, 6, 0, 0, 0]))
+    binned = bin_rows(OrderedRows(X), 255, n_categories=np.array([4, 6, 0, 0, 0]))
     grown = TreeGrower(binned, rules, 1).grow(g, h, 1.0)
     assert {0, 1} & set(grown.tree.feature.tolist())
     scores = np.zeros(len(X))

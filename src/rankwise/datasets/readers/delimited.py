@@ -292,16 +292,19 @@ class DelimitedFile:
 
     def table(self, types: dict[str, Any]) -> pa.Table:
         """Read columns with the given types."""
-        try:
-            table = self._read(types, True)
-        except pa.ArrowInvalid:
-            table = self._read(types, False)  # with one thread, the message names the row
-        return self._unquote(table)
+        return pa.concat_tables(self.tables(types))
 
     def cells(self) -> pa.Table:
         """Read all columns as bytes; their names are their numbers."""
-        keys = [str(number) for number in range(len(self.names))]
-        return self._unquote(self._read(dict.fromkeys(keys, pa.binary()), False, names=keys))
+        types = {str(number): pa.binary() for number in range(len(self.names))}
+        options = pa_csv.ReadOptions(
+            use_threads=False,
+            block_size=self._block_bytes(),
+            column_names=list(types),
+            skip_rows_after_names=1,
+        )
+        source, convert = pa.BufferReader(self.text), pa_csv.ConvertOptions(column_types=types)
+        return self._unquote(pa_csv.read_csv(source, options, self._parse_options, convert))
 
     def tables(self, types: dict[str, Any]) -> Iterator[pa.Table]:
         """Read columns with the given types, in tables of some rows, or one without rows."""
@@ -345,32 +348,16 @@ class DelimitedFile:
             source = pa.BufferReader(pa.py_buffer(file.data).slice(file.start))
         return pa_csv.open_csv(
             source,
-            pa_csv.ReadOptions(use_threads=threads, block_size=self._block_bytes(_BLOCK_BYTES)),
+            pa_csv.ReadOptions(use_threads=threads, block_size=self._block_bytes()),
             self._parse_options,
             pa_csv.ConvertOptions(
                 column_types=types, include_columns=list(types), strings_can_be_null=with_nulls
             ),
         )
 
-    def _read(
-        self, types: dict[str, Any], threads: bool, names: Sequence[str] | None = None
-    ) -> pa.Table:
-        """Read columns of the whole text; ``names`` replace those in the file."""
-        return pa_csv.read_csv(
-            pa.BufferReader(self.text),
-            pa_csv.ReadOptions(
-                use_threads=threads,
-                block_size=self._block_bytes(_BLOCK_BYTES),
-                column_names=names,
-                skip_rows_after_names=0 if names is None else 1,
-            ),
-            self._parse_options,
-            pa_csv.ConvertOptions(column_types=types, include_columns=list(types)),
-        )
-
-    def _block_bytes(self, usual: int) -> int:
+    def _block_bytes(self) -> int:
         """Size of the parser's blocks, which must have room for any row."""
-        return min(max(usual, self.records.most_bytes), _LARGEST_BLOCK)
+        return min(max(_BLOCK_BYTES, self.records.most_bytes), _LARGEST_BLOCK)
 
 
 def read_delimited(
@@ -392,13 +379,16 @@ def read_delimited(
             is_padded, found = is_padded or found is not None, None
             if may_hold_codes and is_padded:
                 continue
-            for table in file.tables(arrow_types(columns)):
-                try:
-                    if failure is None:
-                        rows.add(table)
-                except ValueError as error:
-                    failure = error  # unless a later row shows that the column holds text
-            rows.end_file()
+            tables = file.tables(arrow_types(columns))
+            try:
+                if failure is None:
+                    rows.add(file, tables)
+            except pa.ArrowInvalid:
+                raise
+            except ValueError as error:
+                failure = error
+            for _ in tables:  # a later row may show that the column holds text
+                pass
     except pa.ArrowInvalid:
         is_typed = False
     if not is_typed or (may_hold_codes and is_padded):
@@ -410,13 +400,7 @@ def read_delimited(
         rows, failure = _FileRows(files, columns, dtype), None
         for file, layout in zip(files, layouts, strict=True):
             with file.name_in_errors(file.header):
-                for table in file.tables(arrow_types(layout)):
-                    for number, column in enumerate(table.schema):
-                        if pa.types.is_boolean(column.type):
-                            numbers = table[number].cast(pa.float64())
-                            table = table.set_column(number, column.name, numbers)
-                    rows.add(table)
-            rows.end_file()
+                rows.add(file, file.tables(arrow_types(layout)))
     if failure is not None:
         raise failure
     return columns, rows.join()
@@ -434,38 +418,37 @@ class _FileRows:
         # No fewer than there are: memory that is never written takes no room.
         self._X = columns.allocate(most, dtype)
         self._parts: list[TableRows] = []
-        self._ids: list[pa.Table] = []  # one of every file, and then those of the file that is read
-        self._stops: list[int] = []  # of files
-        self._n_rows = 0
+        self._ids: list[pa.Table] = []  # of every file
+        self._stops: list[int] = []
         self._large: LargeNumbers = {}
 
-    def add(self, table: pa.Table) -> None:
-        """Check and convert the next rows of a file; ids wait for those of all files."""
-        columns, start = self._columns, self._n_rows
-        self._n_rows = stop = start + len(table)
-        n_before = start - (self._stops[-1] if self._stops else 0)
-        file = self._files[len(self._stops)]
-        file.file.check_unchanged()  # it could have more rows now
-        with file.name_in_errors():
-            check_infinite(file, table, n_before)
-            check_exact_cells(file, table, columns, n_before)
-            frame = nw.from_native(table, eager_only=True)
-            values = replace(columns, qid=None, doc_id=None)
-            try:
-                rows = values.read(frame, self._dtype, self._X[start:stop], self._large)
-            except RowError as error:
-                raise error.at(n_before + error.row) from None
-        self._parts.append(rows)
-        ids = [name for name in (columns.qid, columns.doc_id) if name is not None]
-        self._ids.append(table.select(list(dict.fromkeys(ids))))
-
-    def end_file(self) -> None:
-        """Go on with the next file."""
-        n_files = len(self._stops)
-        table = pa.concat_tables(self._ids[n_files:])
-        _check_ids(self._files[n_files], table, self._columns)
-        self._ids[n_files:] = [table]
-        self._stops.append(self._n_rows)
+    def add(self, file: DelimitedFile, tables: Iterator[pa.Table]) -> None:
+        """Check and convert the rows of the next file; ids wait for those of all files."""
+        columns = self._columns
+        values = replace(columns, qid=None, doc_id=None)
+        names = [name for name in (columns.qid, columns.doc_id) if name is not None]
+        start = first = self._stops[-1] if self._stops else 0
+        ids = []
+        for table in tables:
+            file.file.check_unchanged()  # it could have more rows than there is room for
+            for number, column in enumerate(table.schema):
+                if pa.types.is_boolean(column.type):
+                    numbers = table[number].cast(pa.float64())
+                    table = table.set_column(number, column.name, numbers)
+            X, n_before = self._X[start : start + len(table)], start - first
+            with file.name_in_errors():
+                check_infinite(file, table, n_before)
+                check_exact_cells(file, table, columns, n_before)
+                frame = nw.from_native(table, eager_only=True)
+                try:
+                    self._parts.append(values.read(frame, self._dtype, X, self._large))
+                except RowError as error:
+                    raise error.at(n_before + error.row) from None
+            ids.append(table.select(list(dict.fromkeys(names))))
+            start += len(table)
+        self._ids.append(pa.concat_tables(ids))
+        _check_ids(file, self._ids[-1], columns)
+        self._stops.append(start)
 
     def join(self) -> TableRows:
         """The rows of all files."""

@@ -326,11 +326,11 @@ class LambdaMART(ChoosesRounds, TreeScores):
           within queries no better than random ids;
         - "auto": "ordered" for features of more than 16 categories, else "subset".
     cat_l2 : float >= 0 or "auto", default="auto"
-        L2 penalty on the two sides of a split on a nominal feature, in addition to ``reg_lambda``.
-        It orders the categories and enters the gain, but not the values of the leaves. The node
-        itself is not penalised, so the split must gain more than one on a number. "auto": the sum
-        of the second derivatives of the tree's rows, times ``6000 / (6000 + n)`` for n distinct
-        training rows; 0 if ``objective`` is a function.
+        L2 penalty on the two sides of a split on a nominal feature of more than four categories,
+        in addition to ``reg_lambda``. It orders the categories and enters the gain, but not the
+        values of the leaves. The node itself is not penalised, so the split must gain more than one
+        on a number. "auto": the sum of the second derivatives of the tree's rows, times ``6000 /
+        (6000 + n)`` for n distinct training rows; 0 if ``objective`` is a function.
     max_cat_threshold : int >= 1, default=32
         Largest number of categories that a split on a nominal feature separates from all others.
     early_stopping_rounds : int >= 1, optional

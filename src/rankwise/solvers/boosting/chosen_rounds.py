@@ -112,22 +112,26 @@ def fit_recipe(estimator: Any, fit: Callable[[Any], Any]) -> tuple[Any, str] | N
     can_choose = isinstance(estimator, ChoosesRounds) and own["cv"] is None
     if not can_choose or own.get("early_stopping_rounds") is None:
         return None
-    usual = type(estimator)().get_params(deep=False)
+    fresh: Any = type(estimator)()
+    usual = fresh.get_params(deep=False)
     default = usual["n_estimators"]
-    if default is not None:  # more rounds of a smaller rate reach as far
-        rate = usual.get("learning_rate", 1.0) / own.get("learning_rate", 1.0)
-        default = min(max(round(default * rate), 1), own["n_estimators"])
     trial: Any = clone(estimator)
+    # Parts may lack pairs to order, which all rows may have; a fit of all rows words other errors.
     try:
+        if default is not None:  # more rounds of a smaller rate reach as far
+            rate = usual.get("learning_rate", 1.0) / own.get("learning_rate", 1.0)
+            default = min(max(round(default * rate), 1), own["n_estimators"])
         fitted = fit(trial.set_params(cv=RecipeFolds(default)))
-    except ValueError:  # parts may lack pairs to order, which all rows may have
+    except (ValueError, TypeError, ArithmeticError):
         return None
     folds, number = fitted.cv, _count_rounds(fitted)
     # As if the number had been given, so that a model file says it.
     fitted.set_params(cv=None, n_estimators=max(number, 1))
     unit = "tree" if hasattr(fitted, "model_") or hasattr(fitted, "trees_") else "round"
     unit += "" if number == 1 else "s"
-    where = f"by {DEFAULT_FOLDS} folds of {folds.n_queries} queries"
+    is_by_query = folds.n_queries >= DEFAULT_FOLDS
+    parts = f"{folds.n_queries} queries" if is_by_query else "the rows"
+    where = f"by {DEFAULT_FOLDS} folds of {parts}"
     if folds.n_held < folds.n_queries:
         where = f"on {folds.n_held} of {folds.n_queries} queries"
     elif folds.is_default:

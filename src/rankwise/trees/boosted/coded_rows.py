@@ -25,7 +25,6 @@ from rankwise.kernels.boosted_trees import (
     add_leaf_values_of_entries,
     add_rows,
     part,
-    part_words,
     sum_entries,
     transpose_codes,
     write_entry_codes,
@@ -181,16 +180,8 @@ class BinnedRows:
         n_threads: int = 1,
     ) -> int:
         """Partition rows stably by the code of a column; return the number that go left."""
-        if self.columns is None:
-            codes, place = self.codes.codes, self.codes.places[feature]
-            return part_chunks(
-                lambda *some: part_words(some[0], codes, place, goes_left, some[1]),
-                rows, spare, n_threads,
-            )  # fmt: skip
-        column = self.columns[feature]
-        return part_chunks(
-            lambda *some: part(some[0], column, goes_left, some[1]), rows, spare, n_threads
-        )
+        column, far = self.by_column[self.lines[feature]], True if self.columns is None else None
+        return part_chunks(rows, spare, column, goes_left, far, n_threads)
 
     def add_leaf_values(
         self,
@@ -226,13 +217,13 @@ def arrange_columns(codes: NDArray[np.uint8]) -> tuple[Int64Array, Int64Array]:
     while len(left) >= WORD and shares[left[0]] >= LEAST_SHARE:
         word = [left.pop(0)]
         together, near = is_usual[word[0]], left[:NEAR]
-        while len(word) < WORD:
+        while len(word) < WORD and together.mean() >= LEAST_SHARE:
             best = near.pop(int((is_usual[near] & together).sum(axis=1).argmax()))
             together = together & is_usual[best]
             word.append(best)
         if together.mean() >= LEAST_SHARE:
             order += word
-            left = [column for column in left if column not in word]
+            left = [*near, *left[NEAR:]]
     usual = modes[order].view(np.int64)
     order += sorted(set(range(len(codes))) - set(order))
     return np.argsort(order), usual
@@ -404,9 +395,7 @@ class SparseBinnedRows:
         # Marks are codes counted from that of 0, so that rows without an entry have theirs already.
         self.marks[stored] = self.column_codes[start:end] ^ zero
         sides = goes_left[EVERY_CODE ^ zero]
-        n_left = part_chunks(
-            lambda *some: part(some[0], self.marks, sides, some[1]), rows, spare, n_threads
-        )
+        n_left = part_chunks(rows, spare, self.marks, sides, None, n_threads)
         self.marks[stored] = 0
         return n_left
 
@@ -431,18 +420,21 @@ PART_ROWS = 65_536  # rows that a thread partitions at least
 
 
 def part_chunks(
-    work: Callable[[NDArray[np.int32], NDArray[np.int32]], int],
     rows: NDArray[np.int32],
     spare: NDArray[np.int32],
+    codes: NDArray[np.uint8],
+    goes_left: NDArray[np.bool_],
+    far: bool | None,
     n_threads: int,
 ) -> int:
-    """Partition rows stably in threads; return the number that go left.
-
-    ``work`` partitions a part of the rows with a part of ``spare``.
-    """
+    """Partition rows stably in threads, see :func:`part`."""
     size = max(PART_ROWS, -(-len(rows) // n_threads))
     chunks = [slice(start, start + size) for start in range(0, len(rows), size)]
-    lefts = thread_map(lambda chunk: work(rows[chunk], spare[chunk]), chunks, len(chunks))
+
+    def work(chunk: slice) -> int:
+        return int(part(rows[chunk], spare[chunk], codes, goes_left, far))
+
+    lefts = thread_map(work, chunks, len(chunks))
     n_left = 0
     for chunk, left in zip(chunks, lefts, strict=True):
         start, n_right = chunk.start, chunk.start - n_left

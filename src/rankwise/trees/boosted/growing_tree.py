@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from rankwise.kernels.boosted_splits import (
     CATEGORY_L2,
     FEATURE,
+    FEW_CATEGORIES,
     GAIN,
     HIGH,
     L2,
@@ -628,7 +629,7 @@ class GrowingTree:
             if len(leaves) > 1:
                 # The gain of a shared split is a sum over the leaves; a node stores its own part.
                 bounds = leaf.limits.copy()
-                bounds[L2] = leaf.limits[CATEGORY_L2 if members is not None else L2]
+                bounds[L2] = leaf.limits[self._penalty_of(column)]
                 gain = split_gain(leaf.total, left_sum, self._unit, leaf.limits, bounds, sign)
             node, middle = leaf.node, leaf.start + n_left
             self._nodes.split(node, feature, threshold, missing_left, gain, goes_left)
@@ -665,7 +666,7 @@ class GrowingTree:
         # The search keeps no order of categories; it is computed again for the winning column.
         order, n_ordered = np.empty(BINS, dtype=np.int64), -1
         if columns.nominal[column]:
-            penalty = float(leaves[0].limits[CATEGORY_L2])
+            penalty = float(leaves[0].limits[self._penalty_of(column)])
             n_ordered = order_categories(
                 histograms, columns.starts, nodes, column, n, self._unit, penalty, order
             )
@@ -680,6 +681,11 @@ class GrowingTree:
         cuts = self._binned.binning.of_column(int(columns.features[column]))
         # No cut follows the last bin: the split parts missing values from all others.
         return goes_left, lefts, float(cuts[place]) if place < len(cuts) else np.inf, None
+
+    def _penalty_of(self, column: int) -> int:
+        """Field of the L2 penalty of children that a column would make."""
+        is_few = self._columns.n_bins[column] <= FEW_CATEGORIES
+        return L2 if is_few or not self._columns.nominal[column] else CATEGORY_L2
 
     def _limits(self, leaf: _Leaf, left_sum: int, sign: int) -> tuple[Float64Array, Float64Array]:
         """Limits of two children; on a monotone column, the mean of their values separates them."""

@@ -86,8 +86,8 @@ class GrowthRules:
     groups: Groups | None = None
     # L2 penalty in units of the root's sum of second derivatives; added to ``reg_lambda``.
     relative_lambda: float = 0.0
-    # Further L2 penalty on the gains of splits by categories, and the same in units of the root's
-    # sum of second derivatives.
+    # Further L2 penalty on the gains of splits by more than four categories, and the same in units
+    # of the root's sum of second derivatives.
     cat_l2: float = 0.0
     relative_cat_l2: float = 0.0
     max_cat_threshold: int = 255  # categories that a split may part from all others

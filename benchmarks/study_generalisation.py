@@ -2,19 +2,21 @@
 
     python -m benchmarks.study_generalisation choose > docs/study_generalisation.txt
     python -m benchmarks.study_generalisation confirm >> docs/study_generalisation.txt
-    python -m benchmarks.study_generalisation more > docs/study_generalisation_more.txt
     python -m benchmarks.study_generalisation leaves > docs/study_generalisation_leaves.txt
+    python -m benchmarks.study_generalisation again > docs/study_generalisation_again.txt
+    python -m benchmarks.study_generalisation more > docs/study_generalisation_more.txt
 
 Twelve sets, of which only queries of the training parts are used; at most 12,000 rows of each
 (cf-letor: 40,000).
 Every split trains on 70 % of the queries, drawn at random, and ranks the others. All rankers have
 100 trees, learning rate 0.1 and one thread. ``choose`` compares settings of LambdaMART on splits 0
-to 9; ``confirm`` compares the defaults with trees of 7 leaves and with the defaults of LightGBM,
-XGBoost and CatBoost on splits 100 to 107, which no setting was chosen on; ``more`` does so on
-splits 100 to 109 of other sets, with ranks by systems and choices, see
-``benchmarks.study_more_sets``, and pools all sets; ``leaves`` compares trees of 4 and 7 leaves on
-the splits of ``choose`` and of ``confirm``, for sets of few and of many queries; ``large`` compares
-sizes of trees on all rows of the three largest sets.
+to 9; ``confirm`` compares the defaults that it chose, with 7 leaves, with the old ones and with
+those of LightGBM, XGBoost and CatBoost on splits 100 to 119, which no setting was chosen on.
+``leaves`` compares trees of 4 and 7 leaves on splits 0 to 9 and 100 to 107, for sets of few and of
+many queries; ``again`` compares the defaults of today with the boosters' on splits 100 to 107 of
+the nine sets that take least time, and ``more`` on splits 100 to 109 of sets with ranks by systems
+and with choices, see ``benchmarks.study_more_sets``; it pools both. ``large`` compares sizes of
+trees on all rows of the three largest sets.
 
 Splits share queries, so errors are corrected: the variance over J splits counts
 ``1 / J + n_test / n_train`` times (Nadeau and Bengio 2003). Stouffer's z joins the sets.
@@ -51,8 +53,8 @@ STORE = Path("build/study_generalisation.jsonl")
 MOST_ROWS, TRAIN_SHARE = 12_000, 0.7
 # Queries of cf-letor have 1,239 rows each.
 MORE_ROWS = {"cf-letor": 40_000}
-CHOOSING, CONFIRMING, LARGE = range(10), range(100, 108), range(200, 204)
-CONFIRMING_MORE = range(100, 110)
+CHOOSING, CONFIRMING, LARGE = range(10), range(100, 120), range(200, 204)
+AGAIN, MORE = range(100, 108), range(100, 110)
 PENALTY_QUERIES = growth_rules.PENALTY_QUERIES
 EQUAL = {"n_estimators": 100, "learning_rate": 0.1, "random_state": 0, "n_jobs": 1}
 # The default for fewer than 100,000 rows when other studies of LambdaMART ran.
@@ -83,12 +85,11 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "symmetric, L2 3": OLD | {"growth": "symmetric", "max_leaf_nodes": 64, "reg_lambda": 3.0},
 }  # fmt: skip
 PEERS: dict[str, Callable[[], Any]] = {
-    "with 7 leaves": lambda: LambdaMART(**EQUAL, **SEVEN_LEAVES),
     "LightGBM": lambda: LightGBMRanker(**EQUAL),
     "XGBoost": lambda: XGBoostRanker(**EQUAL),
     "CatBoost": lambda: CatBoostRanker(**EQUAL),
 }
-NEW = "new defaults"
+NEW, TODAY = "new defaults", "today's defaults"
 SIZES = {"7 leaves": 7, "31 leaves": 31}
 FEWEST = {"with 4 leaves": 4, "with 7 leaves": 7}
 # Least grade that AP counts as relevant, where it is not 1.
@@ -99,6 +100,7 @@ SETS = (
     "cf-letor", *TEXTS, "home-depot",
 )  # fmt: skip
 LARGE_SETS = ("movielens", "cf-letor", "home-depot")
+AGAIN_SETS = tuple(name for name in SETS if name not in ("mslr", "movielens", "cf-letor"))
 MORE_SETS = ("mq2008-agg", "suppliers", "cars", "robust-runs", "yogurt", "fishing", "travel")
 
 
@@ -298,7 +300,10 @@ def _holm(p_values: dict[tuple[str, str], float]) -> dict[tuple[str, str], float
 
 def main() -> None:
     part, *chosen = sys.argv[1:]
-    parts = {"large": LARGE_SETS, "more": MORE_SETS, "leaves": (*SETS, *MORE_SETS, "covid-runs")}
+    parts = {
+        "large": LARGE_SETS, "again": AGAIN_SETS, "more": MORE_SETS,
+        "leaves": (*SETS, *MORE_SETS, "covid-runs"),
+    }  # fmt: skip
     sets = study_more_sets.find(chosen or parts.get(part, SETS))
     if part == "choose":
         makers = {key: _maker(setting) for key, setting in SETTINGS.items()}
@@ -307,25 +312,26 @@ def main() -> None:
     elif part == "leaves":
         makers = {key: _maker({"max_leaf_nodes": size}) for key, size in FEWEST.items()}
         print("study_generalisation: 4 and 7 leaves, by training queries with different labels")
-        for what, splits in (("ten choosing", CHOOSING), ("eight other", CONFIRMING)):
+        for what, splits in (("ten choosing", CHOOSING), ("eight other", AGAIN)):
             print_sizes(measure_all(sets, splits, makers, MOST_ROWS), what)
     elif part == "large":
         makers = {key: _maker({"max_leaf_nodes": size}) for key, size in SIZES.items()}
         print("\nstudy_generalisation: sizes of trees on all rows of three sets, four splits")
         print_differences(measure_all(sets, LARGE, makers, sys.maxsize), "31 leaves")
     elif part == "confirm":
-        makers = {NEW: _maker({}), **PEERS}
-        print("\nstudy_generalisation: the new defaults on eight other splits")
+        makers = {NEW: _maker(SEVEN_LEAVES), "old defaults": _maker(OLD), **PEERS}
+        print("\nstudy_generalisation: the new defaults on twenty other splits")
         print_differences(measure_all(sets, CONFIRMING, makers, MOST_ROWS), NEW)
-    elif part == "more":
-        makers = {NEW: _maker({}), **PEERS}
-        print("study_generalisation: the new defaults on ten splits of other sets")
-        values = measure_all(sets, CONFIRMING_MORE, makers, MOST_ROWS)
-        print_differences(values, NEW)
-        if not chosen:
-            print_pooled(measure_all(SETS, CONFIRMING, makers, MOST_ROWS) | values, NEW)
+    elif part in ("again", "more"):
+        makers = {TODAY: _maker({}), "with 7 leaves": _maker(SEVEN_LEAVES), **PEERS}
+        splits, what = (AGAIN, "eight") if part == "again" else (MORE, "ten")
+        print(f"study_generalisation: today's defaults on {what} splits")
+        values = measure_all(sets, splits, makers, MOST_ROWS)
+        print_differences(values, TODAY)
+        if part == "more":
+            print_pooled(measure_all(AGAIN_SETS, AGAIN, makers, MOST_ROWS) | values, TODAY)
     else:
-        sys.exit("study_generalisation needs choose, confirm, more, leaves or large.")
+        sys.exit("study_generalisation needs choose, confirm, leaves, again, more or large.")
 
 
 def _maker(setting: dict[str, Any]) -> Callable[[], Any]:

@@ -132,10 +132,10 @@ class TreeReader:
         listed = [_word(table.nominal[column][code]) for code in named[:SHOWN_CATEGORIES]]
         if len(named) > SHOWN_CATEGORIES:
             listed.append(f"{len(named) - SHOWN_CATEGORIES} more")
-        sides = f"not in {{{', '.join(listed)}}}", f"in {{{', '.join(listed)}}}"
+        others, these = f"not in {{{', '.join(listed)}}}", f"in {{{', '.join(listed)}}}"
         if not named and bool(tree.missing_left[node]) != is_right_named:
-            sides = "is present", "is missing"
-        return sides if is_right_named else sides[::-1]
+            others, these = "is present", "is missing"
+        return (others, these) if is_right_named else (these, others)
 
     def _reaching(self, node: int, column: int) -> set[int]:
         """Codes of a nominal column that the splits above let through."""

@@ -319,7 +319,8 @@ class AutoRanker(CategoricalInput, Ranker):
         sample_weight : array-like of shape (n_samples,), optional
             Weight of each row, >= 0. A row of weight w counts as w equal rows, see the notes.
         X_val, y_val, qid_val : array-like, optional
-            Validation rows that replace the folds.
+            Validation rows that replace the folds and are not trained on. Fewer than 100 queries
+            serve better as rows of X.
 
         Raises
         ------

@@ -16,7 +16,7 @@ Growth = Literal["leaf", "depth", "symmetric"]
 
 # What "auto" stands for, chosen by benchmarks/study_generalisation.py. Large trees overfit few
 # judgements; 31 leaves were level or behind at 52,000 rows (two sets), and ahead at 210,000 (one).
-# Up to 455 training queries, 4 leaves were ahead of 7 on 11 of 14 sets in nDCG@10 and in AP; from
+# Up to 321 training queries, 4 leaves were ahead of 7 on 11 of 14 sets in nDCG@10 and in AP; from
 # 827 queries on they were behind on average, on two of six sets by more than two standard errors.
 FEWEST_LEAVES, FEW_LEAVES, MANY_LEAVES = 4, 7, 31
 FEW_QUERIES, MANY_ROWS = 600, 100_000

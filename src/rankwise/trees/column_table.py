@@ -11,7 +11,8 @@ import itertools
 import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
+from weakref import WeakKeyDictionary
 
 import narwhals as nw
 import numpy as np
@@ -178,7 +179,10 @@ class ColumnTable:
         """Codes or statistics of the values of a column, and a number for unknown ones."""
         distinct, places = list_distinct(values)
         # A single row with a new category is usual where rows are scored one by one.
-        codes = _codes(distinct, categories, name, unknown if len(values) > 1 else [])
+        known = _CODES.setdefault(self, {})
+        if column not in known:
+            known[column] = Codes.of(categories)
+        codes = _codes(distinct, known[column], name, unknown if len(values) > 1 else [])
         statistics = self.statistics.get(column)
         number = self.prior.get(column, unknown_code)
         if column in self.nominal and (statistics is not None or not np.isnan(number)):
@@ -403,28 +407,47 @@ def warn_of_unknown(columns: Sequence[str]) -> None:
         )
 
 
-def _codes(
-    values: NDArray[Any], categories: NDArray[Any], column: str, unknown: list[str]
-) -> Float64Array:
+class Codes(NamedTuple):
+    """Categories of a column as a dictionary, which takes longer to fill than to read."""
+
+    code_of: dict[Any, float]
+    kinds: frozenset[bool]  # whether categories are text
+    largest: int  # in size, of whole numbers; 0 for others
+
+    @classmethod
+    def of(cls, categories: NDArray[Any]) -> Codes:
+        """Number the categories."""
+        known = categories.tolist()
+        is_whole = categories.dtype.kind in "iu" and len(known)
+        return cls(
+            {value: float(code) for code, value in enumerate(known)},
+            frozenset(isinstance(value, str) for value in known),
+            max(known[-1], -known[0]) if is_whole else 0,
+        )
+
+
+# No attribute of the table, whose attributes are what a model file holds.
+_CODES: WeakKeyDictionary[ColumnTable, dict[int, Codes]] = WeakKeyDictionary()
+
+
+def _codes(values: NDArray[Any], known: Codes, column: str, unknown: list[str]) -> Float64Array:
     """Position of each value among the categories; NaN if it is not one of them.
 
     A column without any known value is added to ``unknown``, with examples.
     """
-    known, given = categories.tolist(), values.tolist()
+    given, first = values.tolist(), next(iter(known.code_of), None)
     # Numbers in place of text would all be unknown categories, and silently count as missing.
-    kinds = {isinstance(value, str) for value in known}
     present = next((value for value in given if not is_missing(value)), None)
-    if present is not None and kinds and isinstance(present, str) not in kinds:
-        what, other = ("text", "a number") if True in kinds else ("numbers", "text")
+    if present is not None and known.kinds and isinstance(present, str) not in known.kinds:
+        what, other = ("text", "a number") if True in known.kinds else ("numbers", "text")
         raise ValueError(
-            f"column {column} of X must hold {what} as in fit, such as {known[0]!r}, got {other}: "
+            f"column {column} of X must hold {what} as in fit, such as {first!r}, got {other}: "
             f"{present!r}. Pass the column as it was."
         )
-    if categories.dtype.kind in "iu" and len(known) and max(known[-1], -known[0]) >= 2**24:
+    if known.largest >= 2**24:
         _check_not_merged(values, column)
-    code_of = {value: float(code) for code, value in enumerate(known)}
-    found = map(code_of.get, given, itertools.repeat(np.nan))
+    found = map(known.code_of.get, given, itertools.repeat(np.nan))
     codes = np.fromiter(found, dtype=np.float64, count=len(given))
-    if known and np.isnan(codes).all() and present is not None:
-        unknown.append(f"{column} holds {present!r} and the like, not {known[0]!r}")
+    if known.kinds and np.isnan(codes).all() and present is not None:
+        unknown.append(f"{column} holds {present!r} and the like, not {first!r}")
     return codes

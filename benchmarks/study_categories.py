@@ -49,7 +49,7 @@ SEEDS = {
     "choose": ((range(5), range(5), range(5)),) * 2,
     "show": (
         (range(1020, 1040), range(1020, 1040), range(100, 118)),
-        (range(1020, 1040), range(1020, 1025), range(100, 105)),
+        (range(1020, 1040), range(1020, 1030), range(100, 110)),
     ),
 }
 RELEVANT = {"movies": 4, "ml-1m": 4, "books": 8}  # least grade that AP counts as relevant, if not 1

@@ -141,8 +141,8 @@ LEARNING = [
     ),
     Mutation(
         "kernels/boosted_trees.py",
-        "+= total - sums[column]",
-        "+= total",
+        "sums[features[k]] += term",
+        "sums[features[k]] = term",
         "kernels/test_sparse_histograms.py trees/boosted/test_sparse_rows.py",
     ),
     Mutation(

@@ -68,8 +68,9 @@ class SummedRuns:
     """Sum of the scores of models that are fitted separately."""
 
     def __init__(self, settings: list[dict[str, Any]]) -> None:
+        common: dict[str, Any] = EQUAL | SEVEN_LEAVES
         self._runs = [
-            LambdaMART(**EQUAL | SEVEN_LEAVES | setting | {"random_state": seed})
+            LambdaMART(**common | setting | {"random_state": seed})
             for seed, setting in enumerate(settings)
         ]
 

@@ -106,7 +106,7 @@ def _mq2008_agg() -> RankingData:
     return RankingData(X, rows["grade"].to_numpy(np.float64), qid=rows["query"].to_numpy())
 
 
-def _runs(runs: dict, qrels: object, depth: int) -> RankingData:
+def _runs(runs: dict, qrels: Any, depth: int) -> RankingData:
     judged = pd.DataFrame({"query": qrels.qid, "item": qrels.doc_ids, "grade": qrels.relevance})
     columns = []
     for name, run in runs.items():

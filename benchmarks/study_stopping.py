@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 import numpy as np
 from scipy.stats import norm, t
@@ -44,9 +45,8 @@ def measure_stages(name: str, split: int) -> tuple[Float64Array, Float64Array]:
     """Measures after every third tree: by validation query, and the two means on test queries."""
     train, test = _draw_part(load_rows(name, MOST_ROWS), split, TRAIN_SHARE)
     fit, validation = _draw_part(train, 1000 + split, FIT_SHARE)
-    ranker = LambdaMART(**EQUAL | SEVEN_LEAVES | {"n_estimators": N_TREES}).fit(
-        fit.X, fit.y, qid=fit.qid
-    )
+    settings: dict[str, Any] = EQUAL | SEVEN_LEAVES | {"n_estimators": N_TREES}
+    ranker = LambdaMART(**settings).fit(fit.X, fit.y, qid=fit.qid)
     ap = f"AP(rel={RELEVANT.get(name, 1)})"
     measures = [parse(ap if spec == "AP" else spec) for spec in MEASURES]
     held_out, reached = [], []

@@ -342,9 +342,10 @@ class LambdaMART(ChoosesRounds, TreeScores):
         stopping without it was behind 100 trees on all rows; ``cv=5`` with it was ahead.
     cv : int, splitter or iterable of (train rows, test rows), optional
         Folds that choose the number of trees instead of X_val: the best mean of the measure on the
-        queries left out, after at most ``n_estimators`` trees. All rows then grow as many. A fold
-        ends ``early_stopping_rounds`` trees after its best; its last value stands for later ones.
-        A number deals out queries, or rows if there are fewer queries. None: no folds.
+        queries left out, where each row counts once whatever its weight, after at most
+        ``n_estimators`` trees. All rows then grow as many. A fold ends ``early_stopping_rounds``
+        trees after its best; its last value stands for later ones. A number deals out queries, or
+        rows if there are fewer queries. None: no folds.
     validation_measure : str, Measure or callable, optional
         Any measure, also one of your own, that replaces ``measure`` for early stopping only: it is
         evaluated on X_val after every tree.

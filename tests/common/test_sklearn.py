@@ -34,7 +34,7 @@ REPETITION = {
     for kind in ("dense", "sparse")
 }
 # The check sets cv. Without it, weights are repetitions of all estimators: see the common tests.
-FOLDS_WITHOUT_WEIGHTS = {check: "folds judge every row once" for check in REPETITION}
+FOLDS_WITHOUT_WEIGHTS = dict.fromkeys(REPETITION, "folds judge every row once")
 WITHIN_A_QUERY = {"check_sample_weights_not_overwritten": "weights differ within a query"}
 
 

@@ -274,20 +274,20 @@ def table() -> list[Line]:
         module for module in files if module.lines < TINY_FILE and module.path.stem != "__init__"
     ]
     return [
-        Line("lines", sum(lines), 118_600),
-        Line("files", len(files), 360),
+        Line("lines", sum(lines), 121_100),
+        Line("files", len(files), 361),
         Line("lines of the median file", median(lines), -250),
         Line(f"files below {TINY_FILE} lines", len(tiny), 9),
-        Line("lines of code", n_code, 76_000),
+        Line("lines of code", n_code, 77_700),
         Line("imports, share of code", of_imports / n_code, 0.092, ".1%"),
-        Line("dataclasses", len(dataclasses()), 408),
+        Line("dataclasses", len(dataclasses()), 410),
         Line("docstring lines with sections, not exported", internal_docstring_lines(), 1_000),
         Line(
             f"functions used once, below {SHORT_FUNCTION} lines",
             len(short_functions_used_once()),
             200,
         ),
-        Line("lines of raise", of_raises, 4_200),
+        Line("lines of raise", of_raises, 4_250),
         Line("circles of files", len(circles()), 0),
         Line("files that import streams", len(importers("streams")), 6),
         Line("files that import structure", len(importers("structure")), 65),

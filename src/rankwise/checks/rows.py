@@ -236,8 +236,9 @@ def check_rows(
         )
     if not reset and name == "X":  # beside X_val, attributes of an earlier fit may remain
         check_model_width(estimator)
-    # Frames of plain numbers skip the search of a Table for text, half of the time of a row.
-    plain = plain_rows(estimator, X) if not reset and hasattr(X, "columns") else None
+    # Frames of plain numbers skip the search of a Table for text, half of the time of a row. Their
+    # class is asked: a lazy frame would resolve its schema.
+    plain = plain_rows(estimator, X) if not reset and hasattr(type(X), "columns") else None
     table = Table.of(X if plain is None else plain[0])
     if names is None and not hasattr(table.rows, "columns"):
         names = find_given_names(estimator)
@@ -524,7 +525,7 @@ def plain_rows(
         same = fitted is None if names is None else fitted is not None and names == fitted.tolist()
         if not same or not _is_float(X.dtype):
             return None
-    elif fitted is None or not hasattr(X, "columns"):
+    elif fitted is None or not hasattr(type(X), "columns"):
         return None
     else:
         read = _frame(X)

@@ -120,7 +120,8 @@ def trainer(side: str, rows: Rows, n_trees: int, n_threads: int) -> Callable[[],
         "learning_rate": 0.1, "thread_count": n_threads, "verbose": False,
         "allow_writing_files": False,
     }  # fmt: skip
-    return lambda: catboost.train(catboost.Pool(X, y, group_id=qid), params)
+    data = sparse.csr_matrix(X) if sparse.issparse(X) else X  # it takes no sparse arrays
+    return lambda: catboost.train(catboost.Pool(data, y, group_id=qid), params)
 
 
 def light_params(side: str, n_threads: int) -> dict[str, Any]:

@@ -641,9 +641,10 @@ def split_list(text: str) -> list[str]:
 
 
 def parse_value(text: str) -> Any:
-    """Parse a Python literal or "inf"; other text is returned unchanged."""
-    if text.lower() in ("inf", "+inf"):
-        return float("inf")
+    """Parse a Python literal, "inf", "true" or "false"; other text is returned unchanged."""
+    words = {"inf": float("inf"), "+inf": float("inf"), "true": True, "false": False}
+    if text.lower() in words:
+        return words[text.lower()]
     try:
         return ast.literal_eval(text)
     except (ValueError, SyntaxError):

@@ -246,7 +246,7 @@ def test_lists_respect_parentheses_and_quotes():
 @pytest.mark.parametrize(
     ("text", "value"),
     [("1", 1), ("1e-3", 1e-3), ("[1, 2]", [1, 2]), ("None", None), ("val", "val"),
-     ("True", True), ("inf", float("inf")), ("'a b'", "a b")],
+     ("True", True), ("true", True), ("FALSE", False), ("inf", float("inf")), ("'a b'", "a b")],
 )  # fmt: skip
 def test_parameters_are_python_literals_or_words(text, value):
     assert parse_value(text) == value

@@ -101,6 +101,26 @@ def test_refit_grows_the_kept_number_on_all_rows(name, stops, rows):
     )
 
 
+@pytest.mark.parametrize("name", ["lambdamart", "lightgbm", "xgboost", "catboost"])
+def test_refit_joins_columns_of_text(name, rng):
+    """From some hundred rows on, the parts are columns in chunks."""
+    X = pd.DataFrame(
+        {"a": rng.normal(size=800), "shop": [f"s{k}" for k in rng.integers(40, size=800)]}
+    )
+    y, qid = rng.integers(0, 3, 800), np.arange(800) // 20
+    held = qid < 10
+    given = {"X_val": X[held], "y_val": y[held], "qid_val": qid[held]}
+    booster = (
+        BOOSTERS[name]().set_params(refit=True).fit(X[~held], y[~held], qid=qid[~held], **given)
+    )
+    joined = pd.concat([X[~held], X[held]])
+    direct = clone(booster).set_params(
+        n_estimators=chosen_rounds.count_rounds(booster), early_stopping_rounds=None
+    )
+    direct.fit(joined, np.append(y[~held], y[held]), qid=np.append(qid[~held], qid[held]))
+    np.testing.assert_array_equal(booster.predict(X), direct.predict(X))
+
+
 @pytest.mark.parametrize("name", BOOSTERS)
 def test_folds_choose_the_number_that_all_rows_grow(name, rows):
     X, y, qid = rows

@@ -66,10 +66,11 @@ def test_without_a_validation_part_all_rows_grow_the_number_of_trees(rng):
     fold = one_fold(rng)
     train, given = fold.train, LambdaMART(200, early_stopping_rounds=5, min_samples_leaf=2)
     tuned = tune(given, train, None, NDCG, random_state=3)
-    assert tuned.notes == [
+    told = [
         "no validation part: kept 100 trees, because no other number was clearly better by 5 folds "
         "of 10 queries, then fitted all rows"
     ]
+    assert tuned.notes == told
     assert tuned.chosen == {}
     direct = clone(given).set_params(measure=str(NDCG), random_state=3, n_estimators=100)
     assert tuned.estimator.get_params() == direct.get_params()
@@ -80,8 +81,21 @@ def test_without_a_validation_part_all_rows_grow_the_number_of_trees(rng):
         "only 5 validation queries chose the number of rounds and were not trained on. refit=True "
         "with cv=5 also trains on them, and chooses by folds of all queries"
     ]
-    for params in ({"refit": True}, {"cv": 5}, {"early_stopping_rounds": None}):
-        assert tune(clone(given).set_params(**params), train, fold.vali, NDCG).notes == []
+    for params, note in (
+        ({"refit": True}, "chose {} rounds on 5 validation queries, then fitted all rows"),
+        ({"cv": 5}, "chose {} rounds by 5 folds of 10 queries, then fitted all rows"),
+        (
+            {"cv": 5, "refit": True},
+            "chose {} rounds by 5 folds of 15 queries, then fitted all rows",
+        ),
+        ({"early_stopping_rounds": None}, None),
+    ):
+        tuned = tune(clone(given).set_params(**params), train, fold.vali, NDCG)
+        number = tuned.estimator.n_estimators_
+        assert tuned.notes == ([] if note is None else [note.format(number)])
+    assert few[0] in tune(given, train, fold.vali, NDCG, space={"max_leaf_nodes": [2, 3]}).notes
+    # Those who ask for early stopping get it, whatever else is chosen.
+    assert tune(given, train, None, NDCG, early_stopping=False).notes == told
     assert tune(LambdaMART(7), train, None, NDCG).estimator.n_estimators == 7
 
 

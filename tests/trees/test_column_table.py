@@ -300,9 +300,16 @@ def in_chunks(values, kind):
 
 
 WORDS = ["b", None, "a", "c", "a", "", "b"] * 80
+DICTIONARY = pa.dictionary(pa.int32(), pa.string())
 COLUMNS = {
     "pandas objects": lambda: pd.DataFrame({"x": pd.Series(WORDS, dtype=object)}),
     "pandas text": lambda: pd.DataFrame({"x": WORDS}),
+    "pandas joined": lambda: pd.concat(
+        [pd.DataFrame({"x": WORDS}), pd.DataFrame({"x": ["d", "b"]})]
+    ),
+    "pandas dictionaries joined": lambda: pd.DataFrame(
+        {"x": pd.Series(in_chunks(WORDS, kind=True), dtype=pd.ArrowDtype(DICTIONARY))}
+    ),
     "pandas string": lambda: pd.DataFrame({"x": pd.Series(WORDS, dtype="string")}),
     "pandas of Arrow": lambda: pd.DataFrame(
         {"x": pd.Series(WORDS, dtype=pd.ArrowDtype(pa.string()))}

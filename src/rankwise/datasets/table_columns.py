@@ -239,14 +239,17 @@ class Columns:
         columns = list(kinds)
         _check_columns("score_columns", score_columns, columns)
         _check_columns("ignore", ignore, columns)
+        named = () if isinstance(categories, bool) else categories
+        # A feature of a usual name, such as product_id, is not the id of the documents, too.
+        chosen = [name for name in (*(features or ()), *named) if name.lower() in DOCUMENT_LAST]
+        no_ids = (*ignore, *chosen) if doc_id is None else ignore
         roles = (
             _choose("label", label, LABEL_NAMES, columns, ignore=ignore),
             _choose("qid", qid, QUERY_NAMES, columns, QUERY_LAST, ignore),
-            _choose_if_there("doc_id", doc_id, DOCUMENT_NAMES, columns, DOCUMENT_LAST, ignore),
+            _choose_if_there("doc_id", doc_id, DOCUMENT_NAMES, columns, DOCUMENT_LAST, no_ids),
             _choose_if_there("sample_weight", sample_weight, WEIGHT_NAMES, columns, (), ignore),
         )
         _check_role_of_label(roles)
-        named = () if isinstance(categories, bool) else categories
         for name in named:
             if (kind := kinds.get(name) or "") in TIMES:
                 raise ValueError(
@@ -780,7 +783,10 @@ def read_present_ids(what: str, name: str, column: nw.Series[Any]) -> NDArray[An
         missing[:] = [is_missing(value) or value == "" for value in listed]
     if missing.any():
         row = int(missing.argmax())
-        raise RowError(f"{what} must not be missing, column {name!r} is empty", row, ".")
+        fix = ". Drop such rows"
+        if what != "qid":
+            fix += f", or name the column in {setting('features')} if it holds no ids of documents"
+        raise RowError(f"{what} must not be missing, column {name!r} is empty", row, f"{fix}.")
     if ids.dtype.kind in "OU":
         texts = [value for value in ids.tolist() if isinstance(value, str)]
         warn_of_missing_words(texts, f"column {name!r}")

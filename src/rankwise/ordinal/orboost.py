@@ -111,7 +111,7 @@ class ORBoost(ChoosesRounds, ScoreProbabilities, OrdinalRanker):
         of predicted labels receive class numbers; all others receive the scores. The value is the
         mean over the queries of ``qid_val``.
     early_stopping_rounds : int >= 1, optional
-        Used only if ``fit`` receives X_val: stop after this many rounds without improvement and
+        Used with X_val, or in folds of ``cv``: stop after this many rounds without improvement and
         keep the rounds up to the best.
     refit : bool, default=False
         Whether the rounds kept by X_val are grown again on the rows of X and X_val.

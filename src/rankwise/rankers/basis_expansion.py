@@ -135,7 +135,7 @@ class BasisExpansionRanker(Ranker):
         Warns
         -----
         UserWarning
-            If landmarks would fit faster and usually rank as well: exact kernels of 3,000 rows and
+            If landmarks would fit faster and rank about as well: exact kernels of 3,000 rows and
             more (``SVRank``: 5,000), for rankers with ``approximation``.
         """
         fit_equation(self, X, y, qid, sample_weight, (X_val, y_val, qid_val))

@@ -234,7 +234,7 @@ class KernelFeatures(StreamedFeatures):
         if has_landmarks and n >= self.rows_per_landmark * n_landmarks:
             warnings.warn(
                 f"The exact kernel model of n_samples={n} rows takes longer to fit than one with "
-                f"{n_landmarks} landmarks, which usually ranks as well. Consider "
+                f"{n_landmarks} landmarks, which ranks about as well. Consider "
                 f'approximation="{self.cheaper[0]}", n_landmarks={n_landmarks}.',
                 UserWarning,
                 stacklevel=callers_level(),

@@ -106,7 +106,10 @@ def _codes_of(column: nw.Series[Any] | NDArray[Any]) -> Int64Array | None:
         return None
     if column.dtype == nw.String:
         arrow = arrow.dictionary_encode()
-    return arrow.indices.cast(pa.int64()).fill_null(-1).to_numpy(zero_copy_only=False) + 1
+    # Joined columns, and files of several groups of rows, come in chunks.
+    chunks = arrow.unify_dictionaries().chunks if isinstance(arrow, pa.ChunkedArray) else [arrow]
+    codes = [chunk.indices.cast(pa.int64()).fill_null(-1) for chunk in chunks]
+    return np.concatenate([part.to_numpy(zero_copy_only=False) for part in codes]) + 1
 
 
 def _count_from_least(numbers: NDArray[Any]) -> Int64Array | None:

@@ -55,6 +55,14 @@ class ColumnEncoder:
     ) -> ColumnEncoder:
         """Choose the columns to encode; the fit that this one continues has chosen before."""
         if earlier is not None:
+            is_kept = {"auto": True, "subset": not earlier.statistics,
+                       "ordered": earlier.nominal.keys() == earlier.statistics.keys()}  # fmt: skip
+            if not is_kept[encoding]:
+                raise ValueError(
+                    "categorical_encoding must be that of the fit that warm_start continues, which "
+                    f"replaced the categories of columns {sorted(earlier.statistics)} by numbers, "
+                    f"got {encoding!r}. Set it to what it was, or warm_start=False."
+                )
             continued = columns.continue_codes(earlier, "warm_start")
             codes = replace(continued, statistics={}, prior={})
             return cls(codes, earlier, sorted(earlier.statistics))

@@ -18,6 +18,7 @@ from rankwise.trees.tree_ensemble import TreeEnsemble
 from rankwise.typing import Int64Array
 
 SHOWN_CATEGORIES = 127  # half of the categories that a column split by subsets may have
+SHOWN_ENCODED = 8  # of those on a side of a threshold, which may be thousands
 
 
 class FittedTree(Protocol):
@@ -129,9 +130,10 @@ class TreeReader:
         if column in table.statistics:
             is_right_named = bool(table.prior[column] <= tree.threshold[node])
         named = right if is_right_named else left
-        listed = [_word(table.nominal[column][code]) for code in named[:SHOWN_CATEGORIES]]
-        if len(named) > SHOWN_CATEGORIES:
-            listed.append(f"{len(named) - SHOWN_CATEGORIES} more")
+        n_shown = SHOWN_ENCODED if column in table.statistics else SHOWN_CATEGORIES
+        listed = [_word(table.nominal[column][code]) for code in named[:n_shown]]
+        if len(named) > n_shown:
+            listed.append(f"{len(named) - n_shown} more")
         others, these = f"not in {{{', '.join(listed)}}}", f"in {{{', '.join(listed)}}}"
         if not named and bool(tree.missing_left[node]) != is_right_named:
             others, these = "is present", "is missing"

@@ -93,4 +93,11 @@ def test_numbers_of_products_are_no_features(tmp_path, name):
         assert data.feature_names == ["a"] and [*data.doc_ids] == ["0017", "9", "0017"]
     numbers = features.assign(**{name: [17, 9, 17]})
     assert RankingData.from_frame(numbers).feature_names == ["a"]
-    assert RankingData.from_frame(numbers, features=[name, "a"]).X[:, 0].tolist() == [17, 9, 17]
+    asked = RankingData.from_frame(numbers, features=[name, "a"])
+    assert asked.X[:, 0].tolist() == [17, 9, 17] and asked.doc_ids is None
+    # A category, which may be missing, and no id.
+    lost = frame.assign(**{name: ["0017", None, "9"]})
+    asked = RankingData.from_frame(lost, features=[name], categories=True)
+    assert asked.X[1, 0] != asked.X[1, 0] and asked.doc_ids is None  # NaN
+    with pytest.raises(ValueError, match=r"or name the column in features=.* if it holds no ids"):
+        RankingData.from_frame(lost.assign(a=1.0))

@@ -164,11 +164,17 @@ def test_warm_start_keeps_the_statistics(judged):
     first.set_params(n_estimators=20).fit(frame, y, qid=qid)
     np.testing.assert_array_equal(first.predict(frame), whole.predict(frame))
     later = frame.assign(shop=["new"] * 600 + [*frame["shop"][600:]])
-    first.set_params(n_estimators=25, categorical_encoding="subset").fit(later, y, qid=qid)
+    first.set_params(n_estimators=25).fit(later, y, qid=qid)
     for column in (0, 2):
         np.testing.assert_array_equal(first.columns_.statistics[column], kept.statistics[column])
         assert first.columns_.nominal[column].tolist() == kept.nominal[column].tolist()
     assert first.n_estimators_ == 25
+    few = frame.assign(shop=frame["shop"].str[-1])
+    subset = make(8, warm_start=True, categorical_encoding="subset").fit(few, y, qid=qid)
+    for earlier, rows, other in ((first, frame, "subset"), (subset, few, "ordered")):
+        earlier.set_params(n_estimators=30, categorical_encoding=other)
+        with pytest.raises(ValueError, match="must be that of the fit that warm_start continues"):
+            earlier.fit(rows, y, qid=qid)
 
 
 def test_validation_rows_have_the_statistics_of_all_training_rows(judged):

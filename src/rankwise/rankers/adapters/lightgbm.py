@@ -256,8 +256,8 @@ class LightGBMRanker(PositionFit, BoostedRanker):
     measure : str, Measure or callable, default="nDCG@10"
         Measure evaluated on X_val after every tree.
     early_stopping_rounds : int >= 1, optional
-        Used only if ``fit`` receives X_val: stop after this many trees without improvement and keep
-        the trees up to the best.
+        Used with X_val, or in folds of ``cv``: stop after this many trees without improvement and
+        keep the trees up to the best.
     refit : bool, default=False
         Whether the trees kept by X_val are grown again on the rows of X and X_val.
     cv : int, splitter or iterable of (train rows, test rows), optional

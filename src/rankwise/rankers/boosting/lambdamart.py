@@ -334,12 +334,12 @@ class LambdaMART(ChoosesRounds, TreeScores):
     max_cat_threshold : int >= 1, default=32
         Largest number of categories that a split on a nominal feature separates from all others.
     early_stopping_rounds : int >= 1, optional
-        Used only if ``fit`` receives X_val: stop after this many trees without improvement and keep
-        the trees up to the best, with dropout as they were then.
+        Used with X_val, or in folds of ``cv``: stop after this many trees without improvement and
+        keep the trees up to the best, with dropout as they were then.
     refit : bool, default=False
         Used only if ``fit`` receives X_val: grow the kept number of trees again, on the rows of X
-        and X_val together. Rows of X_val have weight 1. With fewer than 100 validation queries,
-        stopping without it was behind 100 trees on all rows; ``cv=5`` with it was ahead.
+        and X_val together. Rows of X_val have weight 1. By 5 to 30 validation queries, stopping
+        without it was no better than 100 trees on all rows; ``cv=5`` with it was.
     cv : int, splitter or iterable of (train rows, test rows), optional
         Folds that choose the number of trees instead of X_val: the best mean of the measure on the
         queries left out, where each row counts once whatever its weight, after at most

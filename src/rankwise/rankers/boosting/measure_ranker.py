@@ -128,7 +128,7 @@ class AdaRank(ChoosesRounds, MeasureRanker):
     tol : float >= 0, default=1e-4
         Smallest improvement of the measure for which a round is made.
     early_stopping_rounds : int >= 1, optional
-        Used only if ``fit`` receives X_val: stop after this many rounds without improvement and
+        Used with X_val, or in folds of ``cv``: stop after this many rounds without improvement and
         keep the rounds up to the best.
     refit : bool, default=False
         Whether the rounds kept by X_val are grown again on the rows of X and X_val.

@@ -197,7 +197,7 @@ class RankBoost(StumpRanker):
     measure : str, Measure or callable, default="nDCG@10"
         Measure evaluated on X_val after every round, see :func:`rankwise.metrics.parse`.
     early_stopping_rounds : int >= 1, optional
-        Used only if ``fit`` receives X_val: stop after this many rounds without improvement and
+        Used with X_val, or in folds of ``cv``: stop after this many rounds without improvement and
         keep the rounds up to the best.
     refit : bool, default=False
         Whether the rounds kept by X_val are grown again on the rows of X and X_val.
@@ -313,7 +313,7 @@ class FRank(StumpRanker):
     measure : str, Measure or callable, default="nDCG@10"
         Measure evaluated on X_val after every round, see :func:`rankwise.metrics.parse`.
     early_stopping_rounds : int >= 1, optional
-        Used only if ``fit`` receives X_val: stop after this many rounds without improvement and
+        Used with X_val, or in folds of ``cv``: stop after this many rounds without improvement and
         keep the rounds up to the best.
     refit : bool, default=False
         Whether the rounds kept by X_val are grown again on the rows of X and X_val.

@@ -25,7 +25,12 @@ from rankwise.runtime.finite import names_its_class
 from rankwise.runtime.result import Result, columns_of
 from rankwise.selection.cells.candidates import model_rows, prepare_rows
 from rankwise.selection.cells.measured import values_by_query
-from rankwise.solvers.boosting.chosen_rounds import ChoosesRounds, fit_recipe, trains_on_validation
+from rankwise.solvers.boosting.chosen_rounds import (
+    ChoosesRounds,
+    count_rounds,
+    fit_recipe,
+    trains_on_validation,
+)
 from rankwise.typing import Seed
 
 # Measure of scores, invariant to a constant, that replaces the mean absolute rank loss.
@@ -167,10 +172,10 @@ def tune(
         vali = None
     if vali is None:
         notes = _choose_within_train_inplace(estimator)
-    recipe = _fit_rounds(estimator, train) if vali is None and early_stopping else None
+    recipe = _fit_rounds(estimator, train) if vali is None else None
     if recipe is None:
         notes += fit(estimator, train, vali)
-        notes += [] if vali is None else _few_notes(estimator, vali)
+        notes += _rounds_notes(estimator, train, vali)
     else:
         estimator, (told, *more) = recipe
         notes += [f"no validation part: {told}", *more]
@@ -202,6 +207,7 @@ def _search(
     random_state: int,
 ) -> Tuned:
     notes: list[str] = []
+    given = vali
     if vali is None:
         n_queries = train.n_queries
         train, vali = _hold_out(train, random_state)
@@ -234,6 +240,7 @@ def _search(
         fitted = whole.set_params(refit=True)
         fit_notes = fit(fitted, train, vali)
     notes += fit_notes
+    notes += _rounds_notes(fitted, train, given)
     notes += edge_notes(params, search, greater_is_better=select.greater_is_better)
     return Tuned(fitted, {**params, **_find_chosen(fitted, is_watched=True)}, search, notes)
 
@@ -294,11 +301,22 @@ def _names_validation(estimator: Any) -> bool:
 FEWEST_VALIDATION = 100
 
 
-def _few_notes(estimator: Any, vali: RankingData) -> list[str]:
-    """One line if few validation queries end a booster that is not trained on them."""
+def _rounds_notes(estimator: Any, train: RankingData, vali: RankingData | None) -> list[str]:
+    """How a booster chose its number of rounds, unless enough validation queries ended it."""
     own = estimator.get_params(deep=False)
-    stops = isinstance(estimator, ChoosesRounds) and own.get("early_stopping_rounds") is not None
-    if not stops or own["refit"] or own["cv"] is not None or vali.n_queries >= FEWEST_VALIDATION:
+    if not isinstance(estimator, ChoosesRounds):
+        return []
+    if own["cv"] is not None:
+        folds = f"{own['cv']} folds" if isinstance(own["cv"], int) else "folds"
+        n_queries = train.n_queries + (vali.n_queries if vali is not None and own["refit"] else 0)
+        return [f"chose {count_rounds(estimator)} rounds by {folds} of {n_queries} queries, then "
+                "fitted all rows"]  # fmt: skip
+    if vali is None or own.get("early_stopping_rounds") is None:
+        return []
+    if own["refit"]:
+        return [f"chose {count_rounds(estimator)} rounds on {vali.n_queries} validation queries, "
+                "then fitted all rows"]  # fmt: skip
+    if vali.n_queries >= FEWEST_VALIDATION:
         return []
     return [
         f"only {vali.n_queries} validation queries chose the number of rounds and were not trained "

@@ -124,7 +124,7 @@ def fit_recipe(estimator: Any, fit: Callable[[Any], Any]) -> tuple[Any, str] | N
         fitted = fit(trial.set_params(cv=RecipeFolds(default)))
     except (ValueError, TypeError, ArithmeticError):
         return None
-    folds, number = fitted.cv, _count_rounds(fitted)
+    folds, number = fitted.cv, count_rounds(fitted)
     # As if the number had been given, so that a model file says it.
     fitted.set_params(cv=None, n_estimators=max(number, 1))
     unit = "tree" if hasattr(fitted, "model_") or hasattr(fitted, "trees_") else "round"
@@ -184,7 +184,7 @@ def fit_chosen(
     if own.cv is None:
         held = dict(zip(("X_val", "y_val", "qid_val"), validation, strict=True))
         first = _fit_copy(own, X, y, {}, rows | held | more | follow)
-        follow, curve, n_rounds = {}, first.validation_scores_, _count_rounds(first)
+        follow, curve, n_rounds = {}, first.validation_scores_, count_rounds(first)
         if n_rounds <= n_before:  # nothing was added that other rows could grow again
             return _take_state(own, first, curve)
         settings["n_estimators"] = n_rounds - (0 if init_model is None else n_before)
@@ -215,7 +215,7 @@ def _fit_copy(
         return model.fit(X, y, **given)
 
 
-def _count_rounds(model: Any) -> int:
+def count_rounds(model: Any) -> int:
     """Rounds that a fitted booster keeps."""
     for name in ("n_rounds_", "n_estimators_", "best_iteration_"):
         if hasattr(model, name):

@@ -327,9 +327,9 @@ def training_fingerprint(
     """Counts and a hash of training rows.
 
     ``n_samples, n_features, n_queries`` (int), ``dtype`` (str) and ``sha256`` (str, the first 16
-    hexadecimal digits). ``numbers`` are the row numbers of X that
-    count; None: all. ``previous`` is the fingerprint of the rows seen before (``partial_fit``):
-    counts add up and the hash continues. O(n_samples + 256 n_features).
+    hexadecimal digits). ``numbers`` are the row numbers of X that count; None: all. ``previous`` is
+    the fingerprint of the rows seen before (``partial_fit``): counts add up and the hash continues.
+    O(n_samples + 256 n_features).
     """
     n_samples, n_features = len(y), X.shape[1]
     counts = {"n_samples": n_samples, "n_features": n_features, "n_queries": groups.n_queries}

@@ -78,8 +78,8 @@ def test_without_a_validation_part_all_rows_grow_the_number_of_trees(rng):
     np.testing.assert_array_equal(tuned.estimator.predict(train.X), direct.predict(train.X))
     few = tune(given, train, fold.vali, NDCG).notes
     assert few == [
-        "only 5 validation queries chose the number of rounds and were not trained on. refit=True "
-        "with cv=5 also trains on them, and chooses by folds of all queries"
+        "fewer than 100 validation queries chose the number of rounds and were not trained on. "
+        "refit=True with cv=5 also trains on them, and chooses by folds of all queries"
     ]
     for params, note in (
         ({"refit": True}, "chose {} rounds on 5 validation queries, then fitted all rows"),

@@ -179,10 +179,10 @@ class ColumnTable:
         """Codes or statistics of the values of a column, and a number for unknown ones."""
         distinct, places = list_distinct(values)
         # A single row with a new category is usual where rows are scored one by one.
-        known = _CODES.setdefault(self, {})
-        if column not in known:
-            known[column] = Codes.of(categories)
-        codes = _codes(distinct, known[column], name, unknown if len(values) > 1 else [])
+        tables = _CODES.setdefault(self, {})
+        if column not in tables:
+            tables[column] = Codes.of(categories)
+        codes = _codes(distinct, tables[column], name, unknown if len(values) > 1 else [])
         statistics = self.statistics.get(column)
         number = self.prior.get(column, unknown_code)
         if column in self.nominal and (statistics is not None or not np.isnan(number)):

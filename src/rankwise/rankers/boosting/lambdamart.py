@@ -338,8 +338,8 @@ class LambdaMART(ChoosesRounds, TreeScores):
         keep the trees up to the best, with dropout as they were then.
     refit : bool, default=False
         Used only if ``fit`` receives X_val: grow the kept number of trees again, on the rows of X
-        and X_val together. Rows of X_val have weight 1. By 5 to 30 validation queries, stopping
-        without it was no better than 100 trees on all rows; ``cv=5`` with it was.
+        and X_val together. Rows of X_val have weight 1. With 5 to 30 validation queries,
+        stopping without it was no better than 100 trees on all rows; ``cv=5`` with it was.
     cv : int, splitter or iterable of (train rows, test rows), optional
         Folds that choose the number of trees instead of X_val: the best mean of the measure on the
         queries left out, where each row counts once whatever its weight, after at most

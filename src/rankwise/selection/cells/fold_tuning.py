@@ -319,8 +319,9 @@ def _rounds_notes(estimator: Any, train: RankingData, vali: RankingData | None) 
     if vali.n_queries >= FEWEST_VALIDATION:
         return []
     return [
-        f"only {vali.n_queries} validation queries chose the number of rounds and were not trained "
-        "on. refit=True with cv=5 also trains on them, and chooses by folds of all queries"
+        f"fewer than {FEWEST_VALIDATION} validation queries chose the number of rounds and were "
+        "not trained on. refit=True with cv=5 also trains on them, and chooses by folds of all "
+        "queries"
     ]
 
 

@@ -422,11 +422,8 @@ def write_entry_bounds(
     sums, worths = np.empty(BINS, np.int64), np.empty(BINS)
     bits = worths.view(np.int64)
     for column in columns:
-        cells, n, zero = (
-            line[starts[column] : starts[column + 1]],
-            n_bins[column],
-            zero_codes[column],
-        )
+        cells = line[starts[column] : starts[column + 1]]
+        n, zero = n_bins[column], zero_codes[column]
         best = np.int64(0)
         # Missing values on the other side, and on this one.
         for side in range(2 if cells[n] != 0 else 1):

@@ -74,12 +74,12 @@ APPROXIMATION_CONSTRAINTS: dict[str, Any] = {
     "n_landmarks": [minimum(1)],
     "random_state": ["random_state"],
 }
-# Rows for each landmark from which a note names landmarks, faster and usually as good. Chosen
-# on three folds of OHSUMED and two of MQ2008 with 1,000 landmarks, so never for fewer. 3,000 rows
-# take .42 (LSRRank), .10 (CLSRRank) and about .27 (RankSVM, RankLR) of the exact CPU time, searches
-# less; nDCG@10 changes by +.002 +- .003 and -.002 +- .003 (LSRRank, CLSRRank). SVRank's exact steps
-# get cheaper as rows leave them: landmarks take .88 of its time at 4,000 rows, .54 at 5,000 (-.0001
-# +- .0001). ``benchmarks/bench_kernel_rankers.py landmarks`` shows other sets.
+# Rows for each landmark from which a note names landmarks. Chosen on three folds of OHSUMED and two
+# of MQ2008 with 1,000 landmarks, so never for fewer. 3,000 rows take .42 (LSRRank), .10 (CLSRRank),
+# .15 to .21 (RankSVM) and .26 to .35 (RankLR) of the exact CPU time, searches less; nDCG@10 changes
+# by +.002 +- .003 and -.002 +- .003 (LSRRank, CLSRRank). SVRank's exact steps get cheaper as rows
+# leave them: landmarks take .88 of its time at 4,000 rows, .54 at 5,000 (-.0001 +- .0001). Of two
+# other sets, one is level and MSLR loses .01 at 3,000 rows (benchmarks.bench_kernel_rankers).
 ROWS_PER_LANDMARK, ROWS_PER_LANDMARK_OF_STEPS = 3, 5
 LEAST_LANDMARKS = 1000
 

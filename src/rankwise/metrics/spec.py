@@ -22,6 +22,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from rankwise.metrics._table import ALIASES, MEASURES
+from rankwise.runtime.threads import parse_syntax
 
 if TYPE_CHECKING:
     from rankwise.metrics.measure import Measure, MeasureLike
@@ -175,9 +176,11 @@ def _written_params(spec: str, text: str | None) -> list[tuple[str, Any]]:
     if not text or not text.strip():
         return []
     try:
-        call = ast.parse(f"f({text})", mode="eval").body
-        if not isinstance(call, ast.Call) or call.args:
-            raise SyntaxError("only key=value is allowed")
+        match parse_syntax(f"f({text})").body:
+            case [ast.Expr(ast.Call(args=[]) as call)]:
+                pass
+            case _:
+                raise SyntaxError("only key=value is allowed")
         pairs: list[tuple[str, Any]] = []
         for keyword in call.keywords:
             if keyword.arg is None:

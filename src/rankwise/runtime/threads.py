@@ -7,11 +7,13 @@ caller's context, which includes NumPy's overflow handling.
 
 from __future__ import annotations
 
+import ast
 import itertools
 import os
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Sequence, Sized
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from contextvars import Context, ContextVar, copy_context
 from functools import lru_cache
 from multiprocessing import parent_process
@@ -198,3 +200,17 @@ def query_chunks(indptr: np.ndarray, rows_per_chunk: int) -> list[tuple[int, int
         last = int(np.searchsorted(indptr, indptr[first] + rows_per_chunk, side="right")) - 1
         starts.append(min(max(last, first + 1), n_queries))
     return list(itertools.pairwise(starts))
+
+
+def parse_syntax(source: str | bytes) -> ast.Module:
+    """Syntax tree of a text, as of `ast.parse`, whatever other threads do.
+
+    Before 3.11.8 and 3.12.2, threads share a counter of Python's depth in a tree. Where a callback
+    of the garbage collector (distributed has one) lets another thread parse in the middle of a
+    tree, a correct text ends in a SystemError (github.com/python/cpython/issues/106905). Nothing
+    else raises it, so the text is read again.
+    """
+    for _ in range(20):
+        with suppress(SystemError):
+            return ast.parse(source)
+    return ast.parse(source)

@@ -44,6 +44,7 @@ from scipy import sparse
 from rankwise.datasets.data import Fold, RankingData
 from rankwise.runtime.jit import CompiledFunction
 from rankwise.runtime.scikit_learn import BaseEstimator
+from rankwise.runtime.threads import parse_syntax
 from rankwise.selection.cells.result_store import library_versions
 from rankwise.typing import is_sparse
 
@@ -493,7 +494,7 @@ def _imports(module: str, path: Path) -> Iterator[str]:
     if path.suffix != ".py":
         return
     try:
-        tree = ast.parse(path.read_bytes())
+        tree = parse_syntax(path.read_bytes())
     except (SyntaxError, ValueError, RecursionError, MemoryError):  # the last two: nested deeply
         return
     package = module if path.stem == "__init__" else module.rpartition(".")[0]

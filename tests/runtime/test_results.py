@@ -3,6 +3,7 @@
 import importlib
 import inspect
 import json
+import re
 import xml.etree.ElementTree as ET
 from dataclasses import is_dataclass
 
@@ -11,10 +12,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from rankwise import RidgeRanker, evaluate, leaderboard
+from rankwise import RidgeRanker, compare, evaluate, leaderboard
+from rankwise._registry import REGISTRY
 from rankwise.clicks import ClickLog, InterleavingTest, OffPolicyEstimate, Propensities, interleave
 from rankwise.clicks import judgements as judge_clicks
-from rankwise.datasets import Qrels, RankingData, Run, judge, lint, summarize_rows
+from rankwise.datasets import Fold, Qrels, RankingData, Run, judge, lint, summarize_rows
 from rankwise.explain import (
     explain_pair,
     explain_ranking,
@@ -42,6 +44,7 @@ from rankwise.selection import (
     find_regressions,
     next_judgements,
 )
+from rankwise.selection.leaderboard import how_adjusted
 from rankwise_papers.framework import Figure, Outcome, Reproduction, ResultTable, Series, Value
 
 BAD = "<script>alert('&')</script>"
@@ -82,13 +85,14 @@ REPORT = lint(DATA)
 BIAS = bias_by_length(HUMAN, MACHINE, LENGTHS)
 BY_RANK = bias_by_rank(HUMAN, MACHINE, RUNS)
 JUDGED = evaluate_with_judge(HUMAN, MACHINE, RUNS, "P@3")
+EVALUATED = evaluate(Y, MODEL.predict(FRAME), QID, ["AP", "nDCG@3"])
 COMPARED = tests_of.compare_to_best(TABLE, n_resamples=99)
 
 # Every result of a public function, and every record that one holds.
 RESULTS = [
     BOARD,
     BOARD.cells[0],
-    evaluate(Y, MODEL.predict(FRAME), QID, ["AP", "nDCG@3"]),
+    EVALUATED,
     evaluate(qrels=HUMAN, run=RUNS[BAD], measures="P@3", judge=MACHINE),
     evaluate_labels([[1, 0], [0, 1]], [[0.1, 0.3], [0.2, 0.4]]),
     confusion([BAD, "b", "b"], [BAD, BAD, "b"], [BAD, "b"]),
@@ -217,9 +221,14 @@ def test_dicts_and_json(result, tmp_path):
 def test_texts(result):
     assert str(result).strip() and len(repr(result)) < 500
     page = result._repr_html_()
-    table = ET.fromstring(f"<div>{page}</div>").find("table")
+    table = ET.fromstring(page).find("table")
     widths = {len(row) for row in table.iter("tr")}
     assert len(widths) == 1 and "<script" not in page
+    # Legible on light and dark pages: no colour is set but that of the text around.
+    assert (
+        set(re.findall(r"color: (\w+)", page)) == {"inherit"}
+        and "#" not in page.split("</style>")[0]
+    )
 
 
 ONE_CLASS = confusion([0, 0], [0, 1], [0, 1])
@@ -243,6 +252,14 @@ HEADINGS = {
     "ScoreExplanation": (explain_scores(MODEL, FRAME, FRAME[:9]), "expected score 0.9908"),
     "Judgements": (judge_clicks(LOG), "4 pairs, 2 queries, ctr; 95% intervals"),
     "RowSummary": (SUMMARY, "40 rows, 4 queries, 3 columns"),
+    "Leaderboard": (BOARD, "data: 20 units, ordered by score"),
+    "EvaluationResult": (EVALUATED, "EvaluationResult of 4 queries"),
+    "EvaluationResult, two judges": (
+        evaluate(qrels=HUMAN, run=RUNS[BAD], measures="P@3", judge=MACHINE),
+        "EvaluationResult of 3 queries with human and machine judgements, 2 with those of the",
+    ),
+    "LintReport": (REPORT, "Lint of data: 0 errors, 1 warning"),
+    "DriftReport": (DRIFT, "0 of 4 columns have moved (Rao-Scott tests"),
 }
 
 
@@ -250,8 +267,63 @@ HEADINGS = {
 def test_headings_say_what_the_columns_cannot(name):
     result, heading = HEADINGS[name]
     assert str(result).splitlines()[0].startswith(heading)
-    caption = ET.fromstring(f"<div>{result._repr_html_()}</div>").find("table/caption")
-    assert caption.text.startswith(heading)
+    title = ET.fromstring(result._repr_html_()).find("p/strong")
+    assert title.text.startswith(heading)
+
+
+def test_leaderboards_show_what_their_text_says():
+    values = {name: column.copy() for name, column in TABLE.items()}
+    values["new"][:4] = np.nan
+    board = leaderboard(values, missing="pairs")
+    page = ET.fromstring(board._repr_html_())
+    assert [cell.text for cell in page.iter("th")] == [None, "system", "score", "adjusted", "ranks"]
+    below = [line.text for line in page.findall("p")][1:]
+    assert below[0].startswith("Means over 20 units") and how_adjusted(board) in below[0]
+    close = leaderboard({"a": TABLE[BAD], "b": TABLE[BAD] + [0.1, -0.1] * 10})
+    below = [line.text for line in ET.fromstring(close._repr_html_()).findall("p")][1:]
+    assert below[0].startswith("Not separable from the best") and below[0] in str(close)
+
+
+@pytest.mark.parametrize(
+    "board, said",
+    [
+        (BOARD, "<Leaderboard of 3 systems on 20 units, best by score: now>"),
+        (
+            compare(["ridge"], DATA, cv=2, measures="AP"),
+            "<Leaderboard of 1 ranker on 4 queries in 2 folds, best by AP: ridge>",
+        ),
+        (
+            compare(["ridge"], Fold(DATA, DATA, DATA), measures="AP"),
+            "<Leaderboard of 1 ranker on 4 queries in 1 fold, best by AP: ridge>",
+        ),
+    ],
+    ids=["table", "folds", "fold"],
+)
+def test_short_leaderboards(board, said):
+    assert repr(board) == said
+
+
+def test_short_leaderboards_of_long_names():
+    board = leaderboard({"a\n" * 500: TABLE["now"], "b": TABLE["new"]})
+    assert len(repr(board)) < 500 and "\n" not in repr(board)
+
+
+def test_frames_name_statistics_alike():
+    board, records = BOARD.to_frame("pandas"), COMPARED.to_frame("pandas")
+    shared = ["difference", "difference_low", "difference_high", "p_value", "p_corrected", "effect"]
+    assert {*shared} <= {*records} and {f"score {name}" for name in shared} <= {*board}
+
+
+@pytest.mark.parametrize("entry", REGISTRY.values(), ids=REGISTRY)
+def test_estimators_link_to_their_page(entry):
+    module, _, name = entry.path.partition(":")
+    own = getattr(importlib.import_module(module), name)
+    link = own._get_doc_link(object.__new__(own))
+    address = "https://rankwise.readthedocs.io/en/latest/api/"
+    assert link.startswith(address) and link.endswith(f".{name}.html")
+    package, _, public = link.removeprefix(address).removesuffix(".html").rpartition(".")
+    assert getattr(importlib.import_module(package), public) is own
+    assert type("Own", (own,), {})._get_doc_link(object.__new__(type("Own", (own,), {}))) == ""
 
 
 def test_undefined_numbers_are_shown_and_missing_values_are_empty():

@@ -534,10 +534,13 @@ class LintReport(Result):
     def _columns(self) -> dict[str, Any]:
         return columns_of(self.rows, Finding)
 
-    def __str__(self) -> str:
+    def _heading(self) -> str:
         counts = ((self.count(level), "note" if level == "info" else level) for level in LEVELS)
         found = ", ".join(f"{n} {noun}{'' if n == 1 else 's'}" for n, noun in counts)
-        title = escape_hidden(f"Lint of {self.name or 'data'}: {found}")
+        return f"Lint of {self.name or 'data'}: {found}"
+
+    def __str__(self) -> str:
+        title = escape_hidden(self._heading())
         parts = _table(
             ("part", "rows", "queries", "features", "rows a query", "labels"),
             [

@@ -678,19 +678,23 @@ class EvaluationResult(MeanValues):
             columns["unjudged"] = [self.unjudged.get(spec) for spec in self.means]
         return columns
 
-    def __str__(self) -> str:
+    def _heading(self) -> str:
         if self.powered:
             first = next(iter(self.powered.values()))
-            lines = [
+            return (
                 f"EvaluationResult of {_queries(first.n_human)} with human and machine judgements, "
-                f"{first.n_machine} with those of the machine only",
-                *show_estimates(self.powered),
-            ]
+                f"{first.n_machine} with those of the machine only"
+            )
+        return f"EvaluationResult of {_queries(len(self.qids))}"
+
+    def __str__(self) -> str:
+        if self.powered:
+            lines = [self._heading(), *show_estimates(self.powered)]
             if self.n_left_out:
                 lines.append(f"{_queries(self.n_left_out)} without machine judgements do not count")
             return join_lines(lines)
         width = max([len(spec) for spec in self.means], default=0)
-        lines = [f"EvaluationResult of {_queries(len(self.qids))}"]
+        lines = [self._heading()]
         for spec, mean in self.means.items():
             skipped = int(np.isnan(self.per_query[spec]).sum())
             note = f"  (without {_queries(skipped)})" if skipped else ""

@@ -35,7 +35,7 @@ from scipy import sparse
 from rankwise.runtime.constraints import ValidatedParameters
 from rankwise.runtime.deprecation import find_deprecated_parameters, rename_parameters
 from rankwise.runtime.messages import did_you_mean
-from rankwise.runtime.renames import say_new_name
+from rankwise.runtime.renames import PUBLIC, say_new_name
 from rankwise.typing import is_sparse
 
 FITTING = ("fit", "partial_fit")
@@ -71,6 +71,14 @@ class FiniteResults(ValidatedParameters):
 
     A fit that raises leaves the estimator as it was.
     """
+
+    # scikit-learn's box of an estimator in a notebook links to the page that these give.
+    _doc_link_module = "rankwise"
+    _doc_link_template = "https://rankwise.readthedocs.io/en/latest/api/{name}.html"
+
+    def _doc_link_url_param_generator(self) -> dict[str, str]:
+        own = f"rankwise.{type(self).__name__}"
+        return {"name": PUBLIC.get(own, own)}
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         for name in FITTING + SCORING:

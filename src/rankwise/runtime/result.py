@@ -26,6 +26,17 @@ from rankwise.runtime.renames import NamesOldAttributes
 BACKENDS = ("pandas", "polars", "pyarrow")
 # Rows and columns of a table for people, and characters of a repr.
 _MOST_ROWS, _MOST_COLUMNS, _MOST_CHARACTERS = 30, 20, 400
+# Lines take the colour of the text, and nothing has a background, so that the table suits light and
+# dark pages alike. "!important" where notebooks and themes of documentation set cells themselves.
+_STYLE = """
+.rankwise { overflow-x: auto; color: inherit; }
+.rankwise table { border-collapse: collapse; margin: 0.3em 0; font-variant-numeric: tabular-nums; }
+.rankwise th, .rankwise td { padding: 0.2em 0.7em; vertical-align: top; }
+.rankwise th, .rankwise td { text-align: right !important; background: none !important; }
+.rankwise .text { text-align: left !important; }
+.rankwise thead th { border-bottom: 1px solid currentColor; }
+.rankwise p { margin: 0.2em 0; max-width: 60em; }
+"""
 _NUMBER = re.compile(r"[-+.\de]*|-?inf|nan").fullmatch
 _SCALARS = (str, bool, int, float, np.generic, type(None))
 R = TypeVar("R")
@@ -127,8 +138,8 @@ class Result(NamesOldAttributes):
             write_file(path, text.encode())
         return None
 
-    def _cells(self) -> tuple[list[list[str]], str]:
-        """Header and first rows of the table as texts, and a line on what is left out."""
+    def _cells(self) -> tuple[list[list[str]], list[str]]:
+        """Header and first rows of the table as texts, and lines to show below it."""
         columns = {name: list(column) for name, column in self._columns().items()}
         names = list(columns)[:_MOST_COLUMNS]
         n_rows = len(next(iter(columns.values()), []))
@@ -138,19 +149,23 @@ class Result(NamesOldAttributes):
             for n, what in ((n_rows - _MOST_ROWS, "rows"), (len(columns) - len(names), "columns"))
             if n > 0
         ]
-        rest = f"{' and '.join(left_out)}: see to_frame()" if left_out else ""
-        return [names, *map(list, zip(*shown, strict=True))], rest
+        below = [f"{' and '.join(left_out)}: see to_frame()"] if left_out else []
+        return [names, *map(list, zip(*shown, strict=True))], below
+
+    def _layout(self) -> tuple[list[list[str]], list[list[str]], Sequence[int], list[str]]:
+        """Header (none above a list), rows, columns to align left, and lines below."""
+        (header, *rows), below = self._cells()
+        if len(rows) == 1:  # a single row reads better as a list
+            return [], [list(pair) for pair in zip(header, rows[0], strict=True)], (0, 1), below
+        columns = enumerate(zip(*rows, strict=True))
+        left = [j for j, column in columns if not all(map(_NUMBER, column))]
+        return [header], rows, left, below
 
     def __str__(self) -> str:
-        lines, rest = self._cells()
-        if len(lines) == 2:  # a single row reads better as a list
-            lines = [[name, value] for name, value in zip(*lines, strict=True)]
-            table = align_columns(lines, left=(0, 1))
-        else:
-            columns = enumerate(zip(*lines[1:], strict=True))
-            table = align_columns(lines, [j for j, c in columns if not all(map(_NUMBER, c))])
+        header, rows, left, below = self._layout()
+        table = align_columns([*header, *rows], left)
         notes = [f"note: {note}" for note in getattr(self, "notes", ())]
-        return join_lines([*filter(None, [self._heading(), *table, rest]), *notes])
+        return join_lines([*filter(None, [self._heading(), *table, *below]), *notes])
 
     def __repr__(self) -> str:
         own: Any = self
@@ -163,19 +178,24 @@ class Result(NamesOldAttributes):
 
     def _repr_html_(self) -> str:
         """HTML table for notebooks, in the colours of the page around it."""
-        (header, *rows), rest = self._cells()
-        caption = escape(escape_hidden(self._heading() or type(self).__name__))
-        parts = [f"<table><caption>{caption}</caption>"]
-        for tag, lines in (("thead", [header]), ("tbody", rows)):
-            cell = "th" if tag == "thead" else "td"
+        header, rows, left, below = self._layout()
+        heading = self._heading() or type(self).__name__
+        parts = ['<div class="rankwise">', f"<style>{_STYLE}</style>"]
+        # No caption: it would be broken at the width of a narrow table.
+        parts.append(f"<p><strong>{_escape(heading)}</strong></p>\n<table>")
+        for tag, cell, lines in (("thead", "th", header), ("tbody", "td", rows)):
             parts.append(f"<{tag}>")
             for line in lines:
-                texts = (f"<{cell}>{escape(escape_hidden(text))}</{cell}>" for text in line)
+                kinds = (' class="text"' if j in left else "" for j in range(len(line)))
+                texts = (
+                    f"<{cell}{kind}>{_escape(text)}</{cell}>"
+                    for kind, text in zip(kinds, line, strict=True)
+                )
                 parts.append(f"<tr>{''.join(texts)}</tr>")
             parts.append(f"</{tag}>")
         parts.append("</table>")
-        below = [*([rest] if rest else []), *getattr(self, "notes", ())]
-        return "\n".join(parts + [f"<p>{escape(escape_hidden(text))}</p>" for text in below])
+        parts += [f"<p>{_escape(text)}</p>" for text in [*below, *getattr(self, "notes", ())]]
+        return "\n".join([*parts, "</div>"])
 
 
 class ResultList(list[R], Result, Generic[R]):
@@ -223,6 +243,10 @@ def columns_of(records: Iterable[Any], kind: type[Any]) -> dict[str, list[Any]]:
 
 def _field_names(kind: Any) -> list[str]:
     return [field.name for field in fields(kind)] if is_dataclass(kind) else list(kind._fields)
+
+
+def _escape(text: str) -> str:
+    return escape(escape_hidden(text))
 
 
 def _is_column(name: str, value: Any, size: int) -> bool:

@@ -89,12 +89,16 @@ class DriftReport(Result):
     def _columns(self) -> dict[str, Any]:
         return columns_of(self.columns, ColumnDrift)
 
+    def _heading(self) -> str:
+        n_moved = sum(column.has_moved for column in self.columns)
+        return (
+            f"{n_moved} of {len(self.columns)} columns have moved (Rao-Scott tests, Holm, "
+            f"p < {1 - self.confidence_level:g})."
+        )
+
     def __str__(self) -> str:
         moved = [column for column in self.columns if column.has_moved]
-        lines = [
-            f"{len(moved)} of {len(self.columns)} columns have moved (Rao-Scott tests, Holm, "
-            f"p < {1 - self.confidence_level:g})."
-        ]
+        lines = [self._heading()]
         width = max((len(column.name) for column in moved), default=0)
         if moved:
             lines.append(f"{'':{width}}    psi   interval           p  missing")

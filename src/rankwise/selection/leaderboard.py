@@ -26,6 +26,7 @@ from rankwise.runtime.messages import (
     check_choice,
     check_whole,
     convert_to_json,
+    escape_hidden,
     escape_spreadsheet,
     escape_table,
     join_lines,
@@ -65,6 +66,13 @@ from rankwise.selection.standing import (
 from rankwise.typing import Float64Array
 
 FORMAT = 1
+# In frames, statistics are named as in the records of `compare_to_best`.
+_COLUMNS = {
+    "diff": "difference",
+    "diff_low": "difference_low",
+    "diff_high": "difference_high",
+    "p": "p_value",
+}
 _DOUBT = (
     "{0}: values are so skewed that few {1} decide; p, ranks and intervals cannot be relied on "
     "(skewness of a mean difference up to {2:.2g})"
@@ -398,7 +406,8 @@ class Leaderboard(Result):
         for name, summary in rows[0]["measures"].items():
             for what in summary:
                 if what not in ("undefined", "unjudged", "folds"):
-                    columns[f"{name} {what}"] = [row["measures"][name][what] for row in rows]
+                    column = f"{name} {_COLUMNS.get(what, what)}"
+                    columns[column] = [row["measures"][name][what] for row in rows]
         costs = ("fit_seconds", "predict_seconds", "memory_bytes")
         return columns | {what: [row[what] for row in rows] for what in costs}
 
@@ -426,21 +435,30 @@ class Leaderboard(Result):
         """CSV table of all numbers in full precision, without marks."""
         return leaderboard_table(self, "csv")
 
-    def _cells(self) -> tuple[list[list[str]], str]:
+    def _cells(self) -> tuple[list[list[str]], list[str]]:
         rows = self.rows()
         header, lines, caption = _table_cells(self, [row for row in rows if row["rank"]], "text", 4)
-        lost = (
+        lost = [
             f"{row['ranker']} {row['status']}: {row['message']}." for row in rows if not row["rank"]
+        ]
+        return [header, *lines], [*not_separable(rows, self.settings), caption, *lost]
+
+    def _heading(self) -> str:
+        settings = self.settings
+        return (
+            f"{settings.data or 'data'}: {len(self.qids)} {settings.unit}"
+            f"{queries_that_count(self)}{_describe_strata(self)}, ordered by {self.measures[0]}"
         )
-        return [header, *lines], " ".join([caption, *lost])
 
     def __str__(self) -> str:
         return leaderboard_text(self, None)
 
     def __repr__(self) -> str:
+        n, contestant = len(self.rankers), self.settings.contestant
+        best = escape_hidden(f"best by {self.measures[0]}: {self.best}")
         return (
-            f"<Leaderboard of {len(self.rankers)} rankers on {len(self.folds)} folds, "
-            f"{len(self.qids)} queries, best by {self.measures[0]}: {self.best}>"
+            f"<Leaderboard of {n} {contestant}{'s' * (n != 1)} on {len(self.qids)} "
+            f"{self.settings.unit}{_describe_strata(self)}, {best[:300]}>"
         )
 
     def _name(self, measure: str | None) -> str:
@@ -574,8 +592,7 @@ def leaderboard_text(board: Leaderboard, width: int | None = None) -> str:
     dispensable = [*reversed([*board.measures[1:], *(_COSTS if is_fitted(settings) else ())])]
     table, hidden = fit_width(width, [header, *lines], dispensable)
     text = [
-        f"{settings.data or 'data'}: {len(board.qids)} {settings.unit}{queries_that_count(board)}"
-        f"{_describe_strata(board)}, ordered by {first}",
+        board._heading(),
         *([f"{settings.layout}."] if settings.layout else []),
         *recall_of_rows(board),
         "",

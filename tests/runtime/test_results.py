@@ -330,6 +330,7 @@ def test_undefined_numbers_are_shown_and_missing_values_are_empty():
     assert list(ONE_CLASS.to_frame("pandas")["rows"]) == [2, 0]
     assert str(ONE_CLASS).splitlines()[-1].split() == ["1", "0", "0", "0", "nan", "nan"]
     assert str(HEADINGS["Propensities"][0]).splitlines()[-1].split()[-1] == "nan"
+    assert str(ResultColumns(a=[-0.0, 1.0])).splitlines()[1].split() == ["0"]
     assert str(ResultColumns(a=[1.0, None], b=["x", "y"])).splitlines()[-1].split() == ["y"]
 
 
@@ -373,6 +374,25 @@ def test_many_features_and_no_findings():
     empty = ResultList(type(BOUNDS[0]))
     assert empty.to_frame("polars").columns == list(BOUNDS.to_frame("polars").columns)
     assert empty.to_dict() == {"rows": []} and empty == [] and str(empty)
+
+
+def test_contributions_are_shown_by_document():
+    many = explain_ranking(MODEL, FRAME, np.arange(40) // 2)
+    for found in (
+        explain_ranking(MODEL, FRAME, QID),
+        explain_scores(MODEL, FRAME, FRAME[:9]),
+        many,
+    ):
+        header, *rows = ET.fromstring(found._repr_html_()).iter("tr")
+        assert header[-1].text == "largest contributions" and len(rows) == 30
+        assert "10 more rows: see to_frame()" in found._repr_html_()
+        texts = [[cell.text for cell in row] for row in rows]
+        for text in texts:
+            number = int(text[-3])
+            assert text[-2] == f"{found.scores[number]:.4f}"
+            largest = found.names[np.abs(found.values[number]).argmax()]
+            assert text[-1].startswith(largest)
+    assert str(many).splitlines()[-1] == "10 more queries: see to_frame()"
 
 
 def test_contributions_are_long():

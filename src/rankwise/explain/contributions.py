@@ -526,10 +526,17 @@ class RankingExplanation(Result):
         of_rows = {name: values[rows] for name, values in of_rows.items()}
         return _list_contributions(of_rows, self.names, self.values[rows])
 
+    def _first_rows(self, n: int) -> tuple[dict[str, Any], int]:
+        ranks = self.ranks()
+        rows = np.lexsort((ranks, self.groups.codes()))[:n]
+        qid = self.groups.row_ids()[rows]
+        of_rows = {"query": qid, "rank": ranks[rows], "row": rows, "score": self.scores[rows]}
+        return of_rows | {_LARGEST: _list_largest(self.names, self.values[rows])}, len(ranks)
+
     def __str__(self) -> str:
         ranks = self.ranks()
         lines = []
-        for query in range(self.groups.n_queries):
+        for query in range(min(SHOWN, self.groups.n_queries)):
             members = self.groups.rows([query])
             lines.append(f"query {self.groups.ids[query]}")
             for row in members[np.argsort(ranks[members])][:SHOWN].tolist():
@@ -537,6 +544,8 @@ class RankingExplanation(Result):
                     f"  {ranks[row]:>3}  row {row}  score {self.scores[row]:.4g}  "
                     + _largest(self.names, self.values[row])
                 )
+        if self.groups.n_queries > SHOWN:
+            lines.append(f"{self.groups.n_queries - SHOWN} more queries: see to_frame()")
         return join_lines(lines)
 
 
@@ -571,6 +580,11 @@ class ScoreExplanation(Result):
         of_rows = {"row": np.arange(len(self.scores)), "score": self.scores}
         return _list_contributions(of_rows, self.names, self.values)
 
+    def _first_rows(self, n: int) -> tuple[dict[str, Any], int]:
+        largest = _list_largest(self.names, self.values[:n])
+        of_rows = {"row": np.arange(len(largest)), "score": self.scores[:n]}
+        return of_rows | {_LARGEST: largest}, len(self.scores)
+
     def _heading(self) -> str:
         return f"expected score {self.expected:.4g}"
 
@@ -593,6 +607,13 @@ def _list_contributions(
     features = np.array(names, dtype=object)[order].ravel()
     contributions = np.take_along_axis(values, order, axis=1).ravel()
     return columns | {"feature": features, "contribution": contributions}
+
+
+_LARGEST = "largest contributions"
+
+
+def _list_largest(names: Sequence[str], values: Float64Array) -> list[str]:
+    return [_largest(names, row).strip() for row in values]
 
 
 def _largest(names: Sequence[str], values: Float64Array) -> str:

@@ -138,12 +138,17 @@ class Result(NamesOldAttributes):
             write_file(path, text.encode())
         return None
 
+    def _first_rows(self, n: int) -> tuple[dict[str, Any], int]:
+        """First ``n`` rows of the table for people, by column, and the number of all rows."""
+        columns = self._columns()
+        n_rows = len(next(iter(columns.values()), ()))
+        return {name: column[:n] for name, column in columns.items()}, n_rows
+
     def _cells(self) -> tuple[list[list[str]], list[str]]:
         """Header and first rows of the table as texts, and lines to show below it."""
-        columns = {name: list(column) for name, column in self._columns().items()}
+        columns, n_rows = self._first_rows(_MOST_ROWS)
         names = list(columns)[:_MOST_COLUMNS]
-        n_rows = len(next(iter(columns.values()), []))
-        shown = [_format_column(columns[name][:_MOST_ROWS]) for name in names]
+        shown = [_format_column(list(columns[name])) for name in names]
         left_out = [
             f"{n} more {what}"
             for n, what in ((n_rows - _MOST_ROWS, "rows"), (len(columns) - len(names), "columns"))
@@ -179,10 +184,11 @@ class Result(NamesOldAttributes):
     def _repr_html_(self) -> str:
         """HTML table for notebooks, in the colours of the page around it."""
         header, rows, left, below = self._layout()
-        heading = self._heading() or type(self).__name__
+        heading = self._heading() or getattr(self, "_kind", type(self)).__name__
         parts = ['<div class="rankwise">', f"<style>{_STYLE}</style>"]
         # No caption: it would be broken at the width of a narrow table.
-        parts.append(f"<p><strong>{_escape(heading)}</strong></p>\n<table>")
+        parts.append(f"<p><strong>{_escape(heading)}</strong></p>")
+        parts.append("<table>")
         for tag, cell, lines in (("thead", "th", header), ("tbody", "td", rows)):
             parts.append(f"<{tag}>")
             for line in lines:
@@ -286,7 +292,7 @@ def _format_column(values: list[Any]) -> list[str]:
     form = ".4f" if 1e-2 <= max(sizes, default=0) < 1e4 else ".4g"
     form = ".0f" if all(size == round(size) < 1e9 for size in sizes) else form
     return [
-        "" if value is None else f"{value:{form}}" if real else _join(value)
+        "" if value is None else f"{value + 0.0:{form}}" if real else _join(value)  # no "-0"
         for value, real in zip(values, is_real, strict=True)
     ]
 

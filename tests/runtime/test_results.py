@@ -17,6 +17,7 @@ from rankwise._registry import REGISTRY
 from rankwise.clicks import ClickLog, InterleavingTest, OffPolicyEstimate, Propensities, interleave
 from rankwise.clicks import judgements as judge_clicks
 from rankwise.datasets import Fold, Qrels, RankingData, Run, judge, lint, summarize_rows
+from rankwise.distributed import plan
 from rankwise.explain import (
     explain_pair,
     explain_ranking,
@@ -30,7 +31,7 @@ from rankwise.export.verification import RowDifference
 from rankwise.fusion import JudgementCurve, pool_runs
 from rankwise.metrics import calibration, confusion, evaluate_labels, kappa_interval
 from rankwise.metrics import significance as tests_of
-from rankwise.preferences import rank_simultaneously
+from rankwise.preferences import Comparisons, Orders, rank_simultaneously
 from rankwise.runtime import renames
 from rankwise.runtime.result import BACKENDS, Result, ResultColumns, ResultList
 from rankwise.selection import (
@@ -68,6 +69,8 @@ LOG = ClickLog.from_columns(
     place=[1, 2, 2, 1] * 5,
     click=[1, 0, 0, 1, 0, 1, 1, 0, 1, 1] * 2,
 )
+GAMES = Comparisons.from_pairs([[BAD, "b"], ["b", "c"], ["c", BAD]], ["first", "tie", "second"])
+ORDERS = Orders.from_lists([[BAD, ("b", "c")], ["c", "b"]])
 GRAM = 3.0 * np.eye(3)
 CALIBRATED = calibration(RNG.integers(0, 3, 40), RNG.dirichlet([1, 1, 1], 40))
 REPEATS = np.arange(6.0).reshape(2, 3)
@@ -126,6 +129,8 @@ RESULTS = [
     LearningCurve(np.array([5, 10]), [BOARD, BOARD]),
     Tuned(MODEL, {"alpha": 1.0}, [{"params": {BAD: 1.0, "kernel": BAD}, "score": 0.5}]),
     LOG.summary(),
+    GAMES,
+    ORDERS,
     judge_clicks(LOG),
     Propensities(np.arange(3), np.ones(3), np.ones(3), np.array([1, np.nan, 2]), "em", 0.95, [BAD]),
     OffPolicyEstimate(0.1, 0.0, 0.2, 5.0, 2.0, 9, 0.1, "CTR", BAD, 0.95),
@@ -258,6 +263,9 @@ HEADINGS = {
         evaluate(qrels=HUMAN, run=RUNS[BAD], measures="P@3", judge=MACHINE),
         "EvaluationResult of 3 queries with human and machine judgements, 2 with those of the",
     ),
+    "Comparisons": (GAMES, "3 comparisons of 3 items"),
+    "Orders": (ORDERS, "2 orders of 3 items"),
+    "LogSummary": (LOG.summary(), "20 impressions, 12 clicks, no sessions"),
     "LintReport": (REPORT, "Lint of data: 0 errors, 1 warning"),
     "DriftReport": (DRIFT, "0 of 4 columns have moved (Rao-Scott tests"),
 }
@@ -306,6 +314,21 @@ def test_short_leaderboards(board, said):
 def test_short_leaderboards_of_long_names():
     board = leaderboard({"a\n" * 500: TABLE["now"], "b": TABLE["new"]})
     assert len(repr(board)) < 500 and "\n" not in repr(board)
+
+
+def test_plans_are_short():
+    estimator = RidgeRanker(alpha=1.0)
+    rows = (RNG.random((20, 300)), np.arange(20), np.repeat([0, 1], 10))
+    assert repr(plan(estimator, rows)) == "Plan(RidgeRanker, stage='sums')"
+
+
+def test_preferences_name_their_items():
+    assert GAMES.to_frame("pandas")["winner"].tolist() == [BAD, "tie", BAD]
+    frame = ORDERS.to_frame("pandas")
+    assert frame["item"].tolist() == [BAD, "b", "c", "c", "b"]
+    assert (
+        frame["place"].tolist() == [1, 2, 2, 1, 2] and frame["order"].tolist() == [0] * 3 + [1] * 2
+    )
 
 
 def test_frames_name_statistics_alike():

@@ -831,11 +831,23 @@ class LogSummary(Result):
             f"examination can be told from relevance, if it depends on the place alone.{rest}"
         )
 
-    def __str__(self) -> str:
+    def _heading(self) -> str:
         lists = "no sessions" if self.lists is None else f"{self.lists} lists"
-        lines = [
+        return (
             f"{self.impressions:g} impressions, {self.clicks:g} clicks, {lists}, {self.queries} "
-            f"queries, {self.documents} documents, {self.pairs} pairs",
+            f"queries, {self.documents} documents, {self.pairs} pairs"
+        )
+
+    def _cells(self) -> tuple[list[list[str]], list[str]]:
+        cells, below = super()._cells()
+        return cells, [*below, self.verdict(), *self._notes()]
+
+    def _notes(self) -> list[str]:
+        return [f"note: {count} {PROBLEMS[name]}" for name, count in self.problems.items()]
+
+    def __str__(self) -> str:
+        lines = [
+            self._heading(),
             f"place  impressions  click rate  {self.confidence_level:.0%} interval",
         ]
         columns = (self.place, self.place_impressions, self.rate, self.low, self.high)
@@ -846,7 +858,7 @@ class LogSummary(Result):
         if self.arms:
             lines.append("arms: " + ", ".join(f"{a or '(none)'} {n}" for a, n in self.arms.items()))
         lines.append(self.verdict())
-        lines += [f"note: {count} {PROBLEMS[name]}" for name, count in self.problems.items()]
+        lines += self._notes()
         return join_lines(lines)
 
 

@@ -98,6 +98,9 @@ class Plan(NamesOldAttributes):
     draws: tuple[LeastRows, ...] = ()
     columns: list[Any] | None = None
 
+    def __repr__(self) -> str:
+        return f"Plan({type(self.estimator).__name__}, stage={self.stage!r})"
+
     @property
     def design(self) -> Design:
         """The columns; known once landmarks are drawn."""

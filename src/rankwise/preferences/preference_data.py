@@ -22,7 +22,7 @@ from rankwise.runtime.frames import (
     is_missing,
     text_array,
 )
-from rankwise.runtime.renames import NamesOldAttributes
+from rankwise.runtime.result import Result
 from rankwise.typing import ArrayLike, Float64Array, Int64Array
 
 Where = Callable[[int], str]  # describes a row in messages
@@ -45,7 +45,7 @@ _NO_WORD = -1
 
 
 @dataclass(frozen=True, eq=False)
-class Comparisons(NamesOldAttributes):
+class Comparisons(Result):
     """Outcomes of comparisons between two items.
 
     Attributes
@@ -86,6 +86,18 @@ class Comparisons(NamesOldAttributes):
 
     def __len__(self) -> int:
         return len(self.first)
+
+    def _columns(self) -> dict[str, Any]:
+        winners = np.where(self.outcome == SECOND, self.second, self.first)
+        return {
+            "first": self.items[self.first],
+            "second": self.items[self.second],
+            "winner": np.where(self.outcome == TIE, "tie", self.items[winners]),
+            "weight": self.weight,
+        }
+
+    def _heading(self) -> str:
+        return f"{len(self)} comparisons of {len(self.items)} items"
 
     @classmethod
     def from_pairs(
@@ -175,7 +187,7 @@ class Comparisons(NamesOldAttributes):
 
 
 @dataclass(frozen=True, eq=False)
-class Orders:
+class Orders(Result):
     """Orders of items, the best first.
 
     Attributes
@@ -213,6 +225,17 @@ class Orders:
 
     def __len__(self) -> int:
         return len(self.indptr) - 1
+
+    def _columns(self) -> dict[str, Any]:
+        return {
+            "order": self.order,
+            "place": self.stage + 1,
+            "item": self.items[self.item],
+            "weight": np.repeat(self.weight, np.diff(self.indptr)),
+        }
+
+    def _heading(self) -> str:
+        return f"{len(self)} orders of {len(self.items)} items"
 
     @property
     def order(self) -> Int64Array:

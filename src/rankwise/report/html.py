@@ -21,7 +21,7 @@ from rankwise.report.ordinal_plots import (
     plot_calibration,
     plot_confusion,
 )
-from rankwise.report.page import count, format_signed, inline, number, render
+from rankwise.report.page import count, inline, number, render
 from rankwise.report.plots import (
     curves,
     differences,
@@ -40,7 +40,6 @@ from rankwise.selection.leaderboard import (
     recall_of_rows,
     rows_left_out,
     shares_of_unjudged,
-    what_can_be_seen,
 )
 from rankwise.selection.standing import (
     describe_columns,
@@ -122,7 +121,7 @@ def write_report(
             "fitted": is_fitted(board.settings),
             "counted": queries_that_count(board),
             "recall": " ".join(recall_of_rows(board)),
-            "verdict": verdict(board),
+            "verdict": board.verdict().splitlines(),
             "leaderboard": leaderboard_section(board),
             "baseline": baseline_section(board),
             "folds": folds_section(board),
@@ -164,7 +163,6 @@ def leaderboard_section(board: Leaderboard) -> dict[str, Any]:
         "behind_below": f"{1 - board.settings.confidence_level:g}",
         "larger_is_better": board.greater_is_better(),
         "larger_is_better_in": {name: board.greater_is_better(name) for name in board.measures},
-        "can_be_seen": " ".join(what_can_be_seen(board)),
         "has_ranks": has_rank_intervals(rows),
         "rows": [
             {
@@ -278,46 +276,12 @@ def _bars(found: dict[str, int], labels: list[str]) -> list[dict[str, Any]]:
     return bars
 
 
-def verdict(board: Leaderboard) -> str:
-    """Outcome of the comparison in one or two sentences."""
-    finished = [row for row in board.rows() if row["rank"]]
-    if not finished:
-        return "No ranker finished."
-    measure, best = board.measures[0], finished[0]
-    first = f"{best['ranker']} leads with {measure} {number(best['mean'])}"
-    if best["low"] is not None:
-        first += f" ({number(best['low'])} to {number(best['high'])})"
-    if len(finished) == 1:
-        return f"{first}."
-    behind = [row["ranker"] for row in finished[1:] if row["separable"]]
-    close = [
-        f"{row['ranker']} ({format_signed(row['diff'])}, "
-        f"{format_signed(row['diff_low'])} to {format_signed(row['diff_high'])})"
-        for row in finished[1:]
-        if row["separable"] is False
-    ]
-    if not close:
-        return f"{first}, significantly ahead of {_join_names(behind)}." if behind else f"{first}."
-    second = f"{_join_names(close)} {'is' if len(close) == 1 else 'are'} not separable from it"
-    if behind:
-        second += (
-            f". {_join_names(behind)} {'is' if len(behind) == 1 else 'are'} significantly behind"
-        )
-    return f"{first}. {second}."
-
-
 def _standing(row: dict[str, Any]) -> str:
     if row["rank"] == 1:
         return "best"
     if row["separable"] is None:
         return "not tested"
     return "behind" if row["separable"] else "not separable"
-
-
-def _join_names(names: list[str]) -> str:
-    if len(names) > 4:
-        names = [*names[:3], f"{len(names) - 3} others"]
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
 def _places(rows: list[dict[str, Any]]) -> Any:

@@ -21,7 +21,6 @@ from rankwise.metrics.measures.relevance import find_unjudged_share
 from rankwise.metrics.significance import detectable_difference
 from rankwise.metrics.statistics.paired import most_skewed
 from rankwise.metrics.statistics.sample_size import spread_is_rough
-from rankwise.metrics.statistics.stratified import FEW_QUERIES
 from rankwise.runtime.messages import (
     check_choice,
     check_whole,
@@ -63,6 +62,7 @@ from rankwise.selection.standing import (
     row_cells,
     standings,
 )
+from rankwise.selection.verdict import describe_verdict, warn_of_few
 from rankwise.typing import Float64Array
 
 FORMAT = 1
@@ -298,6 +298,29 @@ class Leaderboard(Result):
             except ValueError:
                 self._detectable[name] = None
         return self._detectable[name]
+
+    def verdict(self, measure: str | None = None) -> str:
+        """Outcome in words: the sentences that a report begins with.
+
+        Parameters
+        ----------
+        measure : str, optional
+            Name among ``measures``; None: the first.
+
+        Returns
+        -------
+        str
+            Who leads, who may be the best, which difference the queries can show and how many
+            would settle the lead, and where means and tests disagree. Lines end at sentences.
+
+        Examples
+        --------
+        >>> from rankwise import leaderboard
+        >>> board = leaderboard({"a": [0.5, 0.6, 0.4], "b": [0.4, 0.6, 0.3]})
+        >>> print(board.verdict().splitlines()[0])
+        a leads with score 0.5000 (95 % interval 0.1429 to 0.8571).
+        """
+        return "\n".join(describe_verdict(self, self._name(measure)))
 
     def rows(self, measure: str | None = None) -> list[dict[str, Any]]:
         """One dict per ranker, best first; rankers with a failed or skipped fold come last.
@@ -703,12 +726,7 @@ def recall_of_rows(board: Leaderboard) -> list[str]:
 
 def what_can_be_seen(board: Leaderboard) -> list[str]:
     """Line with the difference that the queries suffice to find; empty if it is unknown."""
-    n, unit = len(board.qids), board.settings.unit
-    few = [
-        f"Few {unit}: what happens in one of ten may be missing among {n}; p, ranks and intervals "
-        "cannot be relied on if such a case would decide."
-    ]
-    few = few if n < FEW_QUERIES and len(board.rankers) > 1 else []
+    few = warn_of_few(board)
     # Further queries would not help against runs that differ.
     found = None if board.run_errors else board.detectable_difference()
     if found is None:

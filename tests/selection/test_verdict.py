@@ -1,0 +1,97 @@
+"""The verdict in words: who leads, who may be best, what the queries can show, contradictions."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from rankwise import leaderboard
+from rankwise.metrics.significance import detectable_difference, queries_needed
+
+N = 200
+
+
+def noisy(**systems):
+    """Values of systems, given as (quality, noise), on the same queries."""
+    rng = np.random.default_rng(0)
+    queries = rng.uniform(0.3, 0.5, N)
+    return {name: queries + mean + rng.normal(0, sd, N) for name, (mean, sd) in systems.items()}
+
+
+CASES = {
+    "one system": ({"a": [0.1, 0.2, 0.3]}, "a has score 0.2000", ""),
+    "two, open": (noisy(a=(0.02, 0.1), b=(0.02, 0.1)), "is not significant: either may be", ""),
+    "two, decided": (noisy(a=(0.2, 0.1), b=(0, 0.1)), "better than b.", "would be needed"),
+    "all decided": (
+        noisy(a=(0.4, 0.1), b=(0.2, 0.1), c=(0, 0.1)),
+        "It is significantly better than b and c.",
+        "may be the best",
+    ),
+    "many decided": (
+        noisy(a=(0.4, 0.1), **{f"s{i}": (0.03 * i, 0.1) for i in range(6)}),
+        "better than all 6 other systems.",
+        "may be the best",
+    ),
+    "all open": (
+        noisy(a=(0, 0.1), b=(0, 0.1), c=(0, 0.1)),
+        "Any of the 3 systems may be the best: nobody is significantly behind.",
+        "others",
+    ),
+    "some open": (
+        noisy(a=(0.2, 0.1), b=(0.2, 0.1), c=(0, 0.1)),
+        "2 of 3 systems may be the best: b and a. c is significantly behind.",
+        "others",
+    ),
+    "worse mean, not behind": (
+        noisy(a=(0.2, 0.02), b=(0.16, 0.02), c=(0.14, 1.0)),
+        "b is significantly behind although c, which is not, has a worse mean",
+        "",
+    ),
+    "better on more": (
+        {"a": np.full(N, 0.5) + 0.001 * np.arange(N) / N, "b": np.r_[[0.52] * 120, [0.3] * 80]},
+        "b beats a on 120 units and loses on 80, but its losses are larger (0.2 against 0.02",
+        "",
+    ),
+    "tied": (
+        {"a": [0.5, 0.5], "b": [0.5, 0.5]},
+        "a and b share the lead with score",
+        "0.0000 to b",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_sentences(case):
+    values, expected, absent = CASES[case]
+    text = leaderboard(values).verdict()
+    assert expected in text
+    assert not absent or absent not in text
+
+
+def test_what_the_queries_show_and_how_many_settle_it():
+    values = noisy(a=(0.01, 0.1), b=(0.0, 0.1), c=(-0.3, 0.1))
+    board = leaderboard(values)
+    lead = board.rows()[0]["mean"] - board.rows()[1]["mean"]
+    shown = detectable_difference(values)
+    assert 0 < lead < shown
+    needed = queries_needed(values, lead)
+    text = board.verdict()
+    assert f"These 200 units show a difference of {shown:.2g} with probability 0.8" in text
+    assert f"about {float(f'{needed:.2g}'):,.0f} would be needed" in text
+
+
+def test_smaller_is_better_turns_the_verdict():
+    values = noisy(a=(0.2, 0.1), b=(0.2, 0.1), c=(0, 0.1))
+    text = leaderboard(values, greater_is_better=False).verdict()
+    assert text.startswith("c leads with score")
+    assert "significantly better than" in text
+
+
+def test_values_of_different_queries():
+    nan = np.nan
+    values = {"a": [0.9, 0.8, 0.7, 0.9, nan, nan], "b": [nan, nan, 0.8, 0.95, 0.5, 0.4]}
+    text = leaderboard(values, missing="pairs").verdict()
+    assert text.startswith("b leads with score 0.6625")
+    assert "a has the better mean (0.8250), but over other units" in text
+    apart = {"a": [0.9, 0.8, 0.7, nan], "b": [nan, nan, 0.8, 0.95]}
+    assert "The differences could not be tested." in leaderboard(apart, missing="pairs").verdict()

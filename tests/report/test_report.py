@@ -283,6 +283,19 @@ def test_what_does_not_apply_is_left_out(tmp_path):
     assert "folds" in page.ids  # the penalty was chosen
 
 
+def test_columns_that_say_the_same_in_every_row_are_folded(tmp_path):
+    alike = make_board(measures=("AP",), rankers={"a": 0.0, "b": 0.0, "c": 0.0})
+    text = write_report(alike, tmp_path / "r.html").read_text("utf-8")
+    header = re.search(r"<thead>.*?</thead>", text, re.DOTALL)[0]
+    assert not any(f">{name}<" in header for name in ("standing", "ranks", "letters"))
+    assert "Standing of all but the best: not separable." in text
+    assert "Ranks of every ranker: 1–3. Letter of every ranker: a." in text
+    apart = make_board(measures=("AP",), rankers={"a": 0.3, "b": 0.29, "c": 0.0})
+    text = write_report(apart, tmp_path / "r.html").read_text("utf-8")
+    header = re.search(r"<thead>.*?</thead>", text, re.DOTALL)[0]
+    assert all(f">{name}<" in header for name in ("standing", "ranks", "letters"))
+
+
 def test_further_measures_have_a_table_of_their_own(tmp_path):
     board = make_board(measures=("nDCG@10", "AP", "RR", "P@5", "MSD"))
     text = write_report(board, tmp_path / "r.html").read_text("utf-8")

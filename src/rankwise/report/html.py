@@ -42,6 +42,7 @@ from rankwise.selection.leaderboard import (
     shares_of_unjudged,
 )
 from rankwise.selection.standing import (
+    NO_VALUE,
     describe_columns,
     has_rank_intervals,
     how_tested,
@@ -145,7 +146,7 @@ def write_report(
 BAR_WIDTH = 180.0
 _MOST_PLACES = 3
 # The interval plot beside each row, in SVG units.
-PLOT_WIDTH, _PLOT_MARGIN = 132.0, 6.0
+PLOT_WIDTH, _PLOT_MARGIN = 112.0, 6.0
 
 
 def leaderboard_section(board: Leaderboard) -> dict[str, Any]:
@@ -154,6 +155,17 @@ def leaderboard_section(board: Leaderboard) -> dict[str, Any]:
     finished = [row for row in rows if row["rank"]]
     place = _places(finished)
     counts = {difference.ranker: difference for difference in differences(board)}
+    shown = [
+        {
+            **row,
+            "counts": counts.get(row["ranker"]),
+            "plot": place(row),
+            "standing": _standing(row),
+            "ranks": ranks_text(row),
+            "p_text": p_value(row["p_corrected"]),
+        }
+        for row in finished
+    ]
     return {
         "measure": board.measures[0],
         "others": board.measures[1:],
@@ -164,16 +176,8 @@ def leaderboard_section(board: Leaderboard) -> dict[str, Any]:
         "larger_is_better": board.greater_is_better(),
         "larger_is_better_in": {name: board.greater_is_better(name) for name in board.measures},
         "has_ranks": has_rank_intervals(rows),
-        "rows": [
-            {
-                **row,
-                "counts": counts.get(row["ranker"]),
-                "plot": place(row),
-                "standing": _standing(row),
-                "ranks": ranks_text(row),
-            }
-            for row in finished
-        ],
+        "rows": shown,
+        "folded": _fold_columns(shown, board.settings.contestant),
         "best_at": place(finished[0])["mean"] if finished else None,
         "plot_width": PLOT_WIDTH,
         "missing": [row for row in rows if not row["rank"]],
@@ -185,6 +189,24 @@ def leaderboard_section(board: Leaderboard) -> dict[str, Any]:
             *(("all", line) for line in describe_columns(board.settings)),
             *merge_notes(rows, board.settings.contestant),
         ],
+    }
+
+
+def _fold_columns(rows: list[dict[str, Any]], contestant: str) -> dict[str, str]:
+    """Sentences in place of the columns that would say the same in every row of three or more."""
+    texts = {
+        "standing": (rows[1:], "Standing of all but the best: {}."),
+        "p_text": (rows[1:], "p of every difference: {}."),
+        "ranks": (rows, f"Ranks of every {contestant}: {{}}."),
+        "letters": (rows, f"Letter of every {contestant}: {{}}."),
+    }
+    found = {
+        name: (sentence, {row[name] for row in among}) for name, (among, sentence) in texts.items()
+    }
+    return {
+        name: sentence.format(values.pop())
+        for name, (sentence, values) in found.items()
+        if len(rows) > 2 and len(values) == 1 and values != {NO_VALUE} and values != {""}
     }
 
 

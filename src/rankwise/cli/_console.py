@@ -14,7 +14,8 @@ from __future__ import annotations
 
 import json
 import math
-import shutil
+import os
+import re
 import signal
 import sys
 import threading
@@ -88,9 +89,43 @@ def make_folder(path: Path) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
 
 
-def terminal_width() -> int | None:
-    """Width of the terminal in characters; None if stdout is not a terminal."""
-    return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+def terminal_width(stream: Any = None) -> int | None:
+    """Width of the terminal in characters; None if the stream (default: stdout) is no terminal."""
+    stream = stream or sys.stdout
+    if not stream.isatty():
+        return None
+    try:  # stderr may be a terminal while stdout is piped
+        return int(os.environ.get("COLUMNS") or os.get_terminal_size(stream.fileno()).columns) or 80
+    except (OSError, ValueError):
+        return 80
+
+
+def wrap(line: str, width: int | None, hang: int = 2) -> str:
+    """Break a line between words; a word never breaks, nor a row of fields between tabs.
+
+    Later lines start ``hang`` characters further in, so that the next entry stands out.
+    """
+    if width is None or "\t" in line or _cells(line) <= width:
+        return line
+    indent = line[: len(line) - len(line.lstrip())]
+    hanging = indent + hang * " " if _cells(indent) + hang < width // 2 else ""
+    lines, now = [], indent
+    for gap, word in re.findall(r"(\s*)(\S+)", line[len(indent) :]):
+        if now.strip() and _cells(now + gap + word) > width:
+            lines.append(now)
+            now = hanging + word
+        else:
+            now += gap + word
+    return "\n".join([*lines, now])
+
+
+def _cells(text: str) -> int:
+    """Number of columns that a text takes; wide characters take two."""
+    if text.isascii():
+        return len(text)
+    from rich.cells import cell_len
+
+    return cell_len(text)
 
 
 def print_json(value: Any) -> None:
@@ -115,29 +150,59 @@ def print_table(
 ) -> None:
     """Print a table on stdout, below its title; the columns in ``right`` align right.
 
-    A cell is a text, or a list of lines.
+    A cell is a text, or a list of lines. Columns without any text are left out. On a terminal too
+    narrow for the longest words, every row becomes a paragraph of "column: cell".
     """
     from rich import box
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
-    for column in columns:
-        table.add_column(
-            Text(escape_hidden(column)),
-            justify="right" if column in right else "left",
-            no_wrap=column in right or column == columns[0],
-            overflow="fold",
-        )
-    for row in rows:
-        lines = ([cell] if isinstance(cell, str) else cell for cell in row)
-        table.add_row(*(Text("\n".join(map(escape_hidden, texts))) for texts in lines))
-    console = Console() if sys.stdout.isatty() else Console(width=_PIPE_WIDTH)
+    shown = [n for n in range(len(columns)) if any(row[n] for row in rows) or columns[n] in right]
+    head = [escape_hidden(columns[n]) for n in shown]
+    lines = [
+        [
+            "\n".join(map(escape_hidden, [row[n]] if isinstance(row[n], str) else row[n]))
+            for n in shown
+        ]
+        for row in rows
+    ]
+    fixed = [n for n, name in enumerate(head) if not n or columns[shown[n]] in right]
+    width = terminal_width()
     if title:
-        console.print(Text(escape_hidden(title), style="bold"), soft_wrap=True)
-    console.print(table)
-    console.print()
+        heading = wrap(escape_hidden(title), width)
+        sys.stdout.write((heading if width is None else typer.style(heading, bold=True)) + "\n")
+    needed = [
+        max(
+            _cells(piece)
+            for text in (name, *(line[n] for line in lines))
+            for piece in (text.split("\n") if n in fixed else text.split() or [""])
+        )
+        for n, name in enumerate(head)
+    ]
+    if width is not None and sum(needed) + 3 * (len(head) - 1) > width:
+        for line in lines:
+            echo(line[0])
+            for name, text in zip(head[1:], line[1:], strict=True):
+                if text:
+                    echo(f"  {name}: {' '.join(text.split())}")
+        echo("")
+        return
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
+    for n, name in enumerate(head):
+        table.add_column(
+            Text(name),
+            justify="right" if columns[shown[n]] in right else "left",
+            no_wrap=n in fixed,
+            min_width=needed[n],
+        )
+    for line in lines:
+        table.add_row(*map(Text, line))
+    console = Console(width=width or _PIPE_WIDTH)
+    with console.capture() as captured:
+        console.print(table)
+    # Rich pads every line to the width of the table.
+    sys.stdout.write(re.sub(r" +((?:\x1b\[[\d;]*m)*)$", r"\1", captured.get(), flags=re.M) + "\n")
 
 
 def number(value: Any, form: str = ".4f") -> str:
@@ -304,7 +369,13 @@ _OPTIONS = {"sizes": "learning_curve"}
 
 
 class OptionCommand(TyperCommand):
-    """A command whose errors about a parameter begin with the option that sets it."""
+    """A command with its own page of help, whose errors name the option of a parameter."""
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """Write the page of --help."""
+        from rankwise.cli.help_pages import help_page
+
+        formatter.write(help_page(self, ctx))
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command; an ArgumentError becomes a UsageError if there is such an option."""
@@ -362,8 +433,9 @@ class OneLineGroup(TyperGroup):
                     raise
                 if isinstance(error, ImportError):
                     error = explain_missing(error, "this command")
-                code, line = _code_and_line(error)
-                say(line)
+                code, text = _code_and_line(error)
+                for line in text.splitlines():
+                    say(line)
             except KeyboardInterrupt:
                 code = INTERRUPTED
         if terminated.is_set():
@@ -372,13 +444,15 @@ class OneLineGroup(TyperGroup):
 
 
 def say(line: str) -> None:
-    """Print one line on stderr."""
-    typer.echo(escape_hidden(line), err=True)
+    """Print one line on stderr, wrapped on a terminal."""
+    typer.echo(wrap(escape_hidden(line), terminal_width(sys.stderr)), err=True)
 
 
 def echo(text: str) -> None:
-    """Print lines on stdout; names in them cannot control the terminal."""
-    typer.echo(escape_hidden(text, keep="\n\t"))
+    """Print lines on stdout, wrapped on a terminal; names in them cannot control the terminal."""
+    width = terminal_width()
+    lines = escape_hidden(text, keep="\n\t").split("\n")
+    typer.echo("\n".join(wrap(line, width) for line in lines))
 
 
 @contextmanager
@@ -469,7 +543,17 @@ def _code_and_line(error: Exception) -> tuple[int, str]:
     if format_message is not None:  # an error of typer, in any module of any version
         message = one_line(format_message()).replace(_OF_PYDANTIC, ": ", 1)
         message = _renamed_option(error) or f"{message} {find_new_word(message)}".rstrip()
-        return getattr(error, "exit_code", FAILED), f"error: {message or type(error).__name__}"
+        code = getattr(error, "exit_code", FAILED)
+        if not message and code == USAGE:  # a group without a command has shown its help
+            return code, ""
+        text = f"error: {message or type(error).__name__}"
+        if message.startswith("Missing ") and (context := getattr(error, "ctx", None)):
+            from rankwise.cli.help_pages import example_of, usage_of
+
+            usage = f"usage: {usage_of(context)}"
+            example = example_of(context.command)
+            text = "\n".join([text, usage, *([f"example: {example}"] if example else [])])
+        return code, text
     if isinstance(error, UsageError):
         return USAGE, f"error: {error}"
     if isinstance(error, typer.Abort):

@@ -253,6 +253,8 @@ def board(
 
     A rank from 1 + the number of systems significantly better to the number of systems less those
     significantly worse: systems whose intervals share ranks may be in any order.
+
+    Example: rankwise board scores.csv --report report.html
     """
     from rankwise import leaderboard
 
@@ -305,6 +307,8 @@ def plan(
 
     For a pair of systems whose differences spread like those of the median pair of the pilot, by
     the test of 'rankwise board' over all pairs at 95 %.
+
+    Example: rankwise plan pilot.csv --difference 0.01
     """
     from rankwise import leaderboard
     from rankwise.metrics.significance import detectable_difference, queries_needed

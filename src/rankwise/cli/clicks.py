@@ -179,7 +179,10 @@ def summary(
     confidence_level: Level = 0.95,
     json: Json = False,
 ) -> None:
-    """Show click rates by place, problems of the log, and what it can identify."""
+    """Show click rates by place, problems of the log, and what it can identify.
+
+    Example: rankwise clicks summary log.csv
+    """
     if report is not None:
         check_target(report, "--report")
     with waiting("Reading"):
@@ -250,6 +253,8 @@ def judge(
     """Judge every pair of query and document by its clicks.
 
     Grades come with weights, for training, and intervals, for people.
+
+    Example: rankwise clicks judge log.csv --out judged.csv
     """
     check_target(out, "--out")
     if report is not None:
@@ -311,6 +316,8 @@ def interleave(
     Systems are named after their files, without suffixes. Show the lists, log the teams or the
     credits, and run 'rankwise clicks test' on the clicks. Debiased lists have credits, but no
     teams.
+
+    Example: rankwise clicks interleave old.run new.run --out shown.csv
     """
     for path in runs:
         check_file(path)
@@ -357,7 +364,10 @@ def test(
     random_state: RandomState = 0,
     json: Json = False,
 ) -> None:
-    """Test two systems by the clicks on their interleaved lists."""
+    """Test two systems by the clicks on their interleaved lists.
+
+    Example: rankwise clicks test log.csv
+    """
     pair = None if systems is None else tuple(split_list(systems))
     if pair is not None and len(pair) != 2:
         raise UsageError(f"--systems must name two arms, got {systems!r}.")
@@ -392,6 +402,8 @@ def off_policy(
 
     LOG needs the probabilities of the logging system: --list-propensity for ips and snips,
     --propensity for item_position and dr.
+
+    Example: rankwise clicks off-policy log.csv new.run
     """
     check_file(run)
     from rankwise.clicks import ClickModel

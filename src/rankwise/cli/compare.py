@@ -129,6 +129,8 @@ def compare(
     """Tune, fit and evaluate rankers on the same folds; print the leaderboard.
 
     Parameters are chosen on validation parts only. The last line is the path of the report.
+
+    Example: rankwise compare judged.csv --rankers lambdamart,rank_svm
     """
     from rankwise._registry import REGISTRY, parse_value
     from rankwise.cli._data import load_folds, refuse_one_query
@@ -327,6 +329,8 @@ def cv(
     A bare --ranker KEY is its tuned recipe, as in 'rankwise compare'. KEY(NAME=VALUE,…) or --set is
     the class with its defaults and these parameters; only open values (C=val, early stopping) are
     chosen on validation parts.
+
+    Example: rankwise cv judged.csv --ranker lambdamart
     """
     from rankwise.cli._data import load_folds, refuse_one_query
     from rankwise.datasets.judged_source import ignore_columns
@@ -372,11 +376,11 @@ def _print(board: Leaderboard, ranker: str) -> None:
         ]
         for i, info in enumerate(board.fold_infos)
     ]
-    mean = []
+    mean: list[list[str]] = []
     for name in board.measures:
         found = row["measures"][name]
-        interval = "" if found["low"] is None else f" ({found['low']:.4f} to {found['high']:.4f})"
-        mean.append(number(found["mean"]) + interval)
+        interval = [] if found["low"] is None else [f"{found['low']:.4f} to {found['high']:.4f}"]
+        mean.append([number(found["mean"]), *interval])
     lines.append(["mean", str(len(board.qids)), *mean, number(row["fit_seconds"], ".3f"), ""])
     columns = ["fold", "queries", *board.measures, "fit s", "chosen"]
     level = f"{100 * board.settings.confidence_level:g} %"

@@ -150,6 +150,8 @@ def evaluate(
     the rows of DATA, all systems, including runs, are measured on these rows. --baseline with
     --fail-if worse is a gate for pipelines: exit status 3 stops a system that is worse. With
     --judge, few human judgements correct many of a machine.
+
+    Example: rankwise evaluate new.run qrels.txt --baseline old.run
     """
     from rankwise.datasets import Run
     from rankwise.datasets.readers.judged_run import drop_identical_ids, refuse_both_ways

@@ -181,6 +181,8 @@ def fit(
 
     With --text, DATA is a folder written by 'rankwise index', and --out is a folder for
     'rankwise search', which retrieves documents and reranks them.
+
+    Example: rankwise fit judged.csv --ranker lambdamart --out model.rankwise
     """
     from rankwise.metrics.default import GRADED, MISRANKING, is_graded
 

@@ -78,6 +78,8 @@ def fuse(
     """Fuse the TREC runs of several systems into one.
 
     Systems are named after their files, without suffixes. Weights learnt with --qrels are >= 0.
+
+    Example: rankwise fuse bm25.run dense.run --out fused.run
     """
     if len(runs) < 2:
         raise UsageError(f"fuse needs two or more runs, got {len(runs)}.")

@@ -64,6 +64,8 @@ def lint(
     Caches of LETOR text are verified by checksums of the whole text, and damaged caches are
     rebuilt. The exit code is 1 if the data contain an error, or if --against is given and a feature
     or the scores of the model have moved.
+
+    Example: rankwise lint judged.csv
     """
     if against is not None:
         if cv is not None or vali_data is not None or test_data is not None:
@@ -179,6 +181,8 @@ def convert(
     Values stay bit-identical. Comments of LETOR text are kept only in LETOR text. With --to
     lightgbm or xgboost, group sizes and weights are written to files beside --out. Such files
     beside DATA are read.
+
+    Example: rankwise convert judged.txt --out judged.parquet
     """
     from rankwise.datasets.readers.tables import format_of_name
 

@@ -43,6 +43,8 @@ def list_(
     The recipe of a ranker is what a bare KEY runs: an estimator, and the grid of its other
     parameters. With --ranker, list the parameters of one ranker: the defaults of its class, which
     KEY(NAME=VALUE,…) and --set start from, and other values of its recipe.
+
+    Example: rankwise list --ranker lambdamart
     """
     if ranker is not None:
         if what is not None:

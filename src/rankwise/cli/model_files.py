@@ -37,6 +37,8 @@ def info(
     """Show the estimator, parameters, versions and data fingerprint of a model file.
 
     Only metadata is read unless --importances is given, so untrusted files are safe to inspect.
+
+    Example: rankwise info model.rankwise
     """
     from rankwise.persistence import describe, load
 
@@ -172,6 +174,8 @@ def export(
     onnx supports most models and pipelines. lightgbm, xgboost, vespa, opensearch and
     elasticsearch --native take sums of trees; python, ranklib and elasticsearch (the plugin) also
     linear models; solr networks, too.
+
+    Example: rankwise export model.rankwise model.onnx
     """
     kind = to or _SUFFIXES.get(out.suffix)
     if kind is None:
@@ -303,6 +307,8 @@ def warm_up(
     Run it where an image of a container is built, with the same NUMBA_CACHE_DIR and, for a fleet of
     several processors, the same NUMBA_CPU_NAME as at run time. A second run takes less: nothing is
     left to compile.
+
+    Example: rankwise warm-up model.rankwise
     """
     found = {}
     for entry in entries or list(DEFAULT):

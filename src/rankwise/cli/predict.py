@@ -70,6 +70,8 @@ def predict(
     its features, columns are chosen by these names. Scores rank rows; for MAE, Kappa and similar
     measures of an ordinal model, add --classes. With --json, the scores are part of the JSON
     unless --out names a file.
+
+    Example: rankwise predict model.rankwise new.csv --out scores.csv
     """
     from rankwise.persistence import load
     from rankwise.prediction import innermost

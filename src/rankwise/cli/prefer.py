@@ -120,6 +120,8 @@ def prefer(
 
     An item's rank lies between 1 + the number of items that are significantly stronger, and the
     number of items less those that are significantly weaker; all intervals hold jointly.
+
+    Example: rankwise prefer games.csv
     """
     from rankwise.preferences import (
         PairwisePreferences,

@@ -61,7 +61,10 @@ def index(
     ] = False,
     json: Json = False,
 ) -> None:
-    """Index documents for 'rankwise search'."""
+    """Index documents for 'rankwise search'.
+
+    Example: rankwise index documents.jsonl --out index
+    """
     files = [_corpus(path) if path.is_dir() else path for path in documents]
     for path in files:
         check_file(path)
@@ -143,6 +146,8 @@ def search(
     """Search an index for the best documents of every query.
 
     A folder written by 'rankwise fit --text' is searched with its ranker unless --model is given.
+
+    Example: rankwise search index queries.tsv --out bm25.run
     """
     if not folder.is_dir():
         raise UsageError(f"{str(folder)!r} is not a folder. Check the path.")

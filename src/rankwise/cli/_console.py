@@ -30,6 +30,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from rankwise._packages import explain_missing
+from rankwise.cli.help_pages import count_cells, example_of, help_page, usage_of, wrap
 from rankwise.runtime.messages import (
     LISTS,
     ArgumentError,
@@ -100,34 +101,6 @@ def terminal_width(stream: Any = None) -> int | None:
         return 80
 
 
-def wrap(line: str, width: int | None, hang: int = 2) -> str:
-    """Break a line between words; a word never breaks, nor a row of fields between tabs.
-
-    Later lines start ``hang`` characters further in, so that the next entry stands out.
-    """
-    if width is None or "\t" in line or _cells(line) <= width:
-        return line
-    indent = line[: len(line) - len(line.lstrip())]
-    hanging = indent + hang * " " if _cells(indent) + hang < width // 2 else ""
-    lines, now = [], indent
-    for gap, word in re.findall(r"(\s*)(\S+)", line[len(indent) :]):
-        if now.strip() and _cells(now + gap + word) > width:
-            lines.append(now)
-            now = hanging + word
-        else:
-            now += gap + word
-    return "\n".join([*lines, now])
-
-
-def _cells(text: str) -> int:
-    """Number of columns that a text takes; wide characters take two."""
-    if text.isascii():
-        return len(text)
-    from rich.cells import cell_len
-
-    return cell_len(text)
-
-
 def print_json(value: Any) -> None:
     """Print strict JSON on stdout; NaN and infinities become null."""
     sys.stdout.write(json.dumps(convert_to_json(value), allow_nan=False, indent=2) + "\n")
@@ -174,7 +147,7 @@ def print_table(
         sys.stdout.write((heading if width is None else typer.style(heading, bold=True)) + "\n")
     needed = [
         max(
-            _cells(piece)
+            count_cells(piece)
             for text in (name, *(line[n] for line in lines))
             for piece in (text.split("\n") if n in fixed else text.split() or [""])
         )
@@ -373,8 +346,6 @@ class OptionCommand(TyperCommand):
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """Write the page of --help."""
-        from rankwise.cli.help_pages import help_page
-
         formatter.write(help_page(self, ctx))
 
     def invoke(self, ctx: Any) -> Any:
@@ -548,8 +519,6 @@ def _code_and_line(error: Exception) -> tuple[int, str]:
             return code, ""
         text = f"error: {message or type(error).__name__}"
         if message.startswith("Missing ") and (context := getattr(error, "ctx", None)):
-            from rankwise.cli.help_pages import example_of, usage_of
-
             usage = f"usage: {usage_of(context)}"
             example = example_of(context.command)
             text = "\n".join([text, usage, *([f"example: {example}"] if example else [])])

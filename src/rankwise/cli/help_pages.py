@@ -6,6 +6,7 @@ Typer's own pages give a third of the width to types such as <bool>, and break c
 from __future__ import annotations
 
 import inspect
+import re
 import shutil
 from collections.abc import Iterator
 from enum import Enum
@@ -14,8 +15,6 @@ from types import NoneType
 from typing import Annotated, Any, get_args, get_origin
 
 import typer
-
-from rankwise.cli._console import wrap
 
 _EXAMPLE = "Example: "
 # Widest page, and the column where the texts of options start.
@@ -141,3 +140,31 @@ def _boxed(title: str, lines: list[str], width: int) -> Iterator[str]:
     yield f"╭─ {title} ".ljust(width - 1, "─") + "╮"
     yield from (f"│ {set_cell_size(line, width - 4)} │" for line in lines)
     yield "╰".ljust(width - 1, "─") + "╯"
+
+
+def wrap(line: str, width: int | None, hang: int = 2) -> str:
+    """Break a line between words; a word never breaks, nor a row of fields between tabs.
+
+    Later lines start ``hang`` characters further in, so that the next entry stands out.
+    """
+    if width is None or "\t" in line or count_cells(line) <= width:
+        return line
+    indent = line[: len(line) - len(line.lstrip())]
+    hanging = indent + hang * " " if count_cells(indent) + hang < width // 2 else ""
+    lines, now = [], indent
+    for gap, word in re.findall(r"(\s*)(\S+)", line[len(indent) :]):
+        if now.strip() and count_cells(now + gap + word) > width:
+            lines.append(now)
+            now = hanging + word
+        else:
+            now += gap + word
+    return "\n".join([*lines, now])
+
+
+def count_cells(text: str) -> int:
+    """Number of columns that a text takes; wide characters take two."""
+    if text.isascii():
+        return len(text)
+    from rich.cells import cell_len
+
+    return cell_len(text)

@@ -32,6 +32,23 @@ NOT_SHOWN = (
     "set_fit_request, set_score_request, set_partial_fit_request, set_predict_request, "
     "set_transform_request, set_output, get_metadata_routing, get_feature_names_out"
 )
+# The guides of an estimator, by the start of its module's name; the longest start decides.
+GUIDES = {
+    "features": ("theory", "kernels"),
+    "labels.cost_sensitive": ("costs",),
+    "labels.multi_label": ("labels", "tags"),
+    "ordinal": ("ordinal", "grades"),
+    "rankers": ("choose", "theory"),
+    "rankers.adapters": ("boosters", "training_log"),
+    "rankers.boosting": ("choose", "training_log"),
+    "rankers.boosting.lambdamart": ("lambdamart", "training_log"),
+    "rankers.ensemble": ("choose", "leaderboard_of_models"),
+    "rankers.neural": ("pairwise", "training_log"),
+    "rankers.pair_ranker": ("pairwise", "loss_of_your_own"),
+    "rankers.rank_svm": ("pairwise", "kernels"),
+    "rankers.svrank": ("kernels",),
+}
+MOST_RELATED = 5
 MODULES = {
     "rankwise": "Core",
     "rankwise.metrics": "Measures",
@@ -82,11 +99,35 @@ def estimators() -> str:
 
 
 def estimator(entry: Entry) -> str:
-    """The page of one estimator: its own docstring and the methods a user calls."""
+    """The page of one estimator: guides, docstring, methods a user calls, related estimators."""
     options = {"members": "", "inherited-members": INHERITED_UP_TO, "exclude-members": NOT_SHOWN}
-    lines = [f".. autoclass:: {public_name(entry)}"]
+    name = public_name(entry)
+    links = [f"Guides: {', '.join(f':doc:`/{page}`' for page in guides(entry))}"]
+    links += [f"Literature: :ref:`{entry.paper} <{entry.paper}>`"] if entry.paper else []
+    lines = [_title(entry.class_name, "="), " · ".join(links), "", f".. autoclass:: {name}"]
     lines += [f"   :{key}: {value}".rstrip() for key, value in options.items()]
-    return _title(entry.class_name, "=") + "\n" + "\n".join(lines) + "\n"
+    lines += ["", _title("See also", "-")]
+    lines += [f"- :class:`~{public_name(other)}`: {other.summary}" for other in related(entry)]
+    lines += ["", f".. minigallery:: {name}", "   :add-heading: Gallery", "   :heading-level: -"]
+    return "\n".join(lines) + "\n"
+
+
+def guides(entry: Entry) -> tuple[str, ...]:
+    """The pages that explain an estimator."""
+    module = entry.path.partition(":")[0].removeprefix("rankwise.")
+    starts = [start for start in GUIDES if f"{module}.".startswith(f"{start}.")]
+    return GUIDES[max(starts, key=len)]
+
+
+def related(entry: Entry) -> list[Entry]:
+    """Estimators of the same kind and source, then of the same module, then of the same package."""
+    others = [other for other in REGISTRY.values() if other != entry and other.kind == entry.kind]
+    module = entry.path.partition(":")[0]
+    package = module.rpartition(".")[0]
+    near = [other for other in others if entry.paper and other.paper == entry.paper]
+    near += [other for other in others if other.path.startswith(f"{module}:")]
+    near += [other for other in others if other.path.startswith(f"{package}.")]
+    return list({other.path: other for other in near}.values())[:MOST_RELATED]
 
 
 def public_name(entry: Entry) -> str:

@@ -14,6 +14,7 @@ sys.path.insert(0, str(HERE))
 import api_pages  # noqa: E402
 import chooser  # noqa: E402
 import experiment_pages  # noqa: E402
+import links  # noqa: E402
 import rooms  # noqa: E402
 import stored_plots  # noqa: E402
 
@@ -26,12 +27,15 @@ version = release = rankwise.__version__
 extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
+    "sphinx.ext.extlinks",
+    "sphinx.ext.viewcode",
     "numpydoc",
     "sphinx_design",
     "sphinx_gallery.gen_gallery",
     "figures_of_pages",
     "formulas",
     "links",
+    "speed_bars",
     "stored_figures",
     "stored_plots",
 ]
@@ -40,6 +44,11 @@ exclude_patterns = ["_build", "reproduce"]  # parts of generated/reproduce
 default_role = "any"
 add_module_names = False
 nitpicky = True
+urls = links.project_urls()
+extlinks = {
+    "doi": ("https://doi.org/%s", "doi:%s"),
+    "repository": (f"{urls['Source']}/blob/main/%s", "%s"),
+}
 
 api_pages.write(HERE / "generated")
 chooser.write(HERE / "generated")
@@ -57,6 +66,8 @@ sphinx_gallery_conf = {
     "filename_pattern": "plot_",
     "image_scrapers": ("matplotlib", "figures_of_examples.scrape"),
     "abort_on_example_error": True,
+    "backreferences_dir": "generated/gallery",
+    "doc_module": ("rankwise",),
     "download_all_examples": False,
     "show_signature": False,
     "min_reported_time": 5,
@@ -93,6 +104,10 @@ html_theme_options = {
     "show_toc_level": 2,
     "navigation_with_keys": False,
     "header_links_before_dropdown": 7,
+    "icon_links": [
+        {"name": "Source on GitHub", "url": urls["Source"], "icon": "fa-brands fa-github"},
+    ],
+    "footer_start": ["project_links", "copyright"],
     "logo": {
         "image_light": "_static/logo.svg",
         "image_dark": "_static/logo-dark.svg",
@@ -101,6 +116,14 @@ html_theme_options = {
 }
 html_static_path = ["_static", "generated/static"]
 html_sidebars = {"choose": [], "leaderboards": []}  # room for the chart, and for the tables
+html_context = {
+    "project_links": {
+        "Source": urls["Source"],
+        "Issues": urls["Issues"],
+        "Changelog": urls["Changelog"],
+        "MIT licence": urls["Licence"],
+    }
+}
 html_css_files = ["colours.css", "rankwise.css"]
 html_favicon = "_static/favicon.svg"
 html_show_sourcelink = False

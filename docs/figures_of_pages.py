@@ -87,9 +87,9 @@ class FigureOf(Directive):
         return [shown(figure, f"figure-{env.new_serialno('figure-of')}", caption)]
 
 
-def shown(figure: Figure, name: str, caption: str) -> nodes.raw:
-    """A figure and its caption as a part of the page."""
-    drawn = inline(figure, name, caption, caption)
+def shown(figure: Figure, name: str, caption: str, description: str = "") -> nodes.raw:
+    """A figure and its caption as a part of the page; screen readers get the description too."""
+    drawn = inline(figure, name, caption, description or caption)
     caption = f"<figcaption>{escape(caption)}</figcaption>"
     return nodes.raw(
         "", f"<figure class='drawn'><div>{drawn}</div>{caption}</figure>", format="html"

@@ -297,6 +297,18 @@ def load(
     ImportError
         If the model needs an extra that is not installed.
     FileNotFoundError
+
+    Examples
+    --------
+    >>> import rankwise
+    >>> from rankwise.datasets import load_dataset
+    >>> fold = load_dataset("lambdarank", fold=1)
+    >>> train, test = fold.train, fold.test
+    >>> ranker = rankwise.RidgeRanker().fit(train.X, train.y, qid=train.qid)
+    >>> path = rankwise.save(ranker, "ridge.rankwise")
+    >>> loaded = rankwise.load(path, rankwise.RidgeRanker)
+    >>> rankwise.rank(loaded, test.X[:5], qid=test.qid[:5])
+    array([5, 4, 3, 1, 2])
     """
     if cls is not None and not isinstance(cls, type):
         raise TypeError(f"cls must be a class, such as rankwise.LambdaMART, got {cls!r}.")

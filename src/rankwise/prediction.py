@@ -94,6 +94,14 @@ def rank(estimator: Any, X: Any, qid: ArrayLike | QueryGroups | None = None) -> 
     -----
     OneQueryWarning
         If ``qid`` is missing although the ranker was fitted on several queries.
+
+    Examples
+    --------
+    >>> import numpy as np, rankwise
+    >>> X, y, qid = [[0.1], [0.9], [0.4], [0.7], [0.2]], [0, 2, 1, 1, 0], [1, 1, 1, 2, 2]
+    >>> ranker = rankwise.LinearRegressionRanker().fit(X, y, qid=qid)
+    >>> rankwise.rank(ranker, X, qid=qid)
+    array([3, 1, 2, 1, 2])
     """
     found = scores(estimator, X, qid)
     warn_of_one_query(innermost(estimator), "rank", qid, len(found))

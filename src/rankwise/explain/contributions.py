@@ -94,6 +94,21 @@ def explain_pair(
     features one by one, all orders give the same result, so the errors are 0.
     Trees: O(nodes), or O(nodes D) path-dependent for D features on the longest path.
     Additive models: d + 1 mixed rows; sampled contributions: ``2 n_orders (d + 1)``.
+
+    Examples
+    --------
+    >>> import rankwise
+    >>> from rankwise.datasets import load_dataset
+    >>> fold = load_dataset("lambdarank", fold=1)
+    >>> train, test = fold.train, fold.test
+    >>> ranker = rankwise.LambdaMART(10).fit(train.X, train.y, qid=train.qid)
+    >>> print(rankwise.explain_pair(ranker, test.X[0], test.X[1]))
+    score 0.1892 against 0.4758: 0.2866 below
+    feature   contribution     A     B
+    x110           -0.1435  0.94  0.98
+    x99            -0.1344  0.91  0.97
+    x36           -0.05366   0.4  0.81
+    x97           +0.04506  0.73  0.43
     """
     check_scores(estimator)
     a, b = convert_to_table(xa), convert_to_table(xb)
@@ -232,6 +247,20 @@ def explain_ranking(
     For models made of trees, values are exact against all rows of the query; the cost is O(nodes)
     per row, plus the pairs of distinct sets of passing features per leaf. For additive models,
     values are exact, from d n_samples mixed rows. Other models need ``n_samples n_others`` pairs.
+
+    Examples
+    --------
+    >>> import rankwise
+    >>> from rankwise.datasets import load_dataset
+    >>> fold = load_dataset("lambdarank", fold=1)
+    >>> train, test = fold.train, fold.test
+    >>> ranker = rankwise.RidgeRanker().fit(train.X, train.y, qid=train.qid)
+    >>> found = rankwise.explain_ranking(ranker, test.X, qid=test.qid)
+    >>> for j in found.importances().argsort()[:-4:-1]:
+    ...     print(found.names[j], round(found.importances()[j], 2))
+    x260 0.32
+    x110 0.3
+    x19 0.29
     """
     check_scores(estimator)
     table = convert_to_table(X)

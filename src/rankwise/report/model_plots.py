@@ -45,6 +45,17 @@ def plot_contributions(
     Returns
     -------
     matplotlib.figure.Figure
+
+    Examples
+    --------
+    >>> from rankwise import LambdaMART, explain_pair
+    >>> from rankwise.datasets import load_dataset
+    >>> from rankwise.report import plot_contributions
+    >>> fold = load_dataset("lambdarank", fold=1)
+    >>> train, test = fold.train, fold.test
+    >>> ranker = LambdaMART(10).fit(train.X, train.y, qid=train.qid)
+    >>> figure = plot_contributions(explain_pair(ranker, test.X[0], test.X[1]))
+    >>> figure.savefig("contributions.svg")  # doctest: +SKIP
     """
     if not isinstance(explanation, PairExplanation):
         values = explanation.importances()

@@ -112,6 +112,16 @@ def plot_thresholds(estimator: Any, X: FrameLike, y: ArrayLike) -> Figure:
     -----
     Some estimators predict by another rule, such as the median of a leaf in trees. The colours
     then show what the thresholds would predict, which is close to the actual prediction.
+
+    Examples
+    --------
+    >>> from rankwise import ProportionalOdds
+    >>> from rankwise.datasets import make_ordinal_square
+    >>> from rankwise.report import plot_thresholds
+    >>> X, y = make_ordinal_square(400, random_state=0)
+    >>> model = ProportionalOdds().fit(X[:200], y[:200])
+    >>> figure = plot_thresholds(model, X[200:], y[200:])
+    >>> figure.savefig("thresholds.svg")  # doctest: +SKIP
     """
     return draw_thresholds([density(estimator, X, y)])
 

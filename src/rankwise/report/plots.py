@@ -47,6 +47,17 @@ def plot_curves(board: Leaderboard) -> Figure | None:
     board : Leaderboard
         Leaderboard whose cells hold one measure at three or more cut-offs, e.g. from
         ``measures=[f"nDCG@{k}" for k in range(1, 11)]``.
+
+    Examples
+    --------
+    >>> from rankwise.datasets import load_dataset
+    >>> from rankwise.report import plot_curves
+    >>> from rankwise.selection import compare
+    >>> fold = load_dataset("lambdarank", fold=1)
+    >>> measures = [f"nDCG@{k}" for k in (1, 3, 5, 10)]
+    >>> board = compare(["linear_regression", "ridge"], [fold], measures=measures)
+    >>> figure = plot_curves(board)
+    >>> figure.savefig("curves.svg")  # doctest: +SKIP
     """
     found = curves(board)
     if found is None:
@@ -70,6 +81,17 @@ def plot_differences(board: Leaderboard, measure: str | None = None) -> Figure |
     board : Leaderboard
     measure : str, optional
         Measure to plot (default: the first).
+
+    Examples
+    --------
+    >>> from rankwise.datasets import load_dataset
+    >>> from rankwise.report import plot_differences
+    >>> from rankwise.selection import compare
+    >>> fold = load_dataset("lambdarank", fold=1)
+    >>> measures = ["nDCG@10"]
+    >>> board = compare(["linear_regression", "ridge"], [fold], measures=measures)
+    >>> figure = plot_differences(board)
+    >>> figure.savefig("differences.svg")  # doctest: +SKIP
     """
     measure = board.measures[0] if measure is None else measure
     found = differences(board, measure)[:MOST_PANELS]
@@ -108,7 +130,19 @@ def plot_differences(board: Leaderboard, measure: str | None = None) -> Figure |
 
 
 def plot_paths(board: Leaderboard) -> Figure | None:
-    """Plot the validation score along the penalty: a thin line per fold, a dot at its choice."""
+    """Plot the validation score along the penalty: a thin line per fold, a dot at its choice.
+
+    Examples
+    --------
+    >>> from rankwise.datasets import load_dataset
+    >>> from rankwise.report import plot_paths
+    >>> from rankwise.selection import compare
+    >>> fold = load_dataset("lambdarank", fold=1)
+    >>> measures = ["nDCG@10"]
+    >>> board = compare(["linear_regression", "ridge"], [fold], measures=measures)
+    >>> figure = plot_paths(board)
+    >>> figure.savefig("paths.svg")  # doctest: +SKIP
+    """
     found = paths(board)[:MOST_PANELS]
     if not found:
         return None

@@ -77,6 +77,20 @@ def read_beir(folder: str | Path) -> TextCollection:
         If one of these files is missing.
     ValueError
         If a line cannot be parsed. The message names the file and the line.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from rankwise.text import read_beir
+    >>> folder = Path("shop")
+    >>> (folder / "qrels").mkdir(parents=True)
+    >>> _ = (folder / "corpus.jsonl").write_text('{"_id": "d1", "text": "blue cup"}')
+    >>> _ = (folder / "queries.jsonl").write_text('{"_id": "q1", "text": "cup"}')
+    >>> judged = "query-id\\tcorpus-id\\tscore\\nq1\\td1\\t2"
+    >>> _ = (folder / "qrels" / "test.tsv").write_text(judged)
+    >>> found = read_beir(folder)
+    >>> found.queries, found.qrels["test"].relevance
+    ({'q1': 'cup'}, array([2]))
     """
     folder = Path(folder)
     fields = ("title", "text")

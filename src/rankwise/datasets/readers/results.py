@@ -106,6 +106,18 @@ def read_qrels(path: str | Path, *, max_decompressed_bytes: int = MAX_DECOMPRESS
     ASCII white space separates the words of a line (blank, tab, vertical tab, form feed, carriage
     return), and only a line feed ends it. Other characters, such as a no-break space, belong to
     ids. Blank lines are skipped; there are no comments except in LETOR text.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from rankwise.datasets import read_qrels
+    >>> _ = Path("judged.txt").write_text("q1 0 d1 2\\nq1 0 d2 0\\nq2 0 d1 1\\n")
+    >>> qrels = read_qrels("judged.txt")
+    >>> for judgement in zip(qrels.qid, qrels.doc_ids, qrels.relevance):
+    ...     print(*judgement)
+    q1 d1 2
+    q1 d2 0
+    q2 d1 1
     """
     path = Path(path)
     file = open_text(path, max_decompressed_bytes)
@@ -160,6 +172,17 @@ def read_run(path: str | Path, *, max_decompressed_bytes: int = MAX_DECOMPRESSED
         not a finite number or is a whole number that float64 cannot hold, an id is missing or not
         UTF-8 text, there is a NUL character, or a document occurs twice in a query. The message
         names file, line and reason.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from rankwise.datasets import read_run
+    >>> _ = Path("bm25.txt").write_text("q1 Q0 d2 1 7.5 bm25\\nq1 Q0 d1 2 6.25 bm25\\n")
+    >>> run = read_run("bm25.txt")
+    >>> for result in zip(run.qid, run.doc_ids, run.scores):
+    ...     print(*result)
+    q1 d2 7.5
+    q1 d1 6.25
     """
     path = Path(path)
     file = open_text(path, max_decompressed_bytes)

@@ -133,6 +133,16 @@ def read_table(
         If columns do not hold numbers and ``features`` is not given.
     UserWarning
         If a side file of group sizes or weights stands beside a table: it is not read.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from rankwise.datasets import read_table
+    >>> rows = ["query,document,price,clicks,grade", "1,a,9.5,30,2", "1,b,7.0,4,0", "2,a,9.5,30,1"]
+    >>> _ = Path("mine.csv").write_text("\\n".join(rows))
+    >>> data = read_table("mine.csv")
+    >>> data.feature_names, data.y, data.qid
+    (['price', 'clicks'], array([2., 0., 1.]), array([1, 1, 2]))
     """
     paths = table_files(path, other=sep is not None)
     roles = Roles(

@@ -156,6 +156,16 @@ def tune(
     else by its own criterion. Other estimators are fitted unchanged. If no classes are predicted,
     M1D replaces a measure of predicted ranks, since the scores of a path are determined only up to
     a constant. If a chosen number is at an end of five or more tried values, ``notes`` says so.
+
+    Examples
+    --------
+    >>> from rankwise import RankSVM
+    >>> from rankwise.datasets import load_dataset
+    >>> from rankwise.selection import tune
+    >>> fold = load_dataset("lambdarank", fold=1)
+    >>> tuned = tune(RankSVM(), fold.train, fold.vali, "nDCG@10", space={"C": [1e-4, 1e-2, 1.0]})
+    >>> tuned.estimator.C
+    0.01
     """
     random_state = draw_seed(random_state)
     if isinstance(estimator, FrozenEstimator):

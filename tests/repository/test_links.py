@@ -1,0 +1,103 @@
+"""Pages link their sources: guides, other libraries, the literature, stored timings."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import pkgutil
+import re
+from pathlib import Path
+
+import pytest
+
+import rankwise
+from rankwise._registry import REGISTRY
+
+ROOT = Path(__file__).parents[2]
+DOCS = ROOT / "docs"
+# Entry points of users, whose pages start with an example.
+SHOWN = (
+    "rankwise.explain_pair", "rankwise.explain_ranking", "rankwise.load", "rankwise.rank",
+    "rankwise.datasets.read_qrels", "rankwise.datasets.read_run", "rankwise.datasets.read_table",
+    "rankwise.selection.tune", "rankwise.text.read_beir",
+)  # fmt: skip
+
+
+@pytest.fixture
+def docs(monkeypatch):
+    """Imports a module of the folder ``docs``."""
+    pytest.importorskip("docutils", reason="needs the extra docs")
+    monkeypatch.syspath_prepend(str(DOCS))
+    return importlib.import_module
+
+
+def test_the_page_of_every_estimator_links_guides_and_related_estimators(docs):
+    pages = docs("api_pages")
+    for entry in REGISTRY.values():
+        assert all((DOCS / f"{page}.rst").exists() for page in pages.guides(entry)), entry.path
+        related = pages.related(entry)
+        assert related and entry not in related
+        text = pages.estimator(entry)
+        assert text.index(":doc:") < text.index("autoclass") < text.index("See also")
+
+
+def test_examples_stand_before_parameters():
+    sections = re.findall(r"{{(\w+)}}", (DOCS / "_templates/numpydoc_docstring.rst").read_text())
+    assert sections[:4] == ["index", "summary", "extended_summary", "examples"]
+    assert len(sections) == len(set(sections)) == 17
+
+
+def test_entry_points_and_plots_have_examples():
+    report = importlib.import_module("rankwise.report")
+    names = [*SHOWN, *(f"rankwise.report.{n}" for n in report.__all__ if n.startswith("plot_"))]
+    functions = [pkgutil.resolve_name(name.replace(".", ":", 1)) for name in names]
+    silent = [f.__name__ for f in functions if ">>> " not in inspect.getdoc(f)]
+    assert len(names) >= 20
+    assert silent == []
+
+
+def test_names_of_other_libraries_exist_and_have_an_address(docs):
+    links = docs("links")
+    texts = [path.read_text("utf-8") for path in [*ROOT.glob("src/**/*.py"), *DOCS.glob("*.rst")]]
+    libraries = "|".join([*links.OTHERS, *links.BY_MODULE])
+    pattern = re.compile(rf":(?:class|func|meth|mod|obj):`~?((?:{libraries})\.[\w.]+)`")
+    names = {name for text in texts for name in pattern.findall(text)}
+    assert names
+    for name in sorted(names):
+        pkgutil.resolve_name(name)
+        assert name in links.address(name)
+    assert links.address(f"{rankwise.__name__}.rank") is None
+    assert links.address("sklearn.frozen.FrozenEstimator") == (
+        "https://scikit-learn.org/stable/modules/generated/sklearn.frozen.FrozenEstimator.html"
+    )
+
+
+def test_most_of_the_literature_has_an_address():
+    text = (DOCS / "references.rst").read_text("utf-8")
+    entries = re.split(r"^\.\. _\w+:$", text, flags=re.M)[1:]
+    found = [re.findall(r"^(?::doi:`(10\.\d{4,}/\S+)`|https://\S+)$", e, re.M) for e in entries]
+    dois = [doi for addresses in found for doi in addresses if doi]
+    assert len(dois) == len(set(dois))
+    assert sum(map(bool, found)) > 0.65 * len(entries)
+
+
+def test_bars_of_speed_draw_the_stored_times(docs):
+    bars = docs("speed_bars")
+    asked = re.findall(r"^\.\. speed-bars:: (\S+) \| (.+)$", (DOCS / "speed.rst").read_text(), re.M)
+    assert len(asked) >= 3
+    for name, pattern in asked:
+        text = (DOCS / name).read_text("utf-8")
+        found, unit = bars.timings(text, pattern, "ours")
+        drawn = [
+            bar.get_width()
+            for panel in bars.draw(found, unit, "ours").subfigs
+            for axes in panel.axes
+            for bar in axes.patches
+        ]
+        assert sorted(drawn) == sorted(v for sides in found.values() for v in sides.values())
+        assert all(re.search(rf"\b{value:.2f} {unit}\b", text) for value in drawn)
+    assert [bars.three_digits(v, "s") for v in (0.0512, 40.74, 159.99, 23518.6)] == [
+        "0.0512 s", "40.7 s", "160 s", "23,500 s"
+    ]  # fmt: skip
+    with pytest.raises(ValueError, match="0 lines match 'nothing'"):
+        bars.timings("met   a: 1.00 x; 1.00 s, LightGBM 2.00 s, load 1.0", "nothing", "ours")

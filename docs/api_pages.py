@@ -103,7 +103,9 @@ def estimator(entry: Entry) -> str:
     options = {"members": "", "inherited-members": INHERITED_UP_TO, "exclude-members": NOT_SHOWN}
     name = public_name(entry)
     links = [f"Guides: {', '.join(f':doc:`/{page}`' for page in guides(entry))}"]
-    links += [f"Literature: :ref:`{entry.paper} <{entry.paper}>`"] if entry.paper else []
+    author, year = re.match(r"([a-z]*)(\d*)", entry.paper).groups()
+    source = f"Literature: :ref:`{author.capitalize()} ({year}) <{entry.paper}>`"
+    links += [source] if entry.paper else []
     lines = [_title(entry.class_name, "="), " · ".join(links), "", f".. autoclass:: {name}"]
     lines += [f"   :{key}: {value}".rstrip() for key, value in options.items()]
     lines += ["", _title("See also", "-")]

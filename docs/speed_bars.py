@@ -62,7 +62,7 @@ def draw(found: dict[str, dict[str, float]], unit: str, ours: str) -> Figure:
     rows = -(-len(found) // 2)
     most = max(map(len, found.values()))
     with mpl.rc_context(LOOK):
-        figure = Figure(figsize=(8.6, rows * (0.27 * most + 0.5)), layout="constrained")
+        figure = Figure(figsize=(7.6, rows * (0.27 * most + 0.5)), layout="constrained")
         grid = figure.subfigures(rows, 2, squeeze=False).ravel()
         for panel, (label, sides) in zip(grid, found.items(), strict=False):
             panel.suptitle(label.strip(), x=0.02, ha="left", fontsize=10)

@@ -122,7 +122,7 @@ def _narrow() -> str:
 
 def _svg(kind: str, width: float, height: float, parts: list[str]) -> str:
     return (
-        f'<svg class="{kind}" viewBox="-2 -2 {width} {height:g}" role="img" '
+        f'<svg class="{kind}" viewBox="-2 -2 {width} {height:g}" role="group" '
         f'aria-label="Flow chart: {escape(QUESTION)}">{"".join(parts)}</svg>'
     )
 

@@ -64,8 +64,9 @@ sphinx_gallery_conf = {
     "examples_dirs": str(HERE.parent / "examples"),
     "gallery_dirs": "auto_examples",
     "filename_pattern": "plot_",
-    "image_scrapers": ("matplotlib", "figures_of_examples.scrape"),
+    "image_scrapers": ("figures_of_examples.scrape", "matplotlib"),
     "abort_on_example_error": True,
+    "capture_repr": (),  # examples print what they show; legends and axes are no results
     "backreferences_dir": "generated/gallery",
     "doc_module": ("rankwise",),
     "download_all_examples": False,

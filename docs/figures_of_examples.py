@@ -19,12 +19,23 @@ def scrape(block: Any, block_vars: dict[str, Any], gallery_conf: dict[str, Any])
     """Save the new figures of a block and show them; what sphinx-gallery asks of a scraper."""
     variables = block_vars["example_globals"]
     seen = block_vars.setdefault("figures_seen", [])
-    known = [plt.figure(number) for number in plt.get_fignums()]
-    paths = []
+    # pyplot's scraper comes next: it saves its figures and closes them, and their variables stay.
+    seen += [plt.figure(number) for number in plt.get_fignums()]
+    shown = []
     for value in list(variables.values()):
-        if isinstance(value, Figure) and not any(value is other for other in [*seen, *known]):
+        if isinstance(value, Figure) and not any(value is other for other in seen):
             seen.append(value)
             path = next(block_vars["image_path_iterator"])
             value.savefig(path, dpi=DPI, bbox_inches="tight", pad_inches=0.15)
-            paths.append(path)
-    return figure_rst(paths, gallery_conf["src_dir"])
+            shown.append(figure_rst([path], gallery_conf["src_dir"], describe(value)))
+    return "".join(shown)
+
+
+def describe(figure: Figure) -> str:
+    """Alternative text: the titles of a figure, or else what its axes show."""
+    titles = [figure.get_suptitle(), *(axes.get_title("left") for axes in figure.axes)]
+    titles += [axes.get_title() for axes in figure.axes]
+    labels = [figure.get_supylabel(), figure.get_supxlabel()]
+    labels += [label for axes in figure.axes for label in (axes.get_ylabel(), axes.get_xlabel())]
+    words = [word for word in titles if word] or [word for word in labels if word]
+    return "Plot: " + ", ".join(dict.fromkeys(words)) if words else "Drawing of the model"

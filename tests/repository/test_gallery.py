@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import re
 import runpy
 from pathlib import Path
@@ -50,3 +51,23 @@ def test_an_example_draws_in_the_palette(path, monkeypatch, tmp_path):
             colours = {to_hex(line.get_color()) for line in axes.lines}
             colours |= {to_hex(bar.get_facecolor()) for bar in axes.patches if bar.get_alpha() != 0}
             assert colours <= PALETTE | {"#000000"} or path.stem == "plot_tree_drawing", colours
+
+
+def test_only_figures_outside_pyplot_are_scraped_and_they_are_described(monkeypatch, tmp_path):
+    pytest.importorskip("sphinx_gallery", reason="needs the extra docs")
+    monkeypatch.syspath_prepend(str(Path(__file__).parents[2] / "docs"))
+    scraper = importlib.import_module("figures_of_examples")
+    own = Figure()
+    own.subplots().set(xlabel="rows", ylabel="seconds")
+    managed = plt.figure()
+    image = tmp_path / "own.png"
+    block_vars = {
+        "example_globals": {"own": own, "managed": managed, "again": own},
+        "image_path_iterator": iter([str(image)]),
+    }
+    text = scraper.scrape(None, block_vars, {"src_dir": str(tmp_path)})
+    assert image.exists()
+    assert text.count("own.png") >= 1 and "Plot: seconds, rows" in text
+    plt.close(managed)  # as pyplot's scraper does after ours
+    assert scraper.scrape(None, block_vars, {"src_dir": str(tmp_path)}) == ""
+    assert scraper.describe(Figure()) == "Drawing of the model"

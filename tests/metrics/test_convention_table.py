@@ -1,4 +1,4 @@
-"""The table of docs/measures.rst: six tiny cases, nine readings of "nDCG", measured on the peers.
+"""The table of docs/measure_conventions.rst: six tiny cases, nine readings of "nDCG", measured on the peers.
 
 Every cell is computed by our preset and, where the program is installed, by the program.
 """
@@ -106,7 +106,7 @@ def test_the_programs_give_the_table(column):
 
 def test_the_page_shows_the_table():
     """Cells of two programs as "a / b", or as one value where they agree."""
-    page = (Path(__file__).parents[2] / "docs" / "measures.rst").read_text("utf-8")
+    page = (Path(__file__).parents[2] / "docs" / "measure_conventions.rst").read_text("utf-8")
     table = page[page.index("   * - case\n") : page.index("``tests/metrics/test_convention_table")]
     _, *rows = [row.split("\n     - ")[1:] for row in table.split("   * - ")[1:]]
     pairs = {"CatBoost Base", "ranx", "ir-measures"}

@@ -1,4 +1,6 @@
-"""The table of docs/measure_conventions.rst: six tiny cases, nine readings of "nDCG", measured on the peers.
+"""The table of docs/measure_conventions.rst: six tiny cases, nine readings of "nDCG".
+
+The values are measured on the peers.
 
 Every cell is computed by our preset and, where the program is installed, by the program.
 """

@@ -22,27 +22,30 @@ The browser reads the pages from a server of this process, one after the other i
 from __future__ import annotations
 
 import argparse
-import doctest
+import contextlib
+import fcntl
 import http.server
 import itertools
 import json
 import os
+import pty
 import re
+import struct
 import subprocess
 import sys
 import tempfile
+import termios
 import threading
 from collections import Counter
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from tests.pages import count_outputs
+
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
 FIRST_PAGES = ("index", "start", "from_your_csv", "ltr_in_five_minutes", "tutorials")
 LISTS = ("tutorials", "howto", "explanation")
-NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?(?:\.\.\.)?"
-TRUTH = re.compile(r"\(?(?:(?:True|False)(?:,\s*)?)+\)?")
-BARE = re.compile(rf"(?:np\.\w+\()?{NUMBER}\)?|\((?:\d+,?\s*)+\)")
 SEARCHED = {
     "csv": ("from_your_csv", "data"),
     "significance": ("is_the_difference_real",),
@@ -69,19 +72,6 @@ COMMANDS = ("compare", "cv", "fit", "predict", "evaluate", "lint", "list", "boar
 
 
 # Outputs in the sources
-
-
-def kind_of_output(want: str) -> str:
-    """ "truth", "number" (a shape too) or "result"."""
-    if TRUTH.fullmatch(want.strip()):
-        return "truth"
-    return "number" if BARE.fullmatch(want.strip()) else "result"
-
-
-def count_outputs(path: Path) -> Counter[str]:
-    """Number of outputs of each kind in the examples of a page."""
-    examples = doctest.DocTestParser().get_examples(path.read_text("utf-8"))
-    return Counter(kind_of_output(example.want) for example in examples if example.want)
 
 
 def report_outputs() -> None:
@@ -189,32 +179,43 @@ NO_GUIDES = ("references", "errata", "genindex", "reference")  # literature and 
 
 
 def run_cli(arguments: list[str], columns: int) -> str:
-    environment = os.environ | {"COLUMNS": str(columns), "TERMINAL_WIDTH": str(columns)}
+    """Output of the command line in a terminal of so many columns, without colours."""
+    terminal, program = pty.openpty()
+    fcntl.ioctl(program, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
+    environment = os.environ | {"COLUMNS": str(columns), "TERM": "dumb", "NO_COLOR": "1"}
     command = [sys.executable, "-m", "rankwise", *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, env=environment)
-    return done.stdout + done.stderr
+    with subprocess.Popen(command, stdout=program, stderr=program, env=environment):
+        os.close(program)
+        parts = []
+        with contextlib.suppress(OSError):  # Linux ends a terminal by an error
+            while part := os.read(terminal, 65536):
+                parts.append(part)
+    os.close(terminal)
+    text = b"".join(parts).decode("utf-8").replace("\r\n", "\n")
+    return re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", text)
 
 
-def broken_words(narrow: str, wide: str) -> list[str]:
-    """Words of ``wide`` that a line of ``narrow`` ends in the middle of."""
+def broken_words(narrow: str, wide: str, columns: int = 80) -> list[str]:
+    """Words of ``wide`` that a line of ``narrow`` ends in the middle of.
 
-    def clean(text: str) -> str:
-        return re.sub("[│╭╮╰╯─|]", " ", text)
-
-    whole = set(clean(wide).split())
-    lines = [clean(line).split() for line in narrow.splitlines()]
+    A line beyond the width is cut by the terminal, whatever stands there.
+    """
+    whole = set(re.sub("[│|]", " ", wide).split())
     broken = []
-    for line, following in itertools.pairwise(lines):
-        if line and following:
-            joined = [line[-1] + word for word in following]  # panels: any of its columns
-            if line[-1] not in whole:
-                broken += [word for word in joined if word in whole][:1]
+    rows = [re.sub("[│|]", " ", line) for line in narrow.splitlines()]
+    for row, following in itertools.pairwise([*rows, ""]):
+        for cut in range(columns, len(row), columns):
+            if not (row[cut - 1].isspace() or row[cut].isspace()):
+                broken.append(row[:cut].split()[-1] + row[cut:].split()[0])
+        words, after = row.split(), following.split()
+        if len(row) >= columns - 4 and words and words[-1] not in whole:
+            broken += [words[-1] + word for word in after if words[-1] + word in whole][:1]
     return broken
 
 
 def report_terminal() -> None:
     calls = [[command, "--help"] for command in COMMANDS]
-    compared = ["compare", "lambdarank:1", "--rankers", "rank_lr,pairwise_elm", "--folds", "1"]
+    compared = ["compare", "lambdarank:1", "--rankers", "rank_lr,pairwise_elm"]
     calls += [["--help"], ["list"], ["lint", "lambdarank:1"], compared]
     total = 0
     for arguments in calls:
@@ -235,7 +236,7 @@ def report_terminal() -> None:
 def report_representations() -> None:
     import numpy as np
 
-    from rankwise import LambdaMART, Leaderboard, compare, evaluate
+    from rankwise import LambdaMART, compare, evaluate
     from rankwise.datasets import lint, load_dataset
     from rankwise.explain import (
         explain_pair,
@@ -249,8 +250,7 @@ def report_representations() -> None:
     ranker = LambdaMART(n_estimators=20, random_state=0).fit(train.X, train.y, qid=train.qid)
     first = test.X[test.qid == test.qid[0]]
     ranking = explain_ranking(ranker, test.X, test.qid)
-    board = compare("lambdarank:1", ["rank_lr", "pairwise_elm"], folds=1)
-    assert isinstance(board, Leaderboard)
+    board = compare(["rank_lr", "pairwise_elm"], fold)
     scores = ranker.predict(test.X)
     results = {
         "compare": board,
@@ -287,12 +287,9 @@ const post = found => fetch("/measured", {method: "POST", body: JSON.stringify(f
   }
   for (const word of words) {
     await open("/search.html?q=" + encodeURIComponent(word));
-    let links = [], before = -1;
-    for (let i = 0; i < 40 && (links.length === 0 || links.length !== before); i++) {
-      before = links.length;
-      await wait(150);
-      links = [...frame.contentDocument.querySelectorAll("#search-results li > a")];
-    }
+    const found = () => frame.contentDocument.querySelector("#search-results h2")?.textContent;
+    for (let i = 0; i < 200 && found() !== "Search Results"; i++) await wait(100);
+    const links = [...frame.contentDocument.querySelectorAll("#search-results li > a")];
     hits[word] = links.slice(0, 5).map(link => link.getAttribute("href"));
   }
   await post({cut, hits});

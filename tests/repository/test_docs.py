@@ -9,6 +9,7 @@ import io
 import pkgutil
 import re
 import shlex
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -20,20 +21,21 @@ from typer.testing import CliRunner
 import rankwise
 from rankwise._registry import REGISTRY
 from rankwise.cli.main import app
+from tests.pages import OPTIONS, PageChecker, count_outputs, kind_of_output
 
 ROOT = Path(__file__).parents[2]
-OPTIONS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 MODULES = sorted(
     info.name
     for info in pkgutil.walk_packages(rankwise.__path__, "rankwise.")
     if not info.name.startswith("rankwise.kernels")
 )
+MOST_BARE = 0.34  # of all outputs; the aim is 0.05
 PAGES = sorted((ROOT / "docs").glob("*.rst"))
 
 
 def run(test):
     report = io.StringIO()
-    runner = doctest.DocTestRunner(optionflags=OPTIONS)
+    runner = doctest.DocTestRunner(PageChecker(), optionflags=OPTIONS)
     result = runner.run(test, out=report.write, clear_globs=False)
     assert result.failed == 0, report.getvalue()
 
@@ -82,6 +84,55 @@ def test_pages(path, tmp_path, monkeypatch):
     run(page)
     for name in re.findall(r"^\.\. figure-of:: (\w+)$", text, re.M):
         assert isinstance(page.globs[name], Figure), name
+
+
+def test_pages_show_results():
+    """Most outputs show a result; what is True of it belongs to the tests."""
+    counts = sum(map(count_outputs, PAGES), Counter())
+    assert counts["truth"] + counts["number"] <= MOST_BARE * counts.total(), counts
+
+
+@pytest.mark.parametrize(
+    ("want", "kind"),
+    [
+        ("True", "truth"),
+        ("np.True_", "truth"),
+        ("(True, False)", "truth"),
+        ("True\nTrue", "truth"),
+        ("0.7...", "number"),
+        ("np.float64(0.5)", "number"),
+        ("(768,)", "number"),
+        ("(597, 5)", "number"),
+        ("[0.718, 0.749]", "result"),
+        ("'shop'", "result"),
+    ],
+)
+def test_kind_of_output(want, kind):
+    assert kind_of_output(want) == kind
+
+
+@pytest.mark.parametrize(
+    ("want", "got", "same"),
+    [
+        ("nDCG@10 0.713", "nDCG@10 0.714", True),
+        ("nDCG@10 0.713", "nDCG@10 0.720", False),
+        ("nDCG@10 0.713", "nDCG@5 0.713", False),
+        ("0.50 0.20", "0.50", False),
+        ("12 rows", "13 rows", False),
+        (
+            "a  fit s  predict s  MB\nx  0.1  0.2  3\n",
+            "a  fit s  predict s  MB\nx  9.1  0.7  5\n",
+            True,
+        ),
+        (
+            "a  fit s  predict s  MB\nx  0.1  0.2  3\n",
+            "a  fit s  predict s  MB\ny  9.1  0.7  5\n",
+            False,
+        ),
+    ],
+)
+def test_page_checker(want, got, same):
+    assert PageChecker().check_output(want, got, OPTIONS) == same
 
 
 def test_every_tutorial_shows_a_figure():

@@ -79,63 +79,65 @@ def picture() -> str:
 def _wide() -> str:
     height = sum(len(branch.leaves) * ROW + GAP for branch in BRANCHES)
     parts = [
-        _box(0, height / 2 - 20, 155, 40, "box"),
-        _text(77.5, height / 2 + 4, QUESTION, "middle"),
+        draw_box(0, height / 2 - 20, 155, 40, "box"),
+        draw_text(77.5, height / 2 + 4, QUESTION, "middle"),
     ]
     top = 0.0
     for branch in BRANCHES:
         inner = len(branch.leaves) * ROW
         middle = top + inner / 2
         parts.append(_line(155, height / 2, _ANSWER_X, middle))
-        parts.append(_box(_ANSWER_X, middle - 15, _ANSWER_WIDTH, 30, "box"))
-        parts.append(_text(_ANSWER_X + _ANSWER_WIDTH / 2, middle + 4, branch.answer, "middle"))
+        parts.append(draw_box(_ANSWER_X, middle - 15, _ANSWER_WIDTH, 30, "box"))
+        parts.append(draw_text(_ANSWER_X + _ANSWER_WIDTH / 2, middle + 4, branch.answer, "middle"))
         for number, (name, anchor, when) in enumerate(branch.leaves):
             y = top + number * ROW + ROW / 2
             start = _ANSWER_X + _ANSWER_WIDTH
             parts.append(_line(start, middle, start + 25, y))
-            parts.append(_text(start + 30, y - 5, when, "start"))
+            parts.append(draw_text(start + 30, y - 5, when, "start"))
             parts.append(f'<path class="line" d="M{start + 25} {y} H{_LEAF_X}"/>')
             parts.append(_leaf(_LEAF_X, y, _LEAF_WIDTH, name, anchor))
         top += inner + GAP
-    return _svg("wide", WIDTH, height, parts)
+    return draw_svg("wide", WIDTH, height, parts, f"Flow chart: {QUESTION}")
 
 
 def _narrow() -> str:
     """Answers below each other; a line leads down from each to its leaves."""
     parts = [
-        _box(0, 0, NARROW_WIDTH, 40, "box"),
-        _text(NARROW_WIDTH / 2, 25, QUESTION, "middle"),
+        draw_box(0, 0, NARROW_WIDTH, 40, "box"),
+        draw_text(NARROW_WIDTH / 2, 25, QUESTION, "middle"),
     ]
     top = 40.0 + GAP
     for branch in BRANCHES:
-        parts.append(_box(0, top, NARROW_WIDTH, 30, "box"))
-        parts.append(_text(NARROW_WIDTH / 2, top + 20, branch.answer, "middle"))
+        parts.append(draw_box(0, top, NARROW_WIDTH, 30, "box"))
+        parts.append(draw_text(NARROW_WIDTH / 2, top + 20, branch.answer, "middle"))
         top += 30
         for number, (name, anchor, when) in enumerate(branch.leaves):
             y = top + number * NARROW_ROW + 38
-            parts.append(_text(_INDENT, y - 20, when, "start"))
+            parts.append(draw_text(_INDENT, y - 20, when, "start"))
             parts.append(_leaf(_INDENT, y, NARROW_WIDTH - _INDENT, name, anchor))
             parts.append(f'<path class="line" d="M12 {top:g} V{y:g} H{_INDENT}"/>')
         top += len(branch.leaves) * NARROW_ROW + GAP
-    return _svg("narrow", NARROW_WIDTH + 4, top, parts)
+    return draw_svg("narrow", NARROW_WIDTH + 4, top, parts, f"Flow chart: {QUESTION}")
 
 
-def _svg(kind: str, width: float, height: float, parts: list[str]) -> str:
+def draw_svg(kind: str, width: float, height: float, parts: list[str], label: str) -> str:
+    """An SVG image of ``parts``; ``label`` says to those who do not see it what it shows."""
     return (
-        f'<svg class="{kind}" viewBox="-2 -2 {width} {height:g}" role="group" '
-        f'aria-label="Flow chart: {escape(QUESTION)}">{"".join(parts)}</svg>'
+        f'<svg class="{kind}" viewBox="-2 -2 {width:g} {height:g}" role="group" '
+        f'aria-label="{escape(label)}">{"".join(parts)}</svg>'
     )
 
 
 def _leaf(x: float, y: float, width: float, name: str, anchor: str) -> str:
     """A box around ``name`` that is a link, with its middle at ``y``."""
     return (
-        f'<a href="#{anchor}">{_box(x, y - 14, width, 28, "leaf")}'
-        f"{_text(x + width / 2, y + 5, name, 'middle', 'leaf-name')}</a>"
+        f'<a href="#{anchor}">{draw_box(x, y - 14, width, 28, "leaf")}'
+        f"{draw_text(x + width / 2, y + 5, name, 'middle', 'leaf-name')}</a>"
     )
 
 
-def _box(x: float, y: float, width: float, height: float, kind: str) -> str:
+def draw_box(x: float, y: float, width: float, height: float, kind: str) -> str:
+    """A rectangle of a style of ``rankwise.css``, with round corners."""
     return (
         f'<rect class="{kind}" x="{x:g}" y="{y:g}" width="{width:g}" height="{height:g}" rx="6"/>'
     )
@@ -148,6 +150,7 @@ def _line(x: float, y: float, to_x: float, to_y: float) -> str:
     )
 
 
-def _text(x: float, y: float, words: str, anchor: str, kind: str = "") -> str:
+def draw_text(x: float, y: float, words: str, anchor: str, kind: str = "") -> str:
+    """Words that start, end or have their middle at ``x``."""
     of_kind = f' class="{kind}"' if kind else ""
     return f'<text{of_kind} x="{x:g}" y="{y:g}" text-anchor="{anchor}">{escape(words)}</text>'

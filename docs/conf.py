@@ -14,6 +14,7 @@ sys.path.insert(0, str(HERE))
 import api_pages  # noqa: E402
 import chooser  # noqa: E402
 import experiment_pages  # noqa: E402
+import five_minutes  # noqa: E402
 import links  # noqa: E402
 import rooms  # noqa: E402
 import stored_plots  # noqa: E402
@@ -52,6 +53,7 @@ extlinks = {
 
 api_pages.write(HERE / "generated")
 chooser.write(HERE / "generated")
+five_minutes.write(HERE / "generated")
 rooms.write(HERE / "generated")
 experiment_pages.write(HERE / "generated" / "reproduce")
 stored_plots.write_colours(HERE / "generated" / "static")

@@ -48,8 +48,8 @@ LABEL = (
     "A table of queries, features and grades trains a ranker. Its scores order the documents of "
     "new queries. A measure compares this order with the grades."
 )
-_WIDTHS = (280, 190, 190, 130)
-_ARROW, _LINE, _TOP, _NARROW_WIDTH = 66, 22, 34, 300
+_WIDTHS = (226, 168, 164, 120)
+_ARROW, _LINE, _TOP, _NARROW_WIDTH = 60, 22, 34, 300
 
 
 def write(folder: Path) -> None:
@@ -111,7 +111,7 @@ def _columns(line: tuple[str, ...], x: float, width: float) -> tuple[list[float]
     """Words start at the left, figures end at the right of columns of equal width."""
     if len(line) == 1:
         return [x + width / 2], ["middle"]
-    first = 100.0 if len(line) == 4 else 70.0
+    first = 78.0 if len(line) == 4 else 50.0
     step = (width - 28 - first) / (len(line) - 1)
     rest = [x + 14 + first + step * number for number in range(1, len(line))]
     return [x + 14, *rest], ["start", *["end"] * (len(line) - 1)]

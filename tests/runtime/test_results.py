@@ -289,7 +289,7 @@ def test_leaderboards_show_what_their_text_says():
     assert below[0].startswith("Means over 20 units") and how_adjusted(board) in below[0]
     close = leaderboard({"a": TABLE[BAD], "b": TABLE[BAD] + [0.1, -0.1] * 10})
     below = [line.text for line in ET.fromstring(close._repr_html_()).findall("p")][1:]
-    assert below[0].startswith("Not separable from the best") and below[0] in str(close)
+    assert below[0].startswith("Differences to the best with p >= 0.05") and below[0] in str(close)
 
 
 @pytest.mark.parametrize(

@@ -471,6 +471,17 @@ class Leaderboard(Result):
         ]
         return [header, *lines], [*list_intervals(rows, self.settings), caption, *lost]
 
+    def _verdict(self) -> list[str]:
+        return describe_verdict(self)
+
+    def _marks(self) -> tuple[str, list[tuple[Any, Any, Any]]]:
+        ends = ("low", "mean", "high")
+        marks = [[row[end] for end in ends] for row in self.rows() if row["rank"]]
+        # A dot without an interval where none is known.
+        return self.measures[0], [
+            (math.nan if low is None else low, mean, high) for low, mean, high in marks
+        ]
+
     def _heading(self) -> str:
         settings = self.settings
         return (
@@ -770,8 +781,9 @@ def _list_against_baseline(
 
 
 FORMATS = {"latex": ".tex", "markdown": ".md", "csv": ".csv"}
-_BETTER = {"latex": r"$^{\uparrow}$", "markdown": " ↑", "text": " ↑"}
-_WORSE = {"latex": r"$^{\downarrow}$", "markdown": " ↓", "text": " ↓"}
+_NO_BREAK = "\u00a0"
+_BETTER = {"latex": r"$^{\uparrow}$", "markdown": " ↑", "text": f"{_NO_BREAK}↑"}
+_WORSE = {"latex": r"$^{\downarrow}$", "markdown": " ↓", "text": f"{_NO_BREAK}↓"}
 
 
 def leaderboard_table(board: Leaderboard, form: str, digits: int = 4) -> str:

@@ -29,7 +29,7 @@ MODULES = sorted(
     for info in pkgutil.walk_packages(rankwise.__path__, "rankwise.")
     if not info.name.startswith("rankwise.kernels")
 )
-MOST_BARE = 0.34  # of all outputs; the aim is 0.05
+MOST_BARE = 0.19  # of all outputs; the aim is 0.05
 PAGES = sorted((ROOT / "docs").glob("*.rst"))
 
 
@@ -116,6 +116,8 @@ def test_kind_of_output(want, kind):
     [
         ("nDCG@10 0.713", "nDCG@10 0.714", True),
         ("nDCG@10 0.713", "nDCG@10 0.720", False),
+        ("weight 0.49727090308504923", "weight 0.49727090308504811", True),
+        ("weight 0.49727090308504923", "weight 0.49728090308504811", False),
         ("nDCG@10 0.713", "nDCG@5 0.713", False),
         ("0.50 0.20", "0.50", False),
         ("12 rows", "13 rows", False),

@@ -29,7 +29,7 @@ MODULES = sorted(
     for info in pkgutil.walk_packages(rankwise.__path__, "rankwise.")
     if not info.name.startswith("rankwise.kernels")
 )
-MOST_BARE = 0.19  # of all outputs; the aim is 0.05
+MOST_BARE = 0.05  # of all outputs
 PAGES = sorted((ROOT / "docs").glob("*.rst"))
 
 
@@ -90,6 +90,16 @@ def test_pages_show_results():
     """Most outputs show a result; what is True of it belongs to the tests."""
     counts = sum(map(count_outputs, PAGES), Counter())
     assert counts["truth"] + counts["number"] <= MOST_BARE * counts.total(), counts
+
+
+@pytest.mark.parametrize("path", [*PAGES, ROOT / "README.md"], ids=lambda path: path.stem)
+def test_pages_show_whole_numbers(path):
+    """An output such as ``0.7...`` hides the result from the reader."""
+    if path.stem in ("index", "start"):
+        pytest.skip("rewritten on another branch")
+    examples = doctest.DocTestParser().get_examples(path.read_text("utf-8"))
+    cut = [example.want for example in examples if re.search(r"\d\.\d*\.\.\.", example.want)]
+    assert cut == []
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ import io
 import pkgutil
 import re
 import shlex
+import textwrap
 from collections import Counter
 from pathlib import Path
 
@@ -21,6 +22,8 @@ from typer.testing import CliRunner
 import rankwise
 from rankwise._registry import REGISTRY
 from rankwise.cli.main import app
+from rankwise.datasets import load_dataset
+from rankwise.selection import Leaderboard
 from tests.pages import OPTIONS, PageChecker, count_outputs, kind_of_output
 
 ROOT = Path(__file__).parents[2]
@@ -160,16 +163,35 @@ def test_every_tutorial_shows_a_figure():
     assert without == []
 
 
-@pytest.mark.parametrize("name", ["README.md"])
-def test_snippets(name, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    snippets = re.findall(r"^```python\n(.*?)^```$", (ROOT / name).read_text("utf-8"), re.M | re.S)
-    assert snippets
-    for snippet in snippets:
-        printed = io.StringIO()
-        with contextlib.redirect_stdout(printed):
-            exec(compile(snippet, name, "exec"), {})
-        assert printed.getvalue().strip()
+def test_the_snippet_of_the_readme_runs(monkeypatch):
+    """With the stored board in place of a comparison of half a minute."""
+    stored = Leaderboard.from_json(ROOT / "docs" / "leaderboards" / "lambdarank.json")
+    called = []
+    monkeypatch.setattr(rankwise, "compare", lambda *args, **named: called.append(args) or stored)
+    readme = (ROOT / "README.md").read_text("utf-8")
+    (snippet,) = re.findall(r"^```python\n(.*?)^```$", readme, re.M | re.S)
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        exec(compile(snippet, "README.md", "exec"), {})
+    ((rankers, data),) = called
+    assert rankers == stored.rankers
+    assert data.n_queries == len(stored.qids)
+    assert f"```text\n{printed.getvalue()}```" in readme
+
+
+def test_the_search_with_optuna_runs():
+    optuna = pytest.importorskip("optuna", reason="needs optuna")
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    page = (ROOT / "docs" / "tune_a_ranker.rst").read_text("utf-8")
+    blocks = page.partition("\nOptuna\n")[2].partition(".. code-block:: python\n")[2]
+    code, _, output = blocks.partition("\n.. code-block:: text\n\n")
+    fold = load_dataset("lambdarank", fold=1)
+    names = {"train": fold.train, "vali": fold.vali, "LambdaMART": rankwise.LambdaMART}
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        exec(textwrap.dedent(code), names)
+    want = textwrap.dedent(output.partition("\n\n")[0])
+    assert PageChecker().check_output(want, printed.getvalue().rstrip("\n"), OPTIONS)
 
 
 def test_the_commands_of_the_command_line_page_run(tmp_path, monkeypatch):

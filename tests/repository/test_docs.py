@@ -32,7 +32,7 @@ MODULES = sorted(
     for info in pkgutil.walk_packages(rankwise.__path__, "rankwise.")
     if not info.name.startswith("rankwise.kernels")
 )
-MOST_BARE = 0.34  # of all outputs; the aim is 0.05
+MOST_BARE = 0.05  # of all outputs
 PAGES = sorted((ROOT / "docs").glob("*.rst"))
 
 
@@ -98,6 +98,16 @@ def test_pages_show_results():
     assert counts["truth"] + counts["number"] <= MOST_BARE * counts.total(), counts
 
 
+@pytest.mark.parametrize("path", [*PAGES, ROOT / "README.md"], ids=lambda path: path.stem)
+def test_pages_show_whole_numbers(path):
+    """An output such as ``0.7...`` hides the result from the reader."""
+    if path.stem in ("index", "start"):
+        pytest.skip("rewritten on another branch")
+    examples = doctest.DocTestParser().get_examples(path.read_text("utf-8"))
+    cut = [example.want for example in examples if re.search(r"\d\.\d*\.\.\.", example.want)]
+    assert cut == []
+
+
 @pytest.mark.parametrize(
     ("want", "kind"),
     [
@@ -122,6 +132,8 @@ def test_kind_of_output(want, kind):
     [
         ("nDCG@10 0.713", "nDCG@10 0.714", True),
         ("nDCG@10 0.713", "nDCG@10 0.720", False),
+        ("weight 0.49727090308504923", "weight 0.49727090308504811", True),
+        ("weight 0.49727090308504923", "weight 0.49728090308504811", False),
         ("nDCG@10 0.713", "nDCG@5 0.713", False),
         ("0.50 0.20", "0.50", False),
         ("12 rows", "13 rows", False),

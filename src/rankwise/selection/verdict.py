@@ -39,7 +39,7 @@ def describe_verdict(board: Any, measure: str | None = None) -> list[str]:
     leads = f"{best['ranker']} leads" if len(tied) < 2 else f"{_join_names(tied)} share the lead"
     return [
         f"{leads} with {value}.",
-        *_who_may_be_best(board, rows),
+        *_describe_open(board, rows),
         *_what_would_settle(board, rows, name),
         *_where_orders_differ(board, rows, name),
         *_warn_of_few(board),
@@ -57,18 +57,18 @@ def _warn_of_few(board: Any) -> list[str]:
     ]
 
 
-def _may_be_best(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def may_be_best(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Rows that no other is significantly better than; without ranks, than the best is."""
     if has_rank_intervals(rows):
         return [row for row in rows if row["rank_low"] == 1]
     return [row for row in rows if not row["separable"]]
 
 
-def _who_may_be_best(board: Any, rows: list[dict[str, Any]]) -> list[str]:
+def _describe_open(board: Any, rows: list[dict[str, Any]]) -> list[str]:
     best, others, contestant = rows[0], rows[1:], board.settings.contestant
     if all(row["separable"] is None for row in others):
         return ["The differences could not be tested."]
-    open_rows = _may_be_best(rows)
+    open_rows = may_be_best(rows)
     names = [row["ranker"] for row in open_rows]
     if names == [best["ranker"]]:
         better = _by_direction(
@@ -122,7 +122,7 @@ def _what_would_settle(board: Any, rows: list[dict[str, Any]], measure: str) -> 
         f"These {n:,} {unit} show a difference of {found:.2g} with probability 0.8 (median pair of "
         f"{board.settings.contestant}s{spread_is_rough(n)})"
     )
-    rivals = [row for row in _may_be_best(rows) if row is not rows[0]]
+    rivals = [row for row in may_be_best(rows) if row is not rows[0]]
     lead = abs(rivals[0]["diff"] or 0.0) if rivals else 0.0
     # A lead above what the median pair shows is not significant because this pair varies more.
     if not 0.0 < lead < found:

@@ -32,7 +32,7 @@ figure = plot_leaderboard(leaderboard)
 # %%
 # Quality and time
 # ----------------
-# The line joins the rankers that no faster one equals.
+# The line joins the rankers that no faster one beats.
 figure = plot_costs(leaderboard)
 
 # %%

@@ -511,7 +511,7 @@ def _costs(board: Leaderboard) -> PageFigure | None:
         drawn,
         f"{board.measures[0]} and time to fit: {said}.",
         f"{board.measures[0]} by the time to fit and to predict a test part, medians over folds. "
-        "The line joins those that no faster one equals. In colour: may be the best.",
+        "The line joins those that no faster one beats. In colour: may be the best.",
     )
 
 

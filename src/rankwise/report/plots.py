@@ -80,7 +80,7 @@ def plot_curves(board: Leaderboard) -> Figure | None:
 def plot_costs(board: Leaderboard, measure: str | None = None) -> Figure | None:
     """Plot the mean of every ranker against its time to fit and to predict.
 
-    Rankers that may be the best are in colour. A line joins those that no faster ranker equals.
+    Rankers that may be the best are in colour. A line joins those that no faster ranker beats.
 
     Parameters
     ----------
@@ -119,7 +119,7 @@ def plot_costs(board: Leaderboard, measure: str | None = None) -> Figure | None:
             if not undominated or turn * (row["mean"] - undominated[-1]["mean"]) > 0:
                 undominated.append(row)
         axes.plot([row[what] for row in undominated], [row["mean"] for row in undominated],
-                  color=light("muted"), linewidth=0.7, zorder=1)  # fmt: skip
+                  color=light("muted"), linewidth=0.7, alpha=0.6, zorder=1)  # fmt: skip
         colours = [light("accent" if row in open_rows else "muted") for row in points]
         axes.scatter([row[what] for row in points], [row["mean"] for row in points], 26,
                      colours, zorder=3)  # fmt: skip

@@ -12,6 +12,7 @@ HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE))
 
 import api_pages  # noqa: E402
+import board_picture  # noqa: E402
 import chooser  # noqa: E402
 import experiment_pages  # noqa: E402
 import five_minutes  # noqa: E402
@@ -57,6 +58,7 @@ five_minutes.write(HERE / "generated")
 rooms.write(HERE / "generated")
 experiment_pages.write(HERE / "generated" / "reproduce")
 stored_plots.write_colours(HERE / "generated" / "static")
+board_picture.write(HERE / "generated" / "static")
 autosummary_generate = True
 autodoc_typehints = "none"
 numpydoc_show_class_members = False
@@ -119,13 +121,17 @@ html_theme_options = {
 }
 html_static_path = ["_static", "generated/static"]
 html_sidebars = {"choose": [], "leaderboards": []}  # room for the chart, and for the tables
+# Pages that were merged into others, and their new address.
+MOVED = {"kernels": "theory.html#kernel-rankers"}
+html_additional_pages = dict.fromkeys(MOVED, "moved.html")
 html_context = {
+    "moved": MOVED,
     "project_links": {
         "Source": urls["Source"],
         "Issues": urls["Issues"],
         "Changelog": urls["Changelog"],
         "MIT licence": urls["Licence"],
-    }
+    },
 }
 html_css_files = ["colours.css", "rankwise.css"]
 html_favicon = "_static/favicon.svg"

@@ -283,8 +283,8 @@ def judgements(
         Number of integer grades, from 0. A pair gets the number of thresholds that its real-valued
         grade exceeds. A pair that was never clicked has grade 0.
     thresholds : sequence of float, optional
-        ``grades - 1`` ascending thresholds. None: pairs are sorted by their real-valued grade, those
-        without a click first, and each grade gets an equal part of the remaining pairs. Equal
+        ``grades - 1`` ascending thresholds. None: pairs are sorted by their real-valued grade,
+        those without a click first, and each grade gets an equal part of the remaining pairs. Equal
         values and pairs without a click stay together. With fewer distinct values than grades,
         the highest grades are not used.
     certainty : float in (0, 1)

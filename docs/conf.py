@@ -128,5 +128,6 @@ html_context = {
     }
 }
 html_css_files = ["colours.css", "rankwise.css"]
+html_js_files = ["scroll.js"]
 html_favicon = "_static/favicon.svg"
 html_show_sourcelink = False

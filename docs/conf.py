@@ -15,6 +15,7 @@ import api_pages  # noqa: E402
 import chooser  # noqa: E402
 import experiment_pages  # noqa: E402
 import five_minutes  # noqa: E402
+import flows  # noqa: E402
 import links  # noqa: E402
 import rooms  # noqa: E402
 import stored_plots  # noqa: E402
@@ -33,6 +34,7 @@ extensions = [
     "numpydoc",
     "sphinx_design",
     "sphinx_gallery.gen_gallery",
+    "drawings",
     "figures_of_pages",
     "formulas",
     "links",
@@ -54,6 +56,7 @@ extlinks = {
 api_pages.write(HERE / "generated")
 chooser.write(HERE / "generated")
 five_minutes.write(HERE / "generated")
+flows.write(HERE / "generated")
 rooms.write(HERE / "generated")
 experiment_pages.write(HERE / "generated" / "reproduce")
 stored_plots.write_colours(HERE / "generated" / "static")

@@ -1,0 +1,59 @@
+"""Draws how data become results on three pages: boxes in a row, with arrows between them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from five_minutes import Stage, draw_stages
+
+
+def lines(*words: str) -> tuple[tuple[str, ...], ...]:
+    """Lines of a box that has no columns."""
+    return tuple((line,) for line in words)
+
+
+COMMANDS = (
+    Stage("Data", (), lines("CSV, Parquet, LETOR", "or a set by name"), "compare"),
+    Stage("Leaderboard", (), lines("verdict, intervals", "HTML report"), "fit"),
+    Stage("Model file", (), lines("loads without", "running code"), "predict"),
+    Stage("Scores", (), lines("TREC run", "or a column"), ""),
+)
+EXPORTS = (
+    Stage("Fitted in Python", (), lines("chosen by compare", "or a search"), "export"),
+    Stage(
+        "A file in their format",
+        (),
+        lines("ONNX", "Solr, Elasticsearch, Vespa", "RankLib, LightGBM, XGBoost"),
+        "serve",
+    ),
+    Stage("The same scores", (), lines("without Python", "in production"), ""),
+)
+STREAMS = (
+    Stage("Rows in chunks", (), lines("files, an iterator,", "Dask, Spark or Ray"), "add up"),
+    Stage("Sums of fixed size", (), lines("n × n for n features,", "whatever the rows"), "solve"),
+    Stage("Model", (), lines("bit-identical to", "a fit in memory"), ""),
+)
+FLOWS = {
+    "commands": (
+        COMMANDS,
+        (170, 150, 140, 130),
+        "compare turns data into a leaderboard, fit into a model file, predict into scores.",
+    ),
+    "exports": (
+        EXPORTS,
+        (180, 230, 170),
+        "A model fitted in Python is exported to a file that another program serves.",
+    ),
+    "streams": (
+        STREAMS,
+        (190, 200, 170),
+        "Chunks of rows are added up to sums of fixed size, from which the model is solved.",
+    ),
+}
+
+
+def write(folder: Path) -> None:
+    """Write ``flow_NAME.svg`` into ``folder`` for every drawing."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, parts in FLOWS.items():
+        (folder / f"flow_{name}.svg").write_text(draw_stages(*parts), encoding="utf-8")

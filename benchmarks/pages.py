@@ -1,6 +1,6 @@
 """Measure what a reader sees: outputs, words, pictures, links, cut blocks, search, terminal.
 
-    python -m benchmarks.pages [HTML] [--browser chromium] [--only NAME ...]
+    python -m benchmarks.pages [HTML] [--browser chromium] [--only NAME ...] [--seed 0]
 
 HTML is the folder of the built pages (default ``docs/_build/html``; build it by ``make docs``). The
 figures are
@@ -15,6 +15,7 @@ figures are
 ``representations``  characters of ``repr`` of results for 300 features
 ``cut``              blocks of code wider than their column at 1400 px (needs the browser)
 ``search``           first hit of the site's search for 20 words (needs the browser)
+``sample``           40 random paragraphs for a reader to judge (only if asked; ``--seed``)
 
 The browser reads the pages from a server of this process, one after the other in a frame.
 """
@@ -29,6 +30,7 @@ import itertools
 import json
 import os
 import pty
+import random
 import re
 import struct
 import subprocess
@@ -37,6 +39,7 @@ import tempfile
 import termios
 import threading
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -100,6 +103,37 @@ def pages_with_cut_numbers(names: tuple[str, ...] = FIRST_PAGES) -> list[str]:
 
 def report_first() -> None:
     print(", ".join(pages_with_cut_numbers()) or "none")
+
+
+def paragraphs(path: Path) -> Iterator[str]:
+    """Paragraphs and items of lists of a page with at least 15 words, without code and tables."""
+    directive_indent = None
+    for block in re.split(r"\n\s*\n", path.read_text("utf-8")):
+        lines = [line for line in block.split("\n") if line.strip()]
+        if not lines:
+            continue
+        first, indent = lines[0].lstrip(), len(lines[0]) - len(lines[0].lstrip())
+        if directive_indent is not None and indent > directive_indent:
+            continue
+        directive_indent = indent if first.startswith("..") else None
+        is_title = any(re.fullmatch(r"([=~^\"-])\1+", line.strip()) for line in lines)
+        if first.startswith((">>>", "..", ":")) or is_title:
+            continue
+        for item in re.split(r"\n(?=\s*(?:[-*]|\d+\.) )", "\n".join(lines)):
+            if len(words := item.split()) >= 15:
+                yield " ".join(words)
+
+
+def report_sample(seed: int, n: int = 40) -> None:
+    found = [
+        (path.stem, text)
+        for path in sorted(DOCS.glob("*.rst"))
+        if path.stem != "references"
+        for text in paragraphs(path)
+    ]
+    print(f"{n} of {len(found)} paragraphs, seed {seed}")
+    for i, (name, text) in enumerate(random.Random(seed).sample(found, n), 1):
+        print(f"\n{i}. [{name}] {text}")
 
 
 # Built pages
@@ -373,7 +407,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.pages", description=__doc__)
     parser.add_argument("html", nargs="?", type=Path, default=DOCS / "_build" / "html")
     parser.add_argument("--browser", default="chromium")
-    parser.add_argument("--only", nargs="+", choices=REPORTS, default=REPORTS)
+    parser.add_argument("--only", nargs="+", choices=(*REPORTS, "sample"), default=REPORTS)
+    parser.add_argument("--seed", type=int, default=0)
     asked = parser.parse_args()
     built = {"words", "pictures", "links", "guides", "cut"} & set(asked.only)
     articles = read_articles(asked.html) if built else {}
@@ -388,6 +423,7 @@ def main() -> None:
         "representations": report_representations,
         "cut": lambda: report_cut(asked.html, asked.browser, articles),
         "search": lambda: report_search(asked.html, asked.browser),
+        "sample": lambda: report_sample(asked.seed),
     }
     for name in asked.only:
         print(f"\n== {name}", flush=True)

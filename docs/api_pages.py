@@ -34,7 +34,7 @@ NOT_SHOWN = (
 )
 # The guides of an estimator, by the start of its module's name; the longest start decides.
 GUIDES = {
-    "features": ("theory", "kernels"),
+    "features": ("theory",),
     "labels.cost_sensitive": ("costs",),
     "labels.multi_label": ("labels", "tags"),
     "ordinal": ("ordinal", "grades"),
@@ -42,11 +42,11 @@ GUIDES = {
     "rankers.adapters": ("boosters", "training_log"),
     "rankers.boosting": ("choose", "training_log"),
     "rankers.boosting.lambdamart": ("lambdamart", "training_log"),
-    "rankers.ensemble": ("choose", "leaderboard_of_models"),
+    "rankers.ensemble": ("combine_rankers", "choose"),
     "rankers.neural": ("pairwise", "training_log"),
     "rankers.pair_ranker": ("pairwise", "loss_of_your_own"),
-    "rankers.rank_svm": ("pairwise", "kernels"),
-    "rankers.svrank": ("kernels",),
+    "rankers.rank_svm": ("pairwise", "theory"),
+    "rankers.svrank": ("theory",),
 }
 MOST_RELATED = 5
 MODULES = {

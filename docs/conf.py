@@ -122,13 +122,17 @@ html_theme_options = {
 }
 html_static_path = ["_static", "generated/static"]
 html_sidebars = {"choose": [], "leaderboards": []}  # room for the chart, and for the tables
+# Pages that were merged into others, and their new address.
+MOVED = {"kernels": "theory.html#kernel-rankers"}
+html_additional_pages = dict.fromkeys(MOVED, "moved.html")
 html_context = {
+    "moved": MOVED,
     "project_links": {
         "Source": urls["Source"],
         "Issues": urls["Issues"],
         "Changelog": urls["Changelog"],
         "MIT licence": urls["Licence"],
-    }
+    },
 }
 html_css_files = ["colours.css", "rankwise.css"]
 html_js_files = ["scroll.js"]

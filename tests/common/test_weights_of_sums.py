@@ -99,7 +99,7 @@ def test_fractions_are_taken_or_refused(case, judged, tmp_path):
 
 
 def test_the_page_lists_every_estimator():
-    page = (Path(__file__).parents[2] / "docs" / "pairwise.rst").read_text("utf-8")
+    page = (Path(__file__).parents[2] / "docs" / "row_weights.rst").read_text("utf-8")
     table = page.partition("Weights of rows\n")[2].partition("Classifiers by costs")[0]
     listed = {}
     for row in table.split("   * - ")[2:]:

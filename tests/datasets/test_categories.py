@@ -87,6 +87,29 @@ def test_free_text_is_left_out_with_a_warning(n_values, n_rows, is_kept):
     assert (data.n_features, data.categories) == (1, None)
 
 
+@pytest.mark.parametrize(
+    ("roles", "ids", "advice"),
+    [
+        ({}, "P{}", r"'text'\. If they are ids, pass doc_id='text'\."),
+        ({"doc_id": "doc"}, "P{}", r"'text'\. If they are ids, pass ignore=\['text'\]\."),
+        ({}, "a red chair {}", r"hardly repeat .* 'text'\. Name the columns"),
+        ({}, "same", r"hardly repeat .* 'text'\. Name the columns"),
+    ],
+)
+def test_text_that_looks_like_ids_of_documents_is_not_advised_as_categories(roles, ids, advice):
+    rows = range(90)
+    frame = pd.DataFrame({"label": 1, "qid": [row // 9 for row in rows], "x": 0.5})
+    frame["doc"] = [str(row) for row in rows]
+    frame["text"] = [
+        ids.format(row % 60) if "{}" in ids else f"t{row // 3 if row < 45 else row}" for row in rows
+    ]
+    if not roles:
+        frame = frame.drop(columns="doc")
+    with pytest.warns(IgnoredColumnsWarning, match=advice):
+        data = RankingData.from_frame(frame, categories=True, **roles)
+    assert data.feature_names == ["x"]
+
+
 def test_dates_are_left_out_with_a_warning():
     frame = FRAME.drop(columns="title").assign(day=pd.Timestamp("2024-01-01"))
     with pytest.warns(IgnoredColumnsWarning, match=r"day \(dates\)"):

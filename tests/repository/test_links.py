@@ -101,3 +101,40 @@ def test_bars_of_speed_draw_the_stored_times(docs):
     ]  # fmt: skip
     with pytest.raises(ValueError, match="0 lines match 'nothing'"):
         bars.timings("met   a: 1.00 x; 1.00 s, LightGBM 2.00 s, load 1.0", "nothing", "ours")
+
+
+# Peer, and the start of the lines, of each row of the table in speed.rst.
+FACTORS = {
+    "nDCG@10 of 2,000 queries of 120 rows, pytrec_eval": ("speed", "nDCG@10:"),
+    "nDCG@10 of 2,000 queries of 120 rows, scikit-learn ndcg_score loop": ("speed", "nDCG@10:"),
+    "nDCG@10 of 2,000 queries of 120 rows, LightGBM": ("speed", "nDCG@10:"),
+    "nDCG@10, AP, P@10 and ERR@10, ranx": ("speed", "nDCG@10 + AP + P@10 + ERR@10:"),
+    "Kendall's τ of 2,000 queries of 120 rows, SciPy": ("speed", "Tau, 2,000 x 120:"),
+    "Read 341 MB of SVMlight text, scikit-learn": ("speed", "read 341 MB:"),
+    "Read 341 MB of SVMlight text, XGBoost": ("speed", "read 341 MB:"),
+    "Index 100,000 short documents, bm25s": (
+        "speed_text", "100,000 short documents, index, beside bm25s:",
+    ),
+    "The ten best documents of 200 queries, bm25s": (
+        "speed_text", "100,000 short documents, 200 queries, k=10, beside bm25s:",
+    ),
+    "A ranking tree, 240,000 × 136, scikit-learn": (
+        "speed_ordinal", "240,000 x 136, histogram with binning:",
+    ),
+}  # fmt: skip
+
+
+def test_factors_of_speed_are_those_of_the_stored_times():
+    table = (DOCS / "speed.rst").read_text("utf-8").partition(".. list-table::")[2]
+    rows = re.findall(r"^   \* - (.+)\n     - (.+)\n     - (\d+)$", table, re.M)
+    assert len(rows) == len(FACTORS)
+    task = ""
+    for named, peer, factor in rows:
+        task = task if named == "the same" else named
+        name, start = FACTORS[f"{task}, {peer}"]
+        times = re.findall(
+            rf"^met   {re.escape(start)}.* ours ([\d.]+) ms, {re.escape(peer)}.*? ([\d.]+) ms$",
+            (DOCS / f"{name}.txt").read_text("utf-8"), re.M | re.I,
+        )  # fmt: skip
+        ours, theirs = map(float, times[0])
+        assert int(factor) == round(theirs / ours), task

@@ -220,7 +220,8 @@ def test_what_is_said_of_pairs():
     assert (svr, len(tables)) == (7, 8)
     assert ahead == {("MovieLens, RBF kernel", "nearest")}
     assert max(share_behind) < 0.13
-    assert "13 % and more random pairs" in (DOCS / "pairwise.rst").read_text("utf-8")
+    for name in ("pairwise", "pruned_pairs"):
+        assert "From 13 % of the pairs on" in (DOCS / f"{name}.rst").read_text("utf-8")
 
 
 @pytest.mark.parametrize(

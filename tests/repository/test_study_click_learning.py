@@ -1,4 +1,4 @@
-"""What ``docs/clicks_explained.rst`` says of learning from clicks is in the stored study."""
+"""What ``docs/click_learning.rst`` says of learning from clicks is in the stored study."""
 
 from __future__ import annotations
 

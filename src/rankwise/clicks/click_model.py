@@ -516,7 +516,7 @@ def propensities(
     Intervals of "random" and "harvest" are those of resampling whole queries, to first order: t
     intervals of log g from the spread of the queries' derivatives (cluster-robust). They are never
     shorter than independent clicks make them, since a place that few queries link has hardly any
-    spread. Those of "em" take impressions as independent. :doc:`/clicks_explained` reports how
+    spread. Those of "em" take impressions as independent. :doc:`/click_estimates` reports how
     often intervals contain the truth, from 1.5 impressions per pair on. All methods assume that
     examination depends on the place alone.
 

@@ -65,7 +65,7 @@ class ClickRanker(NamesOldAttributes, BaseEstimator):
     ``weights="impressions"``, the pairwise losses of LambdaMART are those of one row per impression
     and one group per query. Losses of measures count ranks and need "trust".
 
-    :doc:`/clicks_explained` compares the methods on simulated users. Which of them serves the users
+    :doc:`/click_learning` compares the methods on simulated users. Which of them serves the users
     of a log, only judgements or an interleaved experiment can tell.
 
     A log of I impressions takes O(I log I) time and O(I) memory, apart from the fit of the ranker.

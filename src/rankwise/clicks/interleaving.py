@@ -421,7 +421,7 @@ def interleaving_test(
     had the opposite sign. Sessions are users if the log names none. Intervals widen if few users
     make most of the lists. With tastes of their own and one user who has 2, 30, 60 or 90 % of 400
     lists of 60, 95 % intervals held the truth in 94, 94, 99 and 99 % of 1000 simulations, those at
-    any time in all (:doc:`/clicks_explained`).
+    any time in all (:doc:`/click_estimates`).
 
     Examples
     --------

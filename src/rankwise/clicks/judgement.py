@@ -270,7 +270,7 @@ def judgements(
         Strength kappa of a prior that moves grades to the mean: ``(C + kappa mu) / (E + kappa)``.
         0: raw rates. "fit": mu and kappa by maximum marginal likelihood. None: 0 for "ctr", else
         "fit". One prior for all pairs misleads click rates: pairs that were rarely shown are mostly
-        bad (:doc:`/clicks_explained`). Weights come from the fitted prior in either case; those of
+        bad (:doc:`/click_estimates`). Weights come from the fitted prior in either case; those of
         a given kappa > 0 from that, but for "ips". With "fit", intervals of "ctr", "coec" and
         "harvest" have a prior of their own for each of up to 16 groups of pairs, by how often
         and how high the logging system showed them in the lists of their query. They average over

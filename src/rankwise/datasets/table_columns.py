@@ -120,6 +120,7 @@ IGNORED, IDS, FREE_TEXT = "ignored", "ids", "text that hardly repeats"
 _INDEX, _ROW_NUMBERS, _UNNAMED = "an index of pandas", "row numbers", "not named as a feature"
 # Names that pandas makes up, for an index that was written as a column, in CSV without a name.
 _PANDAS_INDEX = re.compile(r"|Unnamed: \d+|__index_level_\d+__")
+_BLANKS = re.compile(r"\s")
 
 # Name of a column; None: the usual name; False: no such column.
 Role = str | Literal[False] | None
@@ -409,9 +410,20 @@ class Columns:
                 filled = codes[~np.isnan(codes)].astype(np.int64)
                 counts = np.bincount(filled, minlength=len(known)).tolist()
                 kind = kind_of_text(dict(zip(known.tolist(), counts, strict=True)))
-                if kind != "text" or not are_categories(codes, known):
-                    left[self.features[j]] = FREE_TEXT if kind == "text" else kind
-        _warn_of_kinds({name: kind for name, kind in left.items() if kind != FREE_TEXT})
+                if kind == "text" and not are_categories(codes, known):
+                    kind = IDS if _resemble_document_ids(codes, known, rows.qid) else FREE_TEXT
+                if kind != "text":
+                    left[self.features[j]] = kind
+        _warn_of_kinds({k: kind for k, kind in left.items() if kind not in (FREE_TEXT, IDS)})
+        ids = [name for name, kind in left.items() if kind == IDS]
+        if ids:
+            named = setting("doc_id", ids[0]) if self.doc_id is None else setting("ignore", ids)
+            warnings.warn(
+                "columns of text whose values differ within queries, as ids of documents do, are "
+                f"not used as features: {list_names(ids)}. If they are ids, pass {named}.",
+                IgnoredColumnsWarning,
+                stacklevel=callers_level(),
+            )
         free = [name for name, kind in left.items() if kind == FREE_TEXT]
         if free:
             listed = self.features if len(self.features) <= MOST_LISTED else ...
@@ -472,6 +484,19 @@ class Columns:
             row = int(np.isinf(values).argmax())
             raise RowError(f"label must be finite, column {name!r} has {values[row]}", row, ".")
         return values
+
+
+def _resemble_document_ids(
+    codes: NDArray[Any], known: NDArray[Any], qid: NDArray[Any] | None
+) -> bool:
+    """Whether text is words without blanks, in every row, that differ within queries.
+
+    A few documents that come twice in a query, which ``lint`` reports, change nothing.
+    """
+    if qid is None or np.isnan(codes).any() or any(map(_BLANKS.search, known.tolist())):
+        return False
+    pairs = np.unique(np.column_stack([np.unique(qid, return_inverse=True)[1], codes]), axis=0)
+    return len(pairs) >= 0.95 * len(codes)
 
 
 KEPT_ROWS = 4096  # moved at a time

@@ -61,6 +61,7 @@ rooms.write(HERE / "generated")
 experiment_pages.write(HERE / "generated" / "reproduce")
 stored_plots.write_colours(HERE / "generated" / "static")
 autosummary_generate = True
+autosummary_context = {"guides": api_pages.GUIDES_OF_MODULES}
 autodoc_typehints = "none"
 numpydoc_show_class_members = False
 numpydoc_class_members_toctree = False

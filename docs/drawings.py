@@ -171,26 +171,6 @@ def draw_penalty_path() -> Figure:
     return figure
 
 
-def draw_kernels() -> Figure:
-    """Fits of one feature with kernels of three widths."""
-    rng = np.random.default_rng(0)
-    X = np.sort(rng.uniform(-3, 3, 60))[:, None]
-    y = np.digitize(np.sin(1.5 * X[:, 0]) + 0.25 * rng.normal(size=60), [-0.5, 0.5]) * 1.0
-    grid = np.linspace(-3, 3, 121)[:, None]
-    figure, axes_row = panels(3, 2.2, share_y=True)
-    for axes, gamma in zip(axes_row, (0.03, 1.0, 100.0), strict=True):
-        ranker = rankwise.RankRLS(kernel="rbf", gamma=gamma, alpha=0.01).fit(X, y, qid=0)
-        scores = ranker.predict(grid)
-        axes.plot(X[:, 0], y - y.mean(), ".", color=light("muted"), markersize=4)
-        axes.plot(grid[:, 0], scores - scores.mean(), color=series(0), linewidth=1.6)
-        axes.set_title(f"gamma = {gamma:g}", fontsize=10, loc="left")
-        axes.set_xlabel("feature")
-        axes.set_ylim(-2, 2)
-        style(axes)
-    axes_row[0].set_ylabel("score, mean 0")
-    return figure
-
-
 # Classes, labels and costs
 
 
@@ -378,30 +358,6 @@ def simulated_log(temperature: float = 0.6) -> Any:
     )
 
 
-def draw_click_rates() -> Figure:
-    """Click rate and estimated examination by position, and the examination of the simulation."""
-    from rankwise.clicks import propensities
-
-    log = simulated_log()
-    summary, found = log.summary(), propensities(log)
-    rate = np.asarray(summary.rate)
-    position = found.place
-    figure, (axes,) = panels(1, 2.8, most=1)
-    axes.plot(position, rate / rate[0], f"-{MARKERS[1]}", color=series(1), label="click rate")
-    axes.errorbar(
-        position, found.examination,
-        (found.examination - found.low, found.high - found.examination),
-        fmt=MARKERS[0], color=series(0), label="estimated examination, 95 % interval",
-    )  # fmt: skip
-    axes.plot(position, 1 / position, color=light("muted"), linestyle="--", label="true: 1 / k")
-    axes.set(xlabel="position", ylabel="relative to position 1")
-    axes.set_xticks(position)
-    axes.set_ylim(0)
-    axes.legend(frameon=False, fontsize=9.5, labelcolor=light("ink"))
-    style(axes)
-    return figure
-
-
 def draw_judged_clicks() -> Figure:
     """Grades from clicks by method, by true grade."""
     from rankwise.clicks import judgements
@@ -527,6 +483,27 @@ def draw_query_differences() -> Figure:
     axes.bar(range(1, len(difference) + 1), difference, 0.8, color=colours)
     axes.axhline(0, color=light("ink"), linewidth=0.8)
     axes.set(xlabel="test queries, sorted", ylabel="difference in nDCG@10")
+    style(axes)
+    return figure
+
+
+def draw_own_measure() -> Figure:
+    """A measure of one's own against nDCG@10, a point per test query."""
+    train, test = bundled().train, bundled().test
+
+    def first_page(y: Any, scores: Any) -> float:
+        relevant = y > 0
+        found = relevant[np.argsort(-scores)[:3]].sum()
+        return found / min(relevant.sum(), 3) if relevant.any() else np.nan
+
+    ranker = rankwise.RidgeRanker().fit(train.X, train.y, qid=train.qid)
+    result = rankwise.evaluate(
+        test.y, ranker.predict(test.X), test.qid, ["nDCG@10", first_page]
+    ).per_query
+    spread = np.random.default_rng(0).uniform(-0.02, 0.02, len(result["nDCG@10"]))
+    figure, (axes,) = panels(1, 2.3, most=1)
+    axes.plot(result["nDCG@10"], result["first_page"] + spread, "o", color=series(0), alpha=0.6)
+    axes.set(xlabel="nDCG@10 of a query", ylabel="first_page")
     style(axes)
     return figure
 

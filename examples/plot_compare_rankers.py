@@ -31,11 +31,18 @@ print(leaderboard)
 rows = leaderboard.rows()[::-1]
 figure, axes = plt.subplots(figsize=(7, 3), layout="constrained")
 for position, row in enumerate(rows):
-    axes.plot([row["low"], row["high"]], [position, position], color=light("muted"), linewidth=3)
+    axes.plot(
+        [row["low"], row["high"]],
+        [position, position],
+        color=light("muted"),
+        linewidth=3,
+    )
     axes.plot(row["mean"], position, "o", color=light("accent"))
 axes.set_yticks(range(len(rows)), [row["ranker"] for row in rows])
 style(axes)
-axes.set(xlabel="nDCG@10 with 95% interval", title="Test queries of the bundled data")
+axes.set(
+    xlabel="nDCG@10 with 95% interval", title="Test queries of the bundled data"
+)
 
 # %%
 # Query by query
@@ -52,5 +59,9 @@ axes.bar(
     color=[light("worse" if d < 0 else "better") for d in difference],
 )
 style(axes)
-axes.set(xlabel="query", ylabel="difference in nDCG@10", title=f"{other} against {best}")
+axes.set(
+    xlabel="query",
+    ylabel="difference in nDCG@10",
+    title=f"{other} against {best}",
+)
 plt.show()

@@ -1,5 +1,5 @@
 // Marks what scrolls sideways: a fading edge where more follows, and a stop of the Tab key.
-const SCROLLING = ".bd-article :is(pre, .pst-scrollable-table-container, figure.drawn > div, div.formula, .chooser)";
+const SCROLLING = ".bd-article :is(pre, .pst-scrollable-table-container, figure.drawn > div, figure:has(> img.sphx-glr-single-img), div.formula, .chooser)";
 
 function mark(box) {
   const hidden = box.scrollWidth - box.clientWidth;

@@ -14,6 +14,8 @@ BOUNDSCHECK_CASES ?= 100
 LEAST_COVERAGE ?= 95
 # pinned: constraints.txt; newest: whatever the index has; oldest: the lower bounds.
 DEPENDENCIES ?= pinned
+# The rankers of the first pages; six trials keep AutoRanker's search short.
+STORY = linear_regression,ridge,pairwise_elm,lambdamart,auto(n_trials=6),lightgbm()
 WORK = build/wheel-demo
 BUILT = whl
 PYTHONS ?= python3.11 python3.14
@@ -41,7 +43,7 @@ KERNEL_CACHE = $(CURDIR)/.numba-cache/$(KERNELS)
 .PHONY: help demo run-demo test test-all test-oldest run-tests mutants fuzz boundscheck coverage lint bench docs dist wheel-demo run-built-demo lean run-lean release-check version notes clean
 
 help:
-	@echo "make demo    train and compare rankers on bundled data, write an HTML report"
+	@echo "make demo    compare rankers on bundled data, write an HTML report, save and export a model"
 	@echo "make test    run the tests that find most faults in little time"
 	@echo "make test-all  run every test: pages, papers and long journeys too"
 	@echo "make test-oldest  run a few tests with $(OLDEST)"
@@ -66,9 +68,10 @@ demo: $(VENV)/.demo
 
 run-demo:
 	@mkdir -p $(OUT)
-	@$(RANKWISE) compare lambdarank \
-		--rankers linear_regression,ridge,pointwise_elm,pairwise_elm,ranking_tree,orboost,lightgbm,xgboost \
+	@$(RANKWISE) compare lambdarank:all --n-jobs -1 --rankers "$(STORY)" \
 		--report $(OUT)/lambdarank.html
+	@$(RANKWISE) fit lambdarank:all --ranker lambdamart --out $(OUT)/lambdamart.rankwise
+	@$(RANKWISE) export $(OUT)/lambdamart.rankwise $(OUT)/lambdamart.py --verify lambdarank:all
 
 # There is a worker for each core: BLAS with threads of its own takes more CPU time, and no less of
 # the clock. Kernels that were compiled before they changed are removed.

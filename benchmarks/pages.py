@@ -10,7 +10,7 @@ figures are
 ``words``            words of the ten longest pages, as built
 ``pictures``         tutorials, how-tos and explanations without a picture
 ``links``            external addresses in the text of the pages
-``guides``           pages of classes without a link to a page outside the reference
+``guides``           pages of estimators without a link to a page outside the reference
 ``terminal``         words broken at the end of a line in a terminal of 80 columns
 ``representations``  characters of ``repr`` of results for 300 features
 ``cut``              blocks of code wider than their column at 1400 px (needs the browser)
@@ -187,11 +187,11 @@ def report_links(articles) -> None:
 
 
 def report_guides(articles) -> None:
-    import rankwise
-
-    names = [name for name in rankwise.__all__ if isinstance(getattr(rankwise, name), type)]
-    pages = {name: articles.get(f"generated/api/rankwise.{name}") for name in names}
-    found = {name: article for name, article in pages.items() if article is not None}
+    found = {
+        name.rpartition("/")[2]: article
+        for name, article in articles.items()
+        if name.startswith("generated/api/") and article.select_one('dl.py.class dt[id$=".fit"]')
+    }
     without = []
     for name, article in found.items():
         targets = [link["href"].partition("#")[0] for link in article.select("a.reference[href]")]
@@ -202,7 +202,7 @@ def report_guides(articles) -> None:
         ]
         if not any("/" not in target[6:] for target in guides):
             without.append(name)
-    print(f"{len(without)} of {len(found)} pages of classes without a link to a guide")
+    print(f"{len(without)} of {len(found)} pages of estimators without a link to a guide")
     print("  " + ", ".join(without))
 
 

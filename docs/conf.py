@@ -12,6 +12,7 @@ HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE))
 
 import api_pages  # noqa: E402
+import board_picture  # noqa: E402
 import chooser  # noqa: E402
 import experiment_pages  # noqa: E402
 import five_minutes  # noqa: E402
@@ -60,6 +61,7 @@ flows.write(HERE / "generated")
 rooms.write(HERE / "generated")
 experiment_pages.write(HERE / "generated" / "reproduce")
 stored_plots.write_colours(HERE / "generated" / "static")
+board_picture.write(HERE / "generated" / "static")
 autosummary_generate = True
 autosummary_context = {"guides": api_pages.GUIDES_OF_MODULES}
 autodoc_typehints = "none"

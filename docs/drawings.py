@@ -593,21 +593,6 @@ def draw_waterfall() -> Figure:
     return figure
 
 
-def draw_judged_data() -> Figure:
-    """Rows per query and rows per grade of the bundled data."""
-    train = bundled().train
-    sizes = np.unique(train.qid, return_counts=True)[1]
-    figure, (left, right) = panels(2, 2.2, most=2)
-    left.hist(sizes, bins=np.arange(0, sizes.max() + 5, 3), color=series(0))
-    left.set(xlabel="rows of a query", ylabel="queries")
-    style(left)
-    grades, counts = np.unique(train.y, return_counts=True)
-    right.bar([f"{grade:g}" for grade in grades], counts / len(train.y), color=series(0))
-    right.set(xlabel="grade", ylabel="share of the rows")
-    style(right)
-    return figure
-
-
 def draw_drift() -> Figure:
     """A feature in the weeks after training: one column moved in week 5."""
     rng = np.random.default_rng(0)

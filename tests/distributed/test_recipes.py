@@ -1,4 +1,4 @@
-"""The recipes for Spark and Ray in docs/cluster.rst run as printed, on stand-ins for both."""
+"""The recipes for Spark and Ray in docs/cluster_recipes.rst run as printed, on stand-ins for both."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from rankwise import PairwiseELM
 pytest.importorskip("cloudpickle")  # comes with the dask extra
 from tests.distributed import stand_ins
 
-PAGE = Path(__file__).parents[2] / "docs" / "cluster.rst"
+PAGE = Path(__file__).parents[2] / "docs" / "cluster_recipes.rst"
 
 
 @pytest.fixture(scope="module")

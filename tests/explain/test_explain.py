@@ -260,6 +260,7 @@ def test_rankings_are_means_of_pairs(model, judged):
     explained = explain_ranking(model, X, qid, n_others=15)
     assert explained.exact
     scores = scores_of(model, X)
+    np.testing.assert_array_equal(explained.ranks(), model.rank(X, qid))
     for query in np.unique(qid):
         rows = np.flatnonzero(qid == query)
         above = scores[rows] - scores[rows].mean()

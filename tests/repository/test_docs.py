@@ -9,6 +9,7 @@ import io
 import pkgutil
 import re
 import shlex
+import textwrap
 from collections import Counter
 from pathlib import Path
 
@@ -21,6 +22,8 @@ from typer.testing import CliRunner
 import rankwise
 from rankwise._registry import REGISTRY
 from rankwise.cli.main import app
+from rankwise.datasets import load_dataset
+from rankwise.selection import Leaderboard
 from tests.pages import OPTIONS, PageChecker, count_outputs, kind_of_output
 
 ROOT = Path(__file__).parents[2]
@@ -29,7 +32,7 @@ MODULES = sorted(
     for info in pkgutil.walk_packages(rankwise.__path__, "rankwise.")
     if not info.name.startswith("rankwise.kernels")
 )
-MOST_BARE = 0.34  # of all outputs; the aim is 0.05
+MOST_BARE = 0.05  # of all outputs
 PAGES = sorted((ROOT / "docs").glob("*.rst"))
 
 
@@ -92,6 +95,16 @@ def test_pages_show_results():
     assert counts["truth"] + counts["number"] <= MOST_BARE * counts.total(), counts
 
 
+@pytest.mark.parametrize("path", [*PAGES, ROOT / "README.md"], ids=lambda path: path.stem)
+def test_pages_show_whole_numbers(path):
+    """An output such as ``0.7...`` hides the result from the reader."""
+    if path.stem in ("index", "start"):
+        pytest.skip("rewritten on another branch")
+    examples = doctest.DocTestParser().get_examples(path.read_text("utf-8"))
+    cut = [example.want for example in examples if re.search(r"\d\.\d*\.\.\.", example.want)]
+    assert cut == []
+
+
 @pytest.mark.parametrize(
     ("want", "kind"),
     [
@@ -116,6 +129,8 @@ def test_kind_of_output(want, kind):
     [
         ("nDCG@10 0.713", "nDCG@10 0.714", True),
         ("nDCG@10 0.713", "nDCG@10 0.720", False),
+        ("weight 0.49727090308504923", "weight 0.49727090308504811", True),
+        ("weight 0.49727090308504923", "weight 0.49728090308504811", False),
         ("nDCG@10 0.713", "nDCG@5 0.713", False),
         ("0.50 0.20", "0.50", False),
         ("12 rows", "13 rows", False),
@@ -148,16 +163,35 @@ def test_every_tutorial_shows_a_figure():
     assert without == []
 
 
-@pytest.mark.parametrize("name", ["README.md"])
-def test_snippets(name, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    snippets = re.findall(r"^```python\n(.*?)^```$", (ROOT / name).read_text("utf-8"), re.M | re.S)
-    assert snippets
-    for snippet in snippets:
-        printed = io.StringIO()
-        with contextlib.redirect_stdout(printed):
-            exec(compile(snippet, name, "exec"), {})
-        assert printed.getvalue().strip()
+def test_the_snippet_of_the_readme_runs(monkeypatch):
+    """With the stored board in place of a comparison of half a minute."""
+    stored = Leaderboard.from_json(ROOT / "docs" / "leaderboards" / "lambdarank.json")
+    called = []
+    monkeypatch.setattr(rankwise, "compare", lambda *args, **named: called.append(args) or stored)
+    readme = (ROOT / "README.md").read_text("utf-8")
+    (snippet,) = re.findall(r"^```python\n(.*?)^```$", readme, re.M | re.S)
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        exec(compile(snippet, "README.md", "exec"), {})
+    ((rankers, data),) = called
+    assert rankers == stored.rankers
+    assert data.n_queries == len(stored.qids)
+    assert f"```text\n{printed.getvalue()}```" in readme
+
+
+def test_the_search_with_optuna_runs():
+    optuna = pytest.importorskip("optuna", reason="needs optuna")
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    page = (ROOT / "docs" / "tune_a_ranker.rst").read_text("utf-8")
+    blocks = page.partition("\nOptuna\n")[2].partition(".. code-block:: python\n")[2]
+    code, _, output = blocks.partition("\n.. code-block:: text\n\n")
+    fold = load_dataset("lambdarank", fold=1)
+    names = {"train": fold.train, "vali": fold.vali, "LambdaMART": rankwise.LambdaMART}
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        exec(textwrap.dedent(code), names)
+    want = textwrap.dedent(output.partition("\n\n")[0])
+    assert PageChecker().check_output(want, printed.getvalue().rstrip("\n"), OPTIONS)
 
 
 def test_the_commands_of_the_command_line_page_run(tmp_path, monkeypatch):

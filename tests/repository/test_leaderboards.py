@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import importlib
 import re
 from pathlib import Path
 
@@ -11,6 +13,7 @@ from rankwise import compare
 from rankwise.datasets import load_dataset
 
 ROOT = Path(__file__).parents[2]
+DOCS = ROOT / "docs"
 README = (ROOT / "README.md").read_text("utf-8")
 PRESETS = {"ohsumed": "letor3", "mq2008": "letor4"}
 ROW = re.compile(
@@ -22,32 +25,48 @@ QUICK = ["linear_regression", "ridge", "pointwise_elm", "pairwise_elm"]
 
 
 def stored(name):
-    return (ROOT / "docs" / "leaderboards" / f"{name}.txt").read_text("utf-8")
+    return (DOCS / "leaderboards" / f"{name}.txt").read_text("utf-8")
 
 
-def test_the_readme_shows_the_stored_table():
-    """Byte for byte, seconds included; the command is that of the documentation."""
-    table = stored("ohsumed").split("\n\n± half")[0]
-    block = re.search(
-        r"```console\n\$ (rankwise compare ohsumed.*?)\n(ohsumed: .*?)\n```", README, re.S
+@pytest.fixture
+def board_picture(monkeypatch):
+    monkeypatch.syspath_prepend(str(DOCS))
+    return importlib.import_module("board_picture")
+
+
+def test_the_first_pages_show_the_stored_board(board_picture):
+    """Byte for byte: the printed board, its verdict and the two pictures."""
+    for name, text in board_picture.texts(board_picture.read()).items():
+        assert (DOCS / name).read_text("utf-8") == text, "run python docs/board_picture.py"
+
+
+def test_the_first_pages_run_the_rankers_of_the_stored_board(board_picture):
+    """README, index, Get started and make demo have the same list, and the README the verdict."""
+    board = board_picture.read()
+    rankers = ",".join(board.rankers)
+    assert f'--rankers "{rankers}"' in board_picture.COMMAND
+    assert f"\nSTORY = {rankers}\n" in (ROOT / "Makefile").read_text("utf-8")
+    start = (DOCS / "start.rst").read_text("utf-8")
+    assert f'--rankers "{rankers}"' in start
+    for text in (README, start, (DOCS / "index.rst").read_text("utf-8")):
+        (listed,) = re.findall(r"\brankers = (\[[^]]*\])", text)
+        assert ast.literal_eval(re.sub(r"\n\s*", "", listed)) == board.rankers
+        measures = ast.literal_eval(re.search(r"measures=(\[[^]]*\])", text)[1])
+        assert measures == board.measures
+    assert f"```text\n{board.verdict()}\n```" in README
+
+
+def test_the_readme_is_a_front_page():
+    """Links first, a picture before the third paragraph, pip before the clone, few words."""
+    paragraphs = README.split("\n\n")
+    assert all(
+        f"[**{name}**]" in paragraphs[2] for name in ("Documentation", "Tutorial", "Gallery")
     )
-    assert block is not None
-    assert block[2] == table
-    page = (ROOT / "docs" / "leaderboards.rst").read_text("utf-8")
-    assert block[1].split() in [
-        command.split() for command in re.findall(r"rankwise .*\\\n.*", page)
-    ]
-
-
-def test_the_readme_names_the_verdicts_of_the_table():
-    undecided = [
-        int(rank) for rank, *_, p in ROW.findall(stored("ohsumed"))[1:] if float(p) >= 0.05
-    ]
-    # Tests need not reject in the order of the means: a rank below may be noisier.
-    first = [rank for rank in undecided if set(range(2, rank)) <= set(undecided)]
-    others = "".join(f", and {rank}," for rank in undecided if rank not in first)
-    sentence = f"Ranks 2 to {first[-1]}{others} are not separable from the best."
-    assert sentence in " ".join(README.split())
+    assert README.index("<picture>") < README.index("pip install") < README.index("git clone")
+    assert sum("<picture>" in paragraph for paragraph in paragraphs[:5]) == 1
+    for path in re.findall(r'(?:src|srcset)="([^"]+)"', README):
+        assert (ROOT / path).is_file()
+    assert len(README.split()) <= 450
 
 
 @pytest.mark.parametrize("name", PRESETS)

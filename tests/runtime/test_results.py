@@ -165,8 +165,8 @@ PACKAGES = (
 )  # fmt: skip
 # What functions return to be passed on: rows, result lists' sources, models' parts and plans.
 DATA_OBJECTS = {
-    "ClickLog", "ClassCosts", "Comparisons", "CysticFibrosis", "Fold", "FoldedData", "Measure",
-    "MultiLabelData", "Orders", "OrdinalData", "Plan", "QsarData", "RankingData", "Ratings",
+    "ClickLog", "ClassCosts", "CysticFibrosis", "Fold", "FoldedData", "Measure",
+    "MultiLabelData", "OrdinalData", "Plan", "QsarData", "RankingData", "Ratings",
     "RowStream", "SideTables", "Statistics", "TextCollection", "ImportedBooster",
 }  # fmt: skip
 
@@ -284,12 +284,15 @@ def test_leaderboards_show_what_their_text_says():
     values["new"][:4] = np.nan
     board = leaderboard(values, missing="pairs")
     page = ET.fromstring(board._repr_html_())
-    assert [cell.text for cell in page.iter("th")] == [None, "system", "score", "adjusted", "ranks"]
-    below = [line.text for line in page.findall("p")][1:]
-    assert below[0].startswith("Means over 20 units") and how_adjusted(board) in below[0]
+    header = [cell.text for cell in page.iter("th")]
+    assert header == [None, "system", "score", None, "adjusted", "ranks"]
+    _heading, *lines = [line.text for line in page.findall("p")]
+    assert lines[:-1] == board.verdict().splitlines()
+    assert lines[-1].startswith("Means over 20 units") and how_adjusted(board) in lines[-1]
     close = leaderboard({"a": TABLE[BAD], "b": TABLE[BAD] + [0.1, -0.1] * 10})
-    below = [line.text for line in ET.fromstring(close._repr_html_()).findall("p")][1:]
-    assert below[0].startswith("Not separable from the best") and below[0] in str(close)
+    lines = [line.text for line in ET.fromstring(close._repr_html_()).findall("p")]
+    [intervals] = (line for line in lines if line and line.startswith("Differences to the best with p >="))
+    assert intervals in str(close)
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from types import SimpleNamespace
+from typing import ClassVar
 
 import numpy as np
 import pandas as pd
@@ -20,6 +22,7 @@ from rankwise.datasets.data import Fold, FoldedData
 from rankwise.metrics import evaluate, parse
 from rankwise.runtime.threads import count_cores
 from rankwise.selection import compare, query_folds
+from rankwise.selection.cells import cell_runner
 from tests.selection.helpers import Column, Moody, Validated, graded_data, one_fold
 
 RANKERS = {"first": Column(0), "second": Column(1), "noisy": Column(0, noise=1.0), "ridge": Ridge()}
@@ -308,3 +311,32 @@ def test_a_note_says_that_the_order_of_tied_rows_decides():
     scores = {"column": "column:1"}
     given = compare(scores, data, cv=3, measures=["AP"], preset="letor3", isolate=False)
     assert [note.partition(":")[0] for note in given.rows()[0]["notes"]] == ["AP"]
+
+
+class Loading(Column):
+    """Its first predict takes 900 units of time, each later one 4; some need several queries."""
+
+    clock: ClassVar = [0.0]
+    calls: ClassVar = []
+
+    def __init__(self, fewest_rows=0):
+        super().__init__()
+        self.fewest_rows = fewest_rows
+
+    def predict(self, X):
+        self.clock[0] += 4.0 if self.calls else 900.0
+        self.calls.append(len(X))
+        if len(X) < self.fewest_rows:
+            raise ValueError("too few rows")
+        return super().predict(X)
+
+
+@pytest.mark.parametrize("fewest_rows", [0, 20])
+def test_what_only_the_first_predict_does_is_not_timed(rng, monkeypatch, fewest_rows):
+    monkeypatch.setattr(Loading, "calls", [])
+    monkeypatch.setattr(cell_runner, "time", SimpleNamespace(perf_counter=lambda: Loading.clock[0]))
+    fold = one_fold(rng)
+    board = compare({"loading": Loading(fewest_rows)}, fold, isolate=False)
+    assert board.cell("loading", board.folds[0]).predict_seconds == 4.0
+    assert Loading.calls == [8, fold.test.n_samples]
+    assert board.rows()[0]["notes"] == []

@@ -52,6 +52,16 @@ CASES = {
         "b beats a on 120 units and loses on 80, but its losses are larger (0.2 against 0.02",
         "",
     ),
+    "by Wilcoxon, the test favours the worse mean": (
+        {"a": np.full(N, 0.5) + 0.001 * np.arange(N) / N, "b": np.r_[[0.52] * 190, [0.0] * 10]},
+        "It differs significantly from b.",
+        "better than b",
+    ),
+    "by Wilcoxon, the test agrees": (
+        noisy(a=(0.2, 0.1), b=(0, 0.1)),
+        "It is significantly better than b.",
+        "differs",
+    ),
     "tied": (
         {"a": [0.5, 0.5], "b": [0.5, 0.5]},
         "a and b share the lead with score",
@@ -63,7 +73,8 @@ CASES = {
 @pytest.mark.parametrize("case", CASES)
 def test_sentences(case):
     values, expected, absent = CASES[case]
-    text = leaderboard(values).verdict()
+    test = "wilcoxon" if "Wilcoxon" in case else "t"
+    text = leaderboard(values, test=test).verdict()
     assert expected in text
     assert not absent or absent not in text
 

@@ -341,12 +341,27 @@ class Terminated(KeyboardInterrupt):
 _OPTIONS = {"sizes": "learning_curve"}
 
 
-class OptionCommand(TyperCommand):
-    """A command with its own page of help, whose errors name the option of a parameter."""
+class _WithPage:
+    """A command or a group with a page of help of :mod:`rankwise.cli.help_pages`."""
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """Write the page of --help."""
         formatter.write(help_page(self, ctx))
+
+
+class PagedGroup(_WithPage, TyperGroup):
+    """A group of commands with its own page of help, which it shows without arguments, too."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Parse the arguments before the name of a command."""
+        if not args and not ctx.resilient_parsing:  # resilient: completion in shells
+            typer.echo(ctx.get_help())
+            raise typer.Exit(USAGE)
+        return super().parse_args(ctx, args)
+
+
+class OptionCommand(_WithPage, TyperCommand):
+    """A command with its own page of help, whose errors name the option of a parameter."""
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command; an ArgumentError becomes a UsageError if there is such an option."""
@@ -366,7 +381,7 @@ class OptionCommand(TyperCommand):
             raise
 
 
-class OneLineGroup(TyperGroup):
+class OneLineGroup(PagedGroup):
     """A command group that reports every error as one line on stderr."""
 
     def main(
@@ -515,8 +530,6 @@ def _code_and_line(error: Exception) -> tuple[int, str]:
         message = one_line(format_message()).replace(_OF_PYDANTIC, ": ", 1)
         message = _renamed_option(error) or f"{message} {find_new_word(message)}".rstrip()
         code = getattr(error, "exit_code", FAILED)
-        if not message and code == USAGE:  # a group without a command has shown its help
-            return code, ""
         text = f"error: {message or type(error).__name__}"
         if message.startswith("Missing ") and (context := getattr(error, "ctx", None)):
             usage = f"usage: {usage_of(context)}"

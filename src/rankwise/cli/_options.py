@@ -68,12 +68,10 @@ def complete_data(incomplete: str) -> list[str]:
 
 
 DATA_HELP = (
-    "Judged data: LETOR/SVMlight, CSV or Parquet files, glob patterns or folders of tables, joined "
-    "into one table; a folder with Fold1, Fold2, …; or a data set of 'rankwise list datasets' as "
+    "Judged data: CSV, Parquet or LETOR/SVMlight files, glob patterns or folders of tables, joined "
+    "into one table; a folder with Fold1, Fold2, …; or a data set of 'rankwise list datasets': "
     "NAME, NAME:FOLD or NAME:FOLD:PART."
 )
-
-MISSING_FOLDERS = "Missing folders are created."
 
 Data = Annotated[
     list[str],
@@ -143,7 +141,7 @@ Cv = Annotated[
 RandomState = Annotated[int, typer.Option(help="Seed for folds, rankers and permutation tests.")]
 ValiData = Annotated[
     str | None,
-    typer.Option(metavar="FILE", help="Validation part (file, pattern or folder); DATA trains."),
+    typer.Option(metavar="FILE", help="Validation part (a file, pattern or folder)."),
 ]
 TestData = Annotated[
     str | None,
@@ -341,7 +339,7 @@ Unjudged = Annotated[
     typer.Option(
         metavar="missing|LABEL",
         help="Label of rows of DATA without a judgement, such as -1, or 'missing' for empty cells. "
-        "They are ranked as not relevant, but not learnt from; notes say what they could change.",
+        "They are ranked as not relevant, but not learnt from.",
     ),
 ]
 
@@ -351,7 +349,7 @@ _OPTIONS = {
         typer.Option(
             metavar="NAME",
             help="Label column of tables (default: relevance, label, grade, rel, y, target, "
-            "rating, judgement or judgment).",
+            "rating or judgement).",
         ),
     ],
     "qid": Annotated[

@@ -26,7 +26,6 @@ from rankwise.cli._console import (
     terminal_width,
 )
 from rankwise.cli._options import (
-    MISSING_FOLDERS,
     Json,
     RandomState,
     add_options,
@@ -67,15 +66,14 @@ Report = Annotated[
     Path | None,
     typer.Option(
         metavar="FILE.html",
-        help=f"Write a self-contained report on several systems. {MISSING_FOLDERS}",
+        help="Write a self-contained report on several systems.",
     ),
 ]
 Table = Annotated[
     Path | None,
     typer.Option(
         metavar="FILE",
-        help="Write the leaderboard as a table: LaTeX (.tex), Markdown (.md) or CSV (.csv). "
-        f"{MISSING_FOLDERS}",
+        help="Write the leaderboard as a table: LaTeX (.tex), Markdown (.md) or CSV (.csv).",
     ),
 ]
 FailIfOption = Annotated[
@@ -249,10 +247,10 @@ def board(
     wide: Wide = False,
     json: Json = False,
 ) -> None:
-    """Rank systems by any table of scores, with rank intervals that hold jointly.
+    """Rank systems by any table of scores, with simultaneous rank intervals.
 
-    A rank from 1 + the number of systems significantly better to the number of systems less those
-    significantly worse: systems whose intervals share ranks may be in any order.
+    A rank interval starts after all significantly better systems and ends before all significantly
+    worse ones. Systems whose intervals overlap may be in any order.
 
     Example: rankwise board scores.csv --report report.html
     """
@@ -303,10 +301,10 @@ def plan(
     random_state: RandomState = 0,
     json: Json = False,
 ) -> None:
-    """Say how many queries find a difference, or which difference a number of queries finds.
+    """Plan an experiment: the queries that a difference needs, or the difference they can show.
 
-    For a pair of systems whose differences spread like those of the median pair of the pilot, by
-    the test of 'rankwise board' over all pairs at 95 %.
+    The plan is for two systems whose differences vary like those of the median pair of the pilot,
+    and for the test of 'rankwise board' over all pairs at the 95 % level.
 
     Example: rankwise plan pilot.csv --difference 0.01
     """

@@ -11,6 +11,7 @@ import typer
 
 from rankwise.cli._console import (
     OptionCommand,
+    PagedGroup,
     UsageError,
     check_file,
     check_target,
@@ -24,7 +25,6 @@ from rankwise.cli._console import (
     waiting,
 )
 from rankwise.cli._options import (
-    MISSING_FOLDERS,
     Json,
     add_options,
     read_number,
@@ -80,7 +80,8 @@ _OPTIONS: dict[str, Any] = {
         str | None,
         typer.Option(
             help="Format of LOG: table, ubi (JSON lines or Parquet of User Behavior Insights) "
-            "or yandex (default: ubi if the suffix is .ndjson, .jsonl or .json, else table)."
+            "or yandex (default: ubi if the suffix is .ndjson, .jsonl or .json, else table).",
+            rich_help_panel="Data",
         ),
     ],
     "events": Annotated[
@@ -153,8 +154,9 @@ def _read_column(role: str, name: str) -> Any:
 
 
 app: Any = typer.Typer(
-    help="Describe click logs, judge from them, and test systems by clicks.",
-    no_args_is_help=True,
+    cls=PagedGroup,
+    help="Describe click logs, judge from them, and test systems by clicks.\n\n"
+    "Example: rankwise clicks summary log.csv",
 )
 Level = Annotated[float, typer.Option(min=0.5, max=0.999, help="Level of the intervals.")]
 Report = Annotated[
@@ -162,10 +164,10 @@ Report = Annotated[
     typer.Option(
         metavar="FILE.html",
         help="Write a self-contained page: click rate and examination by place with intervals, "
-        f"problems of the log and, of 'judge', the judgements. {MISSING_FOLDERS}",
+        "problems of the log and, of 'judge', the judgements.",
     ),
 ]
-Out = Annotated[Path, typer.Option("--out", "-o", help=f"File to write. {MISSING_FOLDERS}")]
+Out = Annotated[Path, typer.Option("--out", "-o", help="File to write.")]
 RandomState = Annotated[int, typer.Option(help="Seed.")]
 SUFFIXES = {".csv": "csv", ".json": "opensearch", ".qrels": "trec", ".trec": "trec"}
 

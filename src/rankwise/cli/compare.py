@@ -35,7 +35,6 @@ from rankwise.cli._named_entries import (
     read_candidates,
 )
 from rankwise.cli._options import (
-    MISSING_FOLDERS,
     NO_COLUMNS,
     ColumnOptions,
     Cv,
@@ -96,13 +95,13 @@ def compare(
     preset: Preset = None,
     select_by: SelectBy = None,
     test: Annotated[
-        TestOfPair, typer.Option(help="Test of the per-query values of two rankers.")
+        TestOfPair, typer.Option(help="Paired test of the values per query.")
     ] = TestOfPair.t,
     correction: Annotated[
         Correction,
         typer.Option(
-            help="Correction of p-values over all pairs of rankers; auto: max_t with the t test, "
-            "else holm."
+            help="Correction of p-values over all pairs of rankers (default: auto, which is max_t "
+            "with --test t, else holm)."
         ),
     ] = Correction.auto,
     store: Store = None,
@@ -118,7 +117,7 @@ def compare(
     ] = None,
     report: Annotated[
         Path | None,
-        typer.Option(metavar="FILE.html", help=f"Write a self-contained report. {MISSING_FOLDERS}"),
+        typer.Option(metavar="FILE.html", help="Write a self-contained report."),
     ] = None,
     table: Table = None,
     wide: Wide = False,

@@ -23,7 +23,6 @@ from rankwise.cli._console import (
 )
 from rankwise.cli._data import Part, name_bad_values
 from rankwise.cli._options import (
-    MISSING_FOLDERS,
     NO_COLUMNS,
     ColumnOptions,
     Data,
@@ -149,9 +148,7 @@ def fit(
     data: Data,
     out: Annotated[
         Path,
-        typer.Option(
-            "--out", "-o", help=f"Model file to write (with --text, a folder). {MISSING_FOLDERS}"
-        ),
+        typer.Option("--out", "-o", help="Model file to write (with --text, a folder)."),
     ],
     ranker: Ranker = "auto",
     set_: Set = None,

@@ -19,7 +19,7 @@ from rankwise.cli._console import (
     print_table,
     waiting,
 )
-from rankwise.cli._options import MISSING_FOLDERS, Json, read_numbers
+from rankwise.cli._options import Json, read_numbers
 from rankwise.runtime.files import COMPRESSIONS, write_file
 from rankwise.runtime.messages import check_choice
 
@@ -33,7 +33,7 @@ def fuse(
     ],
     out: Annotated[
         Path,
-        typer.Option("--out", "-o", help=f"Fused run to write. {MISSING_FOLDERS}"),
+        typer.Option("--out", "-o", help="Fused run to write."),
     ],
     rule: Annotated[
         str,
@@ -65,12 +65,17 @@ def fuse(
     ] = False,
     query: Annotated[
         Path | None,
-        typer.Option(help="With --qrels: JSON file for the weights, for a search engine."),
+        typer.Option(
+            metavar="FILE.json",
+            help="With --qrels: file to write with the weights, for a search engine.",
+            rich_help_panel="Output",
+        ),
     ] = None,
     engine: Annotated[
         str,
         typer.Option(
-            help="Search engine of --query: elasticsearch (hybrid query) or opensearch (pipeline)."
+            help="Search engine of --query: elasticsearch (hybrid query) or opensearch (pipeline).",
+            rich_help_panel="Output",
         ),
     ] = "elasticsearch",
     json: Json = False,

@@ -18,8 +18,9 @@ import typer
 
 _EXAMPLE = "Example: "
 # Widest page, and the column where the texts of options start.
-_WIDEST, _TEXT_AT = 100, 21
-# Panels by the names of parameters; an option that no panel names is in the first one.
+_WIDEST, _TEXT_AT = 100, 24
+# Panels by the names of parameters, unless an option names its panel (rich_help_panel). All
+# others are in the first.
 _PANELS = {
     "Options": (),
     "Data": (
@@ -56,7 +57,7 @@ def usage_of(context: typer.Context) -> str:
 
 
 def help_page(command: Any, context: typer.Context) -> str:
-    """Text of --help for one command, as wide as the terminal."""
+    """Text of --help for a command or a group of commands, as wide as the terminal."""
     width = min(_WIDEST, shutil.get_terminal_size().columns)
     about, _, example = (command.help or "").partition(_EXAMPLE)
     lines = [wrap(f"Usage: {usage_of(context)}", width, hang=7), ""]
@@ -64,22 +65,34 @@ def help_page(command: Any, context: typer.Context) -> str:
         lines += [wrap(" ".join(paragraph.split()), width, hang=0), ""]
     if example:
         lines += [wrap(_EXAMPLE + example.strip(), width), ""]
-    entries: dict[str, list[str]] = {"Arguments": [], **{name: [] for name in _PANELS}}
+    entries: dict[str, list[str]] = {"Commands": [], "Arguments": []}
+    entries |= {name: [] for name in _PANELS}
+    if isinstance(command, typer.core.TyperGroup):
+        for name in command.list_commands(context):
+            about = command.get_command(context, name).help or ""
+            about = re.split(r"(?<=\.)\s", about)[0]  # the first sentence
+            entries["Commands"].append(_below(name, about, width - 4))
     # Versions of Typer keep types in different places; the signature has them in all.
-    signature = inspect.signature(command.callback, eval_str=True)
-    hints = {name: shown.annotation for name, shown in signature.parameters.items()}
+    hints: dict[str, Any] = {}
+    if command.callback is not None:
+        signature = inspect.signature(command.callback, eval_str=True)
+        hints = {name: shown.annotation for name, shown in signature.parameters.items()}
     panel_of = {name: panel for panel, names in _PANELS.items() for name in names}
+    if entries["Commands"]:
+        panel_of.clear()
     for parameter in command.get_params(context):
         if parameter.param_type_name == "argument":
             entries["Arguments"].append(_entry(_name_of(parameter), parameter, width - 4))
         elif not parameter.hidden:
             name = "/".join(sorted(parameter.opts, key=len, reverse=True)).replace("/-", ", -")
-            panel = panel_of.get(parameter.name, "Options")
+            panel = parameter.rich_help_panel or panel_of.get(parameter.name, "Options")
             shown = f"{name} {_values(parameter, hints.get(parameter.name))}".rstrip()
             entries[panel].append(_entry(shown, parameter, width - 4))
     for title, texts in entries.items():
         if texts:
             lines += _boxed(title, "\n".join(texts).split("\n"), width)
+    if command.epilog:
+        lines += ["", wrap(command.epilog, width, hang=0)]
     return "\n".join(lines)
 
 
@@ -127,10 +140,16 @@ def _entry(name: str, parameter: Any, width: int) -> str:
         text += f" (default: {default})"
     option, _, choices = name.partition(" ")
     if len(name) > width:  # a list of words wraps, unlike choices
-        name = f"{option} {parameter.name.upper()}"
+        name = f"{option} {option.lstrip('-').upper()}"
         text = f"{choices.replace('|', ', ')}. {text}"
-    head = name.ljust(_TEXT_AT - 2)
-    return wrap(f"{head}  {text}", width, hang=_TEXT_AT)
+    return _below(name, text, width)
+
+
+def _below(name: str, text: str, width: int) -> str:
+    """Name of an entry, and its text wrapped in a column of its own."""
+    if len(name) > _TEXT_AT - 2:
+        return f"{name}\n{wrap(_TEXT_AT * ' ' + text, width, hang=0)}"
+    return wrap(f"{name.ljust(_TEXT_AT - 2)}  {text}", width, hang=_TEXT_AT)
 
 
 def _boxed(title: str, lines: list[str], width: int) -> Iterator[str]:

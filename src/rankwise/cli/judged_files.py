@@ -24,7 +24,6 @@ from rankwise.cli._console import (
 )
 from rankwise.cli._data import load_table, name_lines, read_row_summary
 from rankwise.cli._options import (
-    MISSING_FOLDERS,
     NO_COLUMNS,
     ColumnOptions,
     Cv,
@@ -165,8 +164,7 @@ def convert(
         typer.Option(
             "--out",
             "-o",
-            help="File to write; .gz, .bz2, .xz and .zst compress LETOR text and CSV. "
-            f"{MISSING_FOLDERS}",
+            help="File to write; .gz, .bz2, .xz and .zst compress LETOR text and CSV.",
         ),
     ],
     to: Annotated[

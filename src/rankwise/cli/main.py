@@ -30,7 +30,7 @@ from rankwise.cli import (
     prefer,
     search,
 )
-from rankwise.cli._console import DEBUG_FLAG, USAGE, OneLineGroup, OptionCommand, UsageError, echo
+from rankwise.cli._console import DEBUG_FLAG, OneLineGroup, OptionCommand, UsageError, echo
 
 _GROUP = "rankwise.commands"
 _ELSEWHERE = {"reproduce": "rankwise-papers"}  # commands of other packages that the pages name
@@ -72,11 +72,12 @@ def _add_command(to: typer.Typer, name: str, command: Callable[..., Any]) -> Non
 
 app: Any = typer.Typer(
     cls=_CommandGroup,
-    help="Learning to rank: judged data in, a tuned and tested leaderboard out.",
+    help="Learning to rank: judged data in, a tuned and tested leaderboard out. "
+    "'rankwise COMMAND --help' shows the options of a command.\n\n"
+    "Example: rankwise compare judged.csv",
     epilog="Exit codes: 0 done, 1 the job failed, 2 the command line is wrong, 3 a system is worse "
     "than the baseline (--fail-if), 130 interrupted, "
     "143 terminated.",
-    invoke_without_command=True,
     context_settings={"help_option_names": ["-h", "--help"]},
     pretty_exceptions_enable=False,
 )
@@ -114,7 +115,6 @@ def _print_version(wanted: bool) -> None:
 
 @app.callback()
 def options(
-    context: typer.Context,
     version: Annotated[
         bool,
         typer.Option("--version", help="Show the version.", callback=_print_version, is_eager=True),
@@ -124,9 +124,6 @@ def options(
     ] = False,
 ) -> None:
     """Global options of the program."""
-    if context.invoked_subcommand is None:
-        echo(context.get_help())
-        raise typer.Exit(USAGE)
 
 
 def main() -> None:

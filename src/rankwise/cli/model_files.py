@@ -23,7 +23,7 @@ from rankwise.cli._console import (
     waiting,
 )
 from rankwise.cli._named_entries import DEFAULT
-from rankwise.cli._options import MISSING_FOLDERS, Json, complete_rankers, make_ranker
+from rankwise.cli._options import Json, complete_rankers, make_ranker
 
 
 def info(
@@ -109,7 +109,7 @@ def export(
             "CatBoost (JSON).",
         ),
     ],
-    out: Annotated[Path, typer.Argument(metavar="OUT", help=f"File to write. {MISSING_FOLDERS}")],
+    out: Annotated[Path, typer.Argument(metavar="OUT", help="File to write.")],
     to: Annotated[
         ExportFormat | None,
         typer.Option(
@@ -133,6 +133,7 @@ def export(
             metavar="A,B,…|FILE",
             help="Feature names in the other program, in column order, or a file with one name per "
             "line (default: names from the fit, else f1, f2, …).",
+            rich_help_panel="Options",
         ),
     ] = None,
     name: Annotated[
@@ -143,7 +144,10 @@ def export(
     ] = None,
     store: Annotated[
         str | None,
-        typer.Option(help="Solr's feature store of the names (default: Solr's default store)."),
+        typer.Option(
+            help="Solr's feature store of the names (default: Solr's default store).",
+            rich_help_panel="Options",
+        ),
     ] = None,
     nulls: Annotated[
         bool,

@@ -20,7 +20,6 @@ from rankwise.cli._console import (
 )
 from rankwise.cli._data import ScoreFormat, first_index_of_model, format_of, name_lines
 from rankwise.cli._options import (
-    MISSING_FOLDERS,
     NO_COLUMNS,
     ColumnOptions,
     Json,
@@ -43,7 +42,7 @@ def predict(
     ],
     out: Annotated[
         Path | None,
-        typer.Option("--out", "-o", help=f"File to write (default: stdout). {MISSING_FOLDERS}"),
+        typer.Option("--out", "-o", help="File to write (default: stdout)."),
     ] = None,
     format: Annotated[
         ScoreFormat | None,

@@ -20,7 +20,7 @@ from rankwise.cli._console import (
     print_table,
     waiting,
 )
-from rankwise.cli._options import MISSING_FOLDERS, Json, split_list
+from rankwise.cli._options import Json, split_list
 from rankwise.runtime.messages import check_choice, check_share
 
 TIES = ("davidson", "rao_kupper", "half")
@@ -112,14 +112,14 @@ def prefer(
     random_state: Annotated[int, typer.Option(help="Seed for the rank intervals.")] = 0,
     out: Annotated[
         Path | None,
-        typer.Option("--out", "-o", help=f"CSV file for the leaderboard. {MISSING_FOLDERS}"),
+        typer.Option("--out", "-o", help="CSV file for the leaderboard."),
     ] = None,
     json: Json = False,
 ) -> None:
     """Rank items by comparisons or orders, with simultaneous rank intervals.
 
-    An item's rank lies between 1 + the number of items that are significantly stronger, and the
-    number of items less those that are significantly weaker; all intervals hold jointly.
+    A rank interval starts after all significantly stronger items and ends before all significantly
+    weaker ones.
 
     Example: rankwise prefer games.csv
     """

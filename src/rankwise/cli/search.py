@@ -19,7 +19,7 @@ from rankwise.cli._console import (
     say,
     waiting,
 )
-from rankwise.cli._options import MISSING_FOLDERS, Json, split_list
+from rankwise.cli._options import Json, split_list
 
 
 def index(
@@ -31,9 +31,7 @@ def index(
             "the first line), optionally compressed, or a folder in BEIR's layout.",
         ),
     ],
-    out: Annotated[
-        Path, typer.Option("--out", "-o", help=f"Folder of the index. {MISSING_FOLDERS}")
-    ],
+    out: Annotated[Path, typer.Option("--out", "-o", help="Folder of the index.")],
     fields: Annotated[
         str | None,
         typer.Option(
@@ -119,7 +117,7 @@ def search(
     ],
     out: Annotated[
         Path | None,
-        typer.Option("--out", "-o", help=f"TREC run to write (default: print). {MISSING_FOLDERS}"),
+        typer.Option("--out", "-o", help="TREC run to write (default: print)."),
     ] = None,
     k: Annotated[
         int | None,

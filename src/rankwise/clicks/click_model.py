@@ -455,6 +455,8 @@ class Propensities(Result):
         most examined place, and a note says so.
     """
 
+    _drawn = "examination"
+
     place: Int64Array
     examination: Float64Array
     low: Float64Array

@@ -36,7 +36,7 @@ from rankwise.runtime.finite import names_its_class
 from rankwise.runtime.frames import convert_to_values, first_merged, text_array
 from rankwise.runtime.messages import join_lines
 from rankwise.runtime.renames import NamesOldAttributes
-from rankwise.runtime.result import Result
+from rankwise.runtime.result import NotebookTable, Result
 from rankwise.typing import ArrayLike, Float64Array, Int64Array
 
 Codes = NDArray[np.int32]
@@ -107,7 +107,7 @@ class Lists(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class ClickLog(NamesOldAttributes):
+class ClickLog(NotebookTable, NamesOldAttributes):
     """Impressions with clicks; made by :meth:`from_columns` or a reader, which check them.
 
     Rows are sorted by session, query and place. Without sessions, every row is a list of its own
@@ -143,6 +143,9 @@ class ClickLog(NamesOldAttributes):
     problems : dict of str to int
         Counts of what was found, see ``rankwise.clicks.log.PROBLEMS``.
     """
+
+    _most_rows = 10
+    _rest = ""
 
     query: Ids
     document: Ids
@@ -269,6 +272,21 @@ class ClickLog(NamesOldAttributes):
             f"ClickLog({len(self)} impressions, {int(self.click.sum())} clicks, {lists}, "
             f"{self.query.n_present} queries, {len(self.pairs.query)} pairs)"
         )
+
+    def _heading(self) -> str:
+        return repr(self)
+
+    def _first_rows(self, n: int) -> tuple[dict[str, Any], int]:
+        names = ("session", "user", "query", "document", "place", "click", "arm")
+        columns = {name: getattr(self, name) for name in (*names, "weight", "time", "propensity")}
+        shown = {
+            name: [column.values[code].as_py() for code in column.codes[:n].tolist()]
+            if isinstance(column, Ids)
+            else column[:n]
+            for name, column in columns.items()
+            if column is not None
+        }
+        return shown | {"click": self.click[:n].astype(int)}, len(self)
 
     @cached_property
     def pairs(self) -> Pairs:
@@ -785,6 +803,7 @@ class LogSummary(Result):
     group: the examination of its places can be compared. Places without clicks are in no group.
     """
 
+    _drawn = "rate"
     _derived = ("identifies_examination",)
 
     impressions: float

@@ -15,16 +15,18 @@ from rankwise.checks.text_categories import check_codes, join_coded
 from rankwise.groups import QueryGroups
 from rankwise.runtime.finite import names_its_class
 from rankwise.runtime.frames import convert_to_array, convert_to_values
-from rankwise.runtime.messages import did_you_mean, setting
+from rankwise.runtime.messages import did_you_mean, escape_hidden, setting
+from rankwise.runtime.result import NotebookTable
 from rankwise.typing import Float64Array, Matrix, is_sparse, join_rows
 
 # Number of folds that a repr names; an ellipsis stands for the rest.
 MOST_NAMES = 5
+_FEATURES_SHOWN = 8
 
 
 @names_its_class
 @dataclass(frozen=True, eq=False)
-class RankingData:
+class RankingData(NotebookTable):
     """Rows with labels and queries.
 
     Attributes
@@ -63,6 +65,9 @@ class RankingData:
     left_out : dict of str to str
         Columns of the table that are not features, and why: "ignored", or what they hold.
     """
+
+    _most_rows = 10
+    _rest = ""
 
     X: Matrix
     y: Float64Array
@@ -403,6 +408,26 @@ class RankingData:
         """Return all rows of the given queries, numbered by first appearance."""
         return self.take(self.groups.rows(queries))
 
+    def _heading(self) -> str:
+        return repr(self)
+
+    def _first_rows(self, n: int) -> tuple[dict[str, Any], int]:
+        """First rows by column: query, document, label and the first features."""
+        columns: dict[str, Any] = {"qid": self.qid, "doc_ids": self.doc_ids, "y": self.y}
+        columns |= {"weight": self.sample_weight, **(self.score_columns or {})}
+        shown = {name: column[:n] for name, column in columns.items() if column is not None}
+        X = self.X[:n, :_FEATURES_SHOWN]
+        X = X.toarray() if is_sparse(X) else X
+        names = self.feature_names or [str(j + self.first_feature) for j in range(self.n_features)]
+        for j, column in enumerate(X.T):
+            found = (self.categories or {}).get(j)
+            if found is not None:
+                column = [None if np.isnan(code) else found[int(code)] for code in column]
+            shown[names[j]] = column
+        if self.n_features > _FEATURES_SHOWN:
+            shown["…"] = [""] * len(self.y[:n])
+        return shown, self.n_samples
+
     def __repr__(self) -> str:
         kind = "dense" if isinstance(self.X, np.ndarray) else "CSR"
         name = f"{self.name!r}: " if self.name else ""
@@ -501,8 +526,8 @@ class FoldedData(Sequence[Fold]):
 
     def __repr__(self) -> str:
         name = f"{self.name!r}: " if self.name else ""
-        names = [*self.fold_names[:MOST_NAMES], "…"][: len(self)]
-        return f"FoldedData({name}{len(self)} folds, {', '.join(names)})"
+        names = ", ".join([*self.fold_names[:MOST_NAMES], "…"][: len(self)])
+        return f"FoldedData({name}{len(self)} folds, {escape_hidden(names)[:300]})"
 
 
 def leave_out(data: Any, names: Sequence[str]) -> Any:

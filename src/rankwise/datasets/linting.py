@@ -539,6 +539,13 @@ class LintReport(Result):
         found = ", ".join(f"{n} {noun}{'' if n == 1 else 's'}" for n, noun in counts)
         return f"Lint of {self.name or 'data'}: {found}"
 
+    def _verdict(self) -> list[str]:
+        return [
+            f"{part.name}: {part.n_samples:,} rows, {part.n_queries:,} queries, "
+            f"{part.n_features:,} features; rows by label: {_join_labels(part, ', ')}"
+            for part in self.parts
+        ]
+
     def __str__(self) -> str:
         title = escape_hidden(self._heading())
         parts = _table(
@@ -552,7 +559,7 @@ class LintReport(Result):
                     "{min:.0f} to {max:.0f}, median {median:g}".format(**part.group_sizes)
                     if part.n_queries
                     else "",
-                    "  ".join(f"{label}: {count:,}" for label, count in part.labels.items()),
+                    _join_labels(part, "  "),
                 )
                 for part in self.parts
             ],
@@ -579,6 +586,10 @@ class LintReport(Result):
             if count > LIKE_FINDINGS
         )
         return "\n\n".join(block for block in (title, parts, findings, more) if block)
+
+
+def _join_labels(part: PartSummary, sep: str) -> str:
+    return sep.join(f"{label}: {count:,}" for label, count in part.labels.items())
 
 
 def _table(header: Sequence[str], rows: list[tuple[str, ...]], right: Sequence[int]) -> str:

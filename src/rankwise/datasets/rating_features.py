@@ -51,6 +51,10 @@ class SideTables:
     flags: NDArray[np.bool_] | None = None
     flag_names: tuple[str, ...] = ()
 
+    def __repr__(self) -> str:
+        known = [name for name, value in vars(self).items() if value is not None]
+        return f"SideTables({', '.join(known)})"
+
 
 @dataclass(frozen=True, eq=False)
 class Context:

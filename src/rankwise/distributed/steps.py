@@ -43,6 +43,7 @@ from rankwise.rankers.streamed import check_stream, deal_folds
 from rankwise.row_order import LeastRows
 from rankwise.runtime.finite import names_its_class
 from rankwise.runtime.renames import NamesOldAttributes
+from rankwise.runtime.result import NotebookTable
 from rankwise.runtime.threads import single_threaded_blas, thread_imap
 from rankwise.solvers.least_squares import gram, path_selection
 from rankwise.solvers.least_squares.design import Design, KernelDesign
@@ -70,7 +71,7 @@ MEASURES, FINISHED = "measures", "finished"
 
 
 @dataclass(frozen=True, eq=False)
-class Plan(NamesOldAttributes):
+class Plan(NotebookTable, NamesOldAttributes):
     """Settings for the workers and results so far; made by :func:`plan`.
 
     Attributes
@@ -100,6 +101,14 @@ class Plan(NamesOldAttributes):
 
     def __repr__(self) -> str:
         return f"Plan({type(self.estimator).__name__}, stage={self.stage!r})"
+
+    def _heading(self) -> str:
+        return f"Plan to fit {type(self.estimator).__name__} on partitions"
+
+    def _columns(self) -> dict[str, Any]:
+        columns: dict[str, Any] = {"next step": [self.stage], "folds": [self.n_folds]}
+        counted = {"queries": self.ids, "features": self.columns}
+        return columns | {name: [len(v)] for name, v in counted.items() if v is not None}
 
     @property
     def design(self) -> Design:

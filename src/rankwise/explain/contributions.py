@@ -472,6 +472,8 @@ class PairExplanation(Result):
     x1                  +2     3     1
     """
 
+    _drawn = "contribution"
+
     names: Sequence[str]
     values: Float64Array
     score_a: float
@@ -542,6 +544,10 @@ class RankingExplanation(Result):
     def importances(self) -> Float64Array:
         """Mean absolute contribution of every feature, shape (n_features,)."""
         return np.abs(self.values).mean(axis=0)
+
+    def _heading(self) -> str:
+        n_rows, n_queries = len(self.scores), self.groups.n_queries
+        return f"Contributions to the scores of {n_rows} rows in {n_queries} queries"
 
     def _contents(self) -> dict[str, Any]:
         values = super()._contents() | {"qid": self.groups.row_ids()}

@@ -40,6 +40,8 @@ class FeatureEffect(Result):
         Query ids.
     """
 
+    _drawn = "mean"
+
     name: str
     grid: NDArray[Any]
     values: Float64Array

@@ -43,6 +43,8 @@ class FeatureImportances(Result):
         Origin of the values, such as ``feature_importances_``.
     """
 
+    _drawn = "importance"
+
     names: list[str]
     values: Float64Array
     source: str
@@ -54,6 +56,9 @@ class FeatureImportances(Result):
 
     def _columns(self) -> dict[str, Any]:
         return dict(zip(("feature", "importance"), zip(*self.ranked(), strict=True), strict=True))
+
+    def _heading(self) -> str:
+        return f"Importances of {len(self.names)} features: {self.source}"
 
     def __str__(self) -> str:
         shown = self.ranked()[:SHOWN]

@@ -449,6 +449,8 @@ class JudgementCurve(Result):
     measure, rule : str
     """
 
+    _drawn = "gain"
+
     n_judged: NDArray[np.int64]
     learned: Float64Array
     baseline: Float64Array

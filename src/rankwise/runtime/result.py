@@ -1,7 +1,8 @@
 """Base of the results that functions return: as a frame, plain Python, JSON, text and HTML.
 
 A result is a dataclass, or a NamedTuple, that also derives from :class:`Result`. Its fields are its
-``to_dict``; its table, from which frame, text and HTML are made, is what ``_columns`` gives.
+``to_dict``; its table, from which frame, text and HTML are made, is what ``_columns`` gives. Data
+that people pass on derive from :class:`NotebookTable`, which only shows them in notebooks.
 """
 
 from __future__ import annotations
@@ -24,25 +25,116 @@ from rankwise.runtime.messages import check_choice, convert_to_json, escape_hidd
 from rankwise.runtime.renames import NamesOldAttributes
 
 BACKENDS = ("pandas", "polars", "pyarrow")
-# Rows and columns of a table for people, and characters of a repr.
-_MOST_ROWS, _MOST_COLUMNS, _MOST_CHARACTERS = 30, 20, 400
+# Columns of a table for people, and characters of a repr.
+_MOST_COLUMNS, _MOST_CHARACTERS = 20, 400
 # Lines take the colour of the text, and nothing has a background, so that the table suits light and
 # dark pages alike. "!important" where notebooks and themes of documentation set cells themselves.
 _STYLE = """
 .rankwise { overflow-x: auto; color: inherit; }
 .rankwise table { border-collapse: collapse; margin: 0.3em 0; font-variant-numeric: tabular-nums; }
+.rankwise table { width: max-content; max-width: max(100%, 48em); }
 .rankwise th, .rankwise td { padding: 0.2em 0.7em; vertical-align: top; }
 .rankwise th, .rankwise td { text-align: right !important; background: none !important; }
-.rankwise .text { text-align: left !important; }
+.rankwise td { white-space: nowrap; }
+.rankwise .text { text-align: left !important; white-space: normal; }
 .rankwise thead th { border-bottom: 1px solid currentColor; }
 .rankwise p { margin: 0.2em 0; max-width: 60em; }
+.rankwise svg { display: block; max-width: none; stroke: currentColor; fill: currentColor; }
 """
+_DRAWN_WIDTH, _DRAWN_MARGIN = 120, 4  # pixels
 _NUMBER = re.compile(r"[-+.\de]*|-?inf|nan").fullmatch
 _SCALARS = (str, bool, int, float, np.generic, type(None))
 R = TypeVar("R")
 
 
-class Result(NamesOldAttributes):
+class NotebookTable:
+    """Base of everything that notebooks show as a table."""
+
+    __slots__ = ()
+    _most_rows: ClassVar[int] = 30
+    _rest: ClassVar[str] = ": see to_frame()"  # where to find what the table leaves out
+    _drawn: ClassVar[str] = ""  # column to draw: with columns "low" and "high", an interval
+
+    def _columns(self) -> dict[str, Any]:
+        """Columns of the table by name."""
+        raise NotImplementedError
+
+    def _verdict(self) -> list[str]:
+        """Sentences to read before the table; only notebooks show them."""
+        return []
+
+    def _heading(self) -> str:
+        """Line above the table for what its columns cannot say; empty if there is nothing."""
+        return ""
+
+    def _first_rows(self, n: int) -> tuple[dict[str, Any], int]:
+        """First ``n`` rows of the table for people, by column, and the number of all rows."""
+        columns = self._columns()
+        n_rows = len(next(iter(columns.values()), ()))
+        return {name: column[:n] for name, column in columns.items()}, n_rows
+
+    def _cells(self) -> tuple[list[list[str]], list[str]]:
+        """Header and first rows of the table as texts, and lines to show below it."""
+        columns, n_rows = self._first_rows(self._most_rows)
+        names = list(columns)[:_MOST_COLUMNS]
+        shown = [_format_column(list(columns[name])) for name in names]
+        rest = ((n_rows - self._most_rows, "rows"), (len(columns) - len(names), "columns"))
+        left_out = [f"{n} more {what}" for n, what in rest if n > 0]
+        below = [f"{' and '.join(left_out)}{self._rest}"] if left_out else []
+        return [names, *map(list, zip(*shown, strict=True))], below
+
+    def _layout(self) -> tuple[list[list[str]], list[list[str]], Sequence[int], list[str]]:
+        """Header (none above a list), rows, columns to align left, and lines below."""
+        (header, *rows), below = self._cells()
+        if len(rows) == 1:  # a single row reads better as a list
+            return [], [list(pair) for pair in zip(header, rows[0], strict=True)], (0, 1), below
+        columns = enumerate(zip(*rows, strict=True))
+        left = [j for j, column in columns if not all(map(_NUMBER, column))]
+        return [header], rows, left, below
+
+    def _marks(self) -> tuple[str, list[tuple[Any, Any, Any]]]:
+        """Column that a drawing follows, and low end, value and high end to draw in each row.
+
+        The ends are None for a bar from 0.
+        """
+        name = getattr(getattr(self, "_kind", self), "_drawn", "")
+        columns = self._first_rows(self._most_rows)[0] if name else {}
+        values = list(columns.get(name, ()))
+        ends = [None] * len(values)
+        low, high = columns.get("low", ends), columns.get("high", ends)
+        return name, list(zip(low, values, high, strict=True))
+
+    def _repr_html_(self) -> str:
+        """HTML table for notebooks, in the colours of the page around it."""
+        header, rows, left, below = self._layout()
+        heading = self._heading() or getattr(self, "_kind", type(self)).__name__
+        parts = ['<div class="rankwise">', f"<style>{_STYLE}</style>"]
+        # No caption: it would be broken at the width of a narrow table.
+        parts.append(f"<p><strong>{_escape(heading)}</strong></p>")
+        parts += [f"<p>{_escape(text)}</p>" for text in self._verdict()]
+        after, marks = self._marks()
+        is_drawn, drawings = any(after in line for line in header), _draw_marks(marks)
+        parts.append("<table>")
+        for tag, cell, lines in (("thead", "th", header), ("tbody", "td", rows)):
+            parts.append(f"<{tag}>")
+            for number, line in enumerate(lines):
+                kinds = (' class="text"' if j in left else "" for j in range(len(line)))
+                texts = [
+                    f"<{cell}{kind}>{_escape(text)}</{cell}>"
+                    for kind, text in zip(kinds, line, strict=True)
+                ]
+                if is_drawn:
+                    drawing = drawings[number] if cell == "td" else ""
+                    texts.insert(header[0].index(after) + 1, f"<{cell}>{drawing}</{cell}>")
+                parts.append(f"<tr>{''.join(texts)}</tr>")
+            parts.append(f"</{tag}>")
+        parts.append("</table>")
+        below = below if rows else ["No rows.", *below]
+        parts += [f"<p>{_escape(text)}</p>" for text in [*below, *getattr(self, "notes", ())]]
+        return "\n".join([*parts, "</div>"])
+
+
+class Result(NotebookTable, NamesOldAttributes):
     """Base class of results.
 
     ``print`` and notebooks show a table. ``to_frame``, ``to_dict`` and ``to_json`` give it to other
@@ -76,10 +168,6 @@ class Result(NamesOldAttributes):
             elif _is_column(name, value, sizes[0]):
                 columns[name] = value
         return columns
-
-    def _heading(self) -> str:
-        """Line above the table for what its columns cannot say; empty if there is nothing."""
-        return ""
 
     def to_frame(self, backend: Literal["pandas", "polars", "pyarrow"] | None = None) -> Any:
         """Table of the result as a frame, with one row per item.
@@ -138,34 +226,6 @@ class Result(NamesOldAttributes):
             write_file(path, text.encode())
         return None
 
-    def _first_rows(self, n: int) -> tuple[dict[str, Any], int]:
-        """First ``n`` rows of the table for people, by column, and the number of all rows."""
-        columns = self._columns()
-        n_rows = len(next(iter(columns.values()), ()))
-        return {name: column[:n] for name, column in columns.items()}, n_rows
-
-    def _cells(self) -> tuple[list[list[str]], list[str]]:
-        """Header and first rows of the table as texts, and lines to show below it."""
-        columns, n_rows = self._first_rows(_MOST_ROWS)
-        names = list(columns)[:_MOST_COLUMNS]
-        shown = [_format_column(list(columns[name])) for name in names]
-        left_out = [
-            f"{n} more {what}"
-            for n, what in ((n_rows - _MOST_ROWS, "rows"), (len(columns) - len(names), "columns"))
-            if n > 0
-        ]
-        below = [f"{' and '.join(left_out)}: see to_frame()"] if left_out else []
-        return [names, *map(list, zip(*shown, strict=True))], below
-
-    def _layout(self) -> tuple[list[list[str]], list[list[str]], Sequence[int], list[str]]:
-        """Header (none above a list), rows, columns to align left, and lines below."""
-        (header, *rows), below = self._cells()
-        if len(rows) == 1:  # a single row reads better as a list
-            return [], [list(pair) for pair in zip(header, rows[0], strict=True)], (0, 1), below
-        columns = enumerate(zip(*rows, strict=True))
-        left = [j for j, column in columns if not all(map(_NUMBER, column))]
-        return [header], rows, left, below
-
     def __str__(self) -> str:
         header, rows, left, below = self._layout()
         table = align_columns([*header, *rows], left)
@@ -180,28 +240,6 @@ class Result(NamesOldAttributes):
         if len(text) > _MOST_CHARACTERS:
             text = f"{text[:_MOST_CHARACTERS]}…"
         return f"{type(self).__name__}({escape_hidden(text)})"
-
-    def _repr_html_(self) -> str:
-        """HTML table for notebooks, in the colours of the page around it."""
-        header, rows, left, below = self._layout()
-        heading = self._heading() or getattr(self, "_kind", type(self)).__name__
-        parts = ['<div class="rankwise">', f"<style>{_STYLE}</style>"]
-        # No caption: it would be broken at the width of a narrow table.
-        parts.append(f"<p><strong>{_escape(heading)}</strong></p>")
-        parts.append("<table>")
-        for tag, cell, lines in (("thead", "th", header), ("tbody", "td", rows)):
-            parts.append(f"<{tag}>")
-            for line in lines:
-                kinds = (' class="text"' if j in left else "" for j in range(len(line)))
-                texts = (
-                    f"<{cell}{kind}>{_escape(text)}</{cell}>"
-                    for kind, text in zip(kinds, line, strict=True)
-                )
-                parts.append(f"<tr>{''.join(texts)}</tr>")
-            parts.append(f"</{tag}>")
-        parts.append("</table>")
-        parts += [f"<p>{_escape(text)}</p>" for text in [*below, *getattr(self, "notes", ())]]
-        return "\n".join([*parts, "</div>"])
 
 
 class ResultList(list[R], Result, Generic[R]):
@@ -249,6 +287,43 @@ def columns_of(records: Iterable[Any], kind: type[Any]) -> dict[str, list[Any]]:
 
 def _field_names(kind: Any) -> list[str]:
     return [field.name for field in fields(kind)] if is_dataclass(kind) else list(kind._fields)
+
+
+def _draw_marks(marks: Sequence[tuple[Any, Any, Any]]) -> list[str]:
+    """Drawings on one scale: a dot with its interval, or a bar from 0 without an interval.
+
+    Nothing is drawn for values that are missing or infinite; the cells next to them name both.
+    """
+
+    def is_finite(value: Any) -> bool:
+        return value is not None and math.isfinite(value)
+
+    def line(low: float, high: float, style: str) -> str:
+        return f'<line x1="{place(low):.1f}" x2="{place(high):.1f}" y1="7" y2="7" {style}/>'
+
+    ends = [float(end) for mark in marks for end in mark if is_finite(end)]
+    if any(low is None for low, _, _ in marks):
+        ends.append(0.0)
+    first, last = min(ends, default=0.0), max(ends, default=0.0)
+    # Halves, since the difference of two large numbers may be infinite.
+    span = (last / 2 - first / 2) or 1.0
+
+    def place(value: float) -> float:
+        share = (float(value) / 2 - first / 2) / span
+        return _DRAWN_MARGIN + share * (_DRAWN_WIDTH - 2 * _DRAWN_MARGIN)
+
+    drawings = []
+    for low, value, high in marks:
+        shapes = []
+        if is_finite(value) and low is None:
+            shapes.append(line(0.0, value, 'stroke-width="8" opacity="0.5"'))
+        elif is_finite(value):
+            if is_finite(low) and is_finite(high):
+                shapes.append(line(low, high, 'stroke-width="1.5"'))
+            shapes.append(f'<circle cx="{place(value):.1f}" cy="7" r="3"/>')
+        size = f'width="{_DRAWN_WIDTH}" height="14"'
+        drawings.append(f'<svg {size} aria-hidden="true">{"".join(shapes)}</svg>')
+    return drawings
 
 
 def _escape(text: str) -> str:

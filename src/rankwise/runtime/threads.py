@@ -18,9 +18,10 @@ from contextvars import Context, ContextVar, copy_context
 from functools import lru_cache
 from multiprocessing import parent_process
 from threading import Lock
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
-import numpy as np
+if TYPE_CHECKING:  # texts of measures are parsed before numpy is needed
+    import numpy as np
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -197,7 +198,7 @@ def query_chunks(indptr: np.ndarray, rows_per_chunk: int) -> list[tuple[int, int
     starts = [0]
     while starts[-1] < n_queries:
         first = starts[-1]
-        last = int(np.searchsorted(indptr, indptr[first] + rows_per_chunk, side="right")) - 1
+        last = int(indptr.searchsorted(indptr[first] + rows_per_chunk, side="right")) - 1
         starts.append(min(max(last, first + 1), n_queries))
     return list(itertools.pairwise(starts))
 

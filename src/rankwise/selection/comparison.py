@@ -485,6 +485,8 @@ class LearningCurve(Result):
         One leaderboard per size, with the same rankers, measures and test queries.
     """
 
+    _drawn = "mean"
+
     sizes: NDArray[np.int64]
     boards: list[Leaderboard]
 

@@ -75,6 +75,7 @@ class DriftReport(Result):
     confidence_level : float
     """
 
+    _drawn = "psi"
     _derived = ("ok",)
 
     columns: list[ColumnDrift]
@@ -88,6 +89,10 @@ class DriftReport(Result):
 
     def _columns(self) -> dict[str, Any]:
         return columns_of(self.columns, ColumnDrift)
+
+    def _first_rows(self, n: int) -> tuple[dict[str, Any], int]:
+        columns, n_rows = super()._first_rows(n)
+        return columns | {"has_moved": ["yes" if c else "no" for c in columns["has_moved"]]}, n_rows
 
     def _heading(self) -> str:
         n_moved = sum(column.has_moved for column in self.columns)

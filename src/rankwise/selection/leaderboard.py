@@ -20,7 +20,6 @@ from rankwise.metrics.default import why_undefined
 from rankwise.metrics.measures.relevance import find_unjudged_share
 from rankwise.metrics.significance import detectable_difference
 from rankwise.metrics.statistics.paired import most_skewed
-from rankwise.metrics.statistics.sample_size import spread_is_rough
 from rankwise.runtime.messages import (
     check_choice,
     check_whole,
@@ -54,15 +53,15 @@ from rankwise.selection.standing import (
     is_fitted,
     joint_interval,
     level_of,
+    list_intervals,
     longer_side,
     merge_notes,
-    not_separable,
     p_value,
     ranks_text,
     row_cells,
     standings,
 )
-from rankwise.selection.verdict import describe_verdict, warn_of_few
+from rankwise.selection.verdict import describe_verdict
 from rankwise.typing import Float64Array
 
 FORMAT = 1
@@ -142,6 +141,7 @@ class Leaderboard(Result):
         self.settings = settings
         self.run_errors: dict[str, dict[str, tuple[float, float]]] = dict(run_errors or {})
         self._detectable: dict[str, float | None] = {}
+        self._verdicts: dict[str, list[str]] = {}
         self._by_place = {(cell.ranker, cell.fold): cell for cell in cells}
 
     @cached_property
@@ -320,7 +320,12 @@ class Leaderboard(Result):
         >>> print(board.verdict().splitlines()[0])
         a leads with score 0.5000 (95 % interval 0.1429 to 0.8571).
         """
-        return "\n".join(describe_verdict(self, self._name(measure)))
+        return "\n".join(self._list_verdict(self._name(measure)))
+
+    def _list_verdict(self, name: str) -> list[str]:
+        if name not in self._verdicts:
+            self._verdicts[name] = describe_verdict(self, name)
+        return self._verdicts[name]
 
     def rows(self, measure: str | None = None) -> list[dict[str, Any]]:
         """One dict per ranker, best first; rankers with a failed or skipped fold come last.
@@ -464,7 +469,18 @@ class Leaderboard(Result):
         lost = [
             f"{row['ranker']} {row['status']}: {row['message']}." for row in rows if not row["rank"]
         ]
-        return [header, *lines], [*not_separable(rows, self.settings), caption, *lost]
+        return [header, *lines], [*list_intervals(rows, self.settings), caption, *lost]
+
+    def _verdict(self) -> list[str]:
+        return describe_verdict(self)
+
+    def _marks(self) -> tuple[str, list[tuple[Any, Any, Any]]]:
+        ends = ("low", "mean", "high")
+        marks = [[row[end] for end in ends] for row in self.rows() if row["rank"]]
+        # A dot without an interval where none is known.
+        return self.measures[0], [
+            (math.nan if low is None else low, mean, high) for low, mean, high in marks
+        ]
 
     def _heading(self) -> str:
         settings = self.settings
@@ -619,6 +635,8 @@ def leaderboard_text(board: Leaderboard, width: int | None = None) -> str:
         *([f"{settings.layout}."] if settings.layout else []),
         *recall_of_rows(board),
         "",
+        *board._list_verdict(first),
+        "",
         *table,
         *([f"Left out for the width: {', '.join(hidden)}."] if hidden else []),
         "",
@@ -627,8 +645,7 @@ def leaderboard_text(board: Leaderboard, width: int | None = None) -> str:
         f"p of this difference: {how_tested(settings)}.",
         *([f"ranks: {level_of(settings)} intervals, which hold jointly."] if ranks else []),
         *([how_adjusted(board) + "."] if is_adjusted(rows) else []),
-        *not_separable(rows, settings),
-        *what_can_be_seen(board),
+        *list_intervals(rows, settings),
         *_list_against_baseline(board, rows, width),
     ]
     if is_fitted(settings):
@@ -724,21 +741,6 @@ def recall_of_rows(board: Leaderboard) -> list[str]:
     ]
 
 
-def what_can_be_seen(board: Leaderboard) -> list[str]:
-    """Line with the difference that the queries suffice to find; empty if it is unknown."""
-    few = warn_of_few(board)
-    # Further queries would not help against runs that differ.
-    found = None if board.run_errors else board.detectable_difference()
-    if found is None:
-        return few
-    return [
-        *few,
-        f"With these {len(board.qids)} {board.settings.unit}, a difference of {found:.2g} is found "
-        f"with probability 0.8 (median pair of {board.settings.contestant}s"
-        f"{spread_is_rough(len(board.qids))}).",
-    ]
-
-
 def _list_against_baseline(
     board: Leaderboard, rows: list[dict[str, Any]], width: int | None
 ) -> list[str]:
@@ -779,8 +781,9 @@ def _list_against_baseline(
 
 
 FORMATS = {"latex": ".tex", "markdown": ".md", "csv": ".csv"}
-_BETTER = {"latex": r"$^{\uparrow}$", "markdown": " ↑", "text": " ↑"}
-_WORSE = {"latex": r"$^{\downarrow}$", "markdown": " ↓", "text": " ↓"}
+_NO_BREAK = "\u00a0"
+_BETTER = {"latex": r"$^{\uparrow}$", "markdown": " ↑", "text": f"{_NO_BREAK}↑"}
+_WORSE = {"latex": r"$^{\downarrow}$", "markdown": " ↓", "text": f"{_NO_BREAK}↓"}
 
 
 def leaderboard_table(board: Leaderboard, form: str, digits: int = 4) -> str:

@@ -202,22 +202,22 @@ def level_of(settings: Settings) -> str:
     return f"{100 * settings.confidence_level:g} %"
 
 
-def not_separable(rows: list[dict[str, Any]], settings: Settings) -> list[str]:
-    """Line of the rankers that may be as good as the best, with differences and intervals."""
+def list_intervals(rows: list[dict[str, Any]], settings: Settings) -> list[str]:
+    """Line of the differences to the best that are not significant, with their intervals."""
     found = []
     for row in rows:
         if row["separable"] is False:
             interval = "not bounded"  # as far as any value, or none
             if row["diff_low"] is not None and row["diff_high"] is not None:
                 interval = f"{row['diff_low']:+.4f} to {row['diff_high']:+.4f}"
-            found.append(f"{row['ranker']} ({row['diff']:+.4f}, {interval})")
+            found.append(f"{row['ranker']} {row['diff']:+.4f} ({interval})")
     if not found:
         return []
     more = len(found) - _MOST_NAMED
     named = ", ".join(found[:_MOST_NAMED]) + (f", and {more} more" if more > 0 else "")
     return [
-        f"Not separable from the best, p >= {1 - settings.confidence_level:g} (difference, "
-        f"{joint_interval(settings)}): {named}."
+        f"Differences to the best with p >= {1 - settings.confidence_level:g} "
+        f"({joint_interval(settings)}): {named}."
     ]
 
 

@@ -1,8 +1,11 @@
-"""Verdict of a comparison in words: the same sentences in reports, terminals and notebooks."""
+"""Verdict of a comparison in words: the same sentences in reports, terminals and notebooks.
+
+``board`` is a :class:`rankwise.selection.Leaderboard`, whose file imports this one.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -11,13 +14,10 @@ from rankwise.metrics.statistics.sample_size import spread_is_rough
 from rankwise.metrics.statistics.stratified import FEW_QUERIES
 from rankwise.selection.standing import has_rank_intervals, is_adjusted, level_of
 
-if TYPE_CHECKING:
-    from rankwise.selection.leaderboard import Leaderboard
-
 _MOST_NAMED = 4
 
 
-def describe_verdict(board: Leaderboard, measure: str | None = None) -> list[str]:
+def describe_verdict(board: Any, measure: str | None = None) -> list[str]:
     """Sentences on a comparison, the most important first.
 
     They say who leads; who may be the best; which difference the queries can show, and how many
@@ -42,11 +42,11 @@ def describe_verdict(board: Leaderboard, measure: str | None = None) -> list[str
         *_who_may_be_best(board, rows),
         *_what_would_settle(board, rows, name),
         *_where_orders_differ(board, rows, name),
-        *warn_of_few(board),
+        *_warn_of_few(board),
     ]
 
 
-def warn_of_few(board: Leaderboard) -> list[str]:
+def _warn_of_few(board: Any) -> list[str]:
     """Sentence on tests with few queries, if there are few."""
     n, unit = len(board.qids), board.settings.unit
     if n >= FEW_QUERIES or len(board.rankers) < 2:
@@ -64,19 +64,22 @@ def _may_be_best(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [row for row in rows if not row["separable"]]
 
 
-def _who_may_be_best(board: Leaderboard, rows: list[dict[str, Any]]) -> list[str]:
+def _who_may_be_best(board: Any, rows: list[dict[str, Any]]) -> list[str]:
     best, others, contestant = rows[0], rows[1:], board.settings.contestant
     if all(row["separable"] is None for row in others):
         return ["The differences could not be tested."]
     open_rows = _may_be_best(rows)
     names = [row["ranker"] for row in open_rows]
     if names == [best["ranker"]]:
+        better = _by_direction(
+            board, others, "is significantly better than", "differs significantly from"
+        )
         behind = (
             _join_names([row["ranker"] for row in others])
             if len(others) <= _MOST_NAMED
             else f"all {len(others)} other {contestant}s"
         )
-        return [f"It is significantly better than {behind}."]
+        return [f"It {better} {behind}."]
     if len(rows) == 2 and len(names) == 2:
         lead = abs(others[0]["diff"])
         if not lead:
@@ -91,13 +94,24 @@ def _who_may_be_best(board: Leaderboard, rows: list[dict[str, Any]]) -> list[str
         ]
     text = f"{len(names)} of {len(rows)} {contestant}s may be the best: {_join_names(names)}."
     rest = [row for row in rows if row not in open_rows]
+    behind = _by_direction(board, rest, "significantly behind", "significantly different")
     if all(row["separable"] for row in rest):
         who = rest[0]["ranker"] if len(rest) == 1 else "The others"
-        return [f"{text} {who} {'is' if len(rest) == 1 else 'are'} significantly behind."]
-    return [f"{text} Each of the others is significantly behind at least one {contestant}."]
+        return [f"{text} {who} {'is' if len(rest) == 1 else 'are'} {behind}."]
+    behind = _by_direction(board, rest, "behind", "different from")
+    return [f"{text} Each of the others is significantly {behind} at least one {contestant}."]
 
 
-def _what_would_settle(board: Leaderboard, rows: list[dict[str, Any]], measure: str) -> list[str]:
+def _by_direction(board: Any, rows: list[dict[str, Any]], means: str, neither: str) -> str:
+    """The first phrase, or the second if a test favours a row that has a worse mean than the best.
+
+    Wilcoxon's test can: it asks who is better on more queries.
+    """
+    is_turned = board.settings.test == "wilcoxon" and any(r["wins"] > r["losses"] for r in rows)
+    return neither if is_turned else means
+
+
+def _what_would_settle(board: Any, rows: list[dict[str, Any]], measure: str) -> list[str]:
     """Smallest difference to be found, and number of queries that would show the lead."""
     # More queries would not help against runs that differ.
     found = None if board.run_errors else board.detectable_difference(measure)
@@ -129,7 +143,7 @@ def _what_would_settle(board: Leaderboard, rows: list[dict[str, Any]], measure: 
     return [f"{text}; {settled} to show a lead of {lead:.2g}, as over {rivals[0]['ranker']}."]
 
 
-def _where_orders_differ(board: Leaderboard, rows: list[dict[str, Any]], measure: str) -> list[str]:
+def _where_orders_differ(board: Any, rows: list[dict[str, Any]], measure: str) -> list[str]:
     """Sentences on means, tests and numbers of better queries that contradict each other."""
     best, unit = rows[0], board.settings.unit
     turn = 1 if board.greater_is_better(measure) else -1

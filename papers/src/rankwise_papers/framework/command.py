@@ -76,11 +76,13 @@ def reproduce(
     ] = 1,
     json: Json = False,
 ) -> None:
-    """Rerun a published experiment, and print our values beside the paper's.
+    """Rerun a published experiment, and print our values next to the paper's.
 
     Every published value is marked as met, better or missed, and differences are explained. Cells
     whose data are not on this machine are skipped. The package rankwise-papers contains the
     experiments.
+
+    Example: rankwise reproduce ranking-tree-synthetic --quick
     """
     from rankwise_papers.framework.experiment import HOW_TO_GET, experiments
 

@@ -470,6 +470,7 @@ class Calibration(Result):
         Level of the intervals.
     """
 
+    _drawn = "observed"
     _derived = ("error",)
 
     classes: NDArray[Any]

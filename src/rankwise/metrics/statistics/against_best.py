@@ -98,6 +98,8 @@ class Comparison(Result):
         Systems that share a letter are not separable; all others are. Empty like the interval.
     """
 
+    _drawn = "mean"
+
     name: str
     mean: float
     adjusted_mean: float

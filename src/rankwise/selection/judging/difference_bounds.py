@@ -56,6 +56,7 @@ class DifferenceBounds(Result):
         the sign is settled.
     """
 
+    _drawn = "difference"
     _derived = ("is_settled",)
 
     first: str

@@ -186,6 +186,8 @@ class RankBias(Result):
         verdicts differ (see ``mean_intervals``); NaN ends for one query.
     """
 
+    _drawn = "bias"
+
     rank: int
     n_documents: int
     human: float
@@ -357,6 +359,8 @@ class LengthBias(Result):
     n_left_out : int
         Number of documents that both judged, but that have no length.
     """
+
+    _drawn = "bias"
 
     groups: list[LengthGroup]
     slope: float

@@ -28,10 +28,17 @@ EXPORTS = (
     ),
     Stage("The same scores", (), lines("without Python", "in production"), ""),
 )
-STREAMS = (
-    Stage("Rows in chunks", (), lines("files, an iterator,", "Dask, Spark or Ray"), "add up"),
-    Stage("Sums of fixed size", (), lines("n × n for n features,", "whatever the rows"), "solve"),
-    Stage("Model", (), lines("bit-identical to", "a fit in memory"), ""),
+ROUNDS = (
+    Stage("plan", (), lines("once,", "on the driver"), "send"),
+    Stage("partition_statistics", (), lines("each worker sums", "its partition"), "sums"),
+    Stage("merge", (), lines("two sums at a time,", "in any order"), "total"),
+    Stage("solve", (), lines("the model, or", "the next round"), ""),
+)
+WORKERS = (
+    Stage("Rows on each worker", (), lines("whole queries,", "bins of the features"), "add up"),
+    Stage("Histograms", (), lines("sums of gradients", "as whole numbers"), "choose"),
+    Stage("Split", (), lines("the same on", "every worker"), "repeat"),
+    Stage("Tree", (), lines("bit-identical to", "one machine"), ""),
 )
 FLOWS = {
     "commands": (
@@ -44,10 +51,15 @@ FLOWS = {
         (180, 230, 170),
         "A model fitted in Python is exported to a file that another program serves.",
     ),
-    "streams": (
-        STREAMS,
-        (190, 200, 170),
-        "Chunks of rows are added up to sums of fixed size, from which the model is solved.",
+    "rounds": (
+        ROUNDS,
+        (110, 190, 160, 130),
+        "plan is sent to the workers, which sum their partitions; merge adds up, solve finishes.",
+    ),
+    "workers": (
+        WORKERS,
+        (180, 160, 120, 140),
+        "Workers add up histograms of their rows; all choose the same split of the same tree.",
     ),
 }
 

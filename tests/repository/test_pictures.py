@@ -11,7 +11,7 @@ import pytest
 DOCS = Path(__file__).parents[2] / "docs"
 SHOWS = re.compile(
     r"^\.\. (?:drawing|figure|figure-of|image|minigallery|plot-of|speed-bars)::"
-    r"|^   :file: generated/\w+\.svg$|^ +<(?:figure|svg)\b",
+    r"|^   :file: generated/\w+\.svg$|^ +<(?:figure|svg)\b|^\.\. include:: \w+_drawing\.inc$",
     re.M,
 )
 

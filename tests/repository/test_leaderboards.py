@@ -53,7 +53,8 @@ def test_the_first_pages_run_the_rankers_of_the_stored_board(board_picture):
         assert ast.literal_eval(re.sub(r"\n\s*", "", listed)) == board.rankers
         measures = ast.literal_eval(re.search(r"measures=(\[[^]]*\])", text)[1])
         assert measures == board.measures
-    assert f"```text\n{board.verdict()}\n```" in README
+    quoted = "".join(f"> {line}\n" for line in board.verdict().splitlines())
+    assert f"\n\n{quoted}\n" in README
 
 
 def test_the_readme_is_a_front_page():

@@ -375,7 +375,8 @@ def _print(board: Leaderboard, ranker: str) -> None:
     mean: list[list[str]] = []
     for name in board.measures:
         found = row["measures"][name]
-        interval = [] if found["low"] is None else [f"{found['low']:.4f} to {found['high']:.4f}"]
+        low, high = found["low"], found["high"]
+        interval = [] if low is None else [f"{low:.4f} to", f"{high:.4f}"]
         mean.append([number(found["mean"]), *interval])
     lines.append(["mean", str(len(board.qids)), *mean, number(row["fit_seconds"], ".3f"), ""])
     columns = ["fold", "queries", *board.measures, "fit s", "chosen"]

@@ -188,7 +188,9 @@ def _spelling(parameter: Any) -> str:
 
 def _default(parameter: Any) -> str:
     shown = parameter.default if isinstance(parameter.default, str | int | float) else ""
-    return "" if shown == "" or shown is False else f" Default: ``{getattr(shown, 'value', shown)}``."
+    if shown == "" or shown is False:
+        return ""
+    return f" Default: ``{getattr(shown, 'value', shown)}``."
 
 
 def _plain(text: str) -> str:

@@ -39,10 +39,9 @@ class TrialStart:
 
 @dataclass(frozen=True)
 class CellStart:
-    """A ranker of a comparison that is about to run on a fold."""
+    """A cell of a comparison or an experiment that is about to run."""
 
-    ranker: str
-    fold: str
+    name: str
 
 
 _LISTENER: ContextVar[Callable[[Any], None] | None] = ContextVar("listener", default=None)

@@ -324,7 +324,7 @@ def compare(
                     sent[name] = fold
             for candidate in absent:
                 if not uses_cluster():  # which queues cells
-                    announce_start(CellStart(candidate.name, name))
+                    announce_start(CellStart(f"{candidate.name} on {name}"))
                 yield FoldTask(
                     candidate,
                     fold,

@@ -410,7 +410,7 @@ def test_a_line_names_the_cell_that_has_run_longest(monkeypatch):
 @pytest.mark.parametrize("isolate", [True, False])
 def test_a_comparison_announces_its_cells(isolate):
     order = []
-    with listen_to_starts(lambda cell: order.append(("start", cell.name))):
+    with listen_to_starts(lambda cell: order.append(("start", cell))):
         board = rw.compare(
             ["linear_regression", "ridge"],
             judged_data(0),

@@ -40,7 +40,7 @@ from rankwise.runtime.messages import (
     escape_hidden,
     settings_written,
 )
-from rankwise.runtime.progress import CellStart, TrialStart, listen_to_starts, watch_compilation
+from rankwise.runtime.progress import TrialStart, listen_to_starts, watch_compilation
 from rankwise.runtime.renames import find_new_name, find_new_word
 
 if TYPE_CHECKING:
@@ -134,13 +134,11 @@ def print_table(
 
     shown = [n for n in range(len(columns)) if any(row[n] for row in rows) or columns[n] in right]
     head = [escape_hidden(columns[n]) for n in shown]
-    lines = [
-        [
-            "\n".join(map(escape_hidden, [row[n]] if isinstance(row[n], str) else row[n]))
-            for n in shown
-        ]
-        for row in rows
-    ]
+
+    def text_of(cell: str | list[str]) -> str:
+        return "\n".join(map(escape_hidden, [cell] if isinstance(cell, str) else cell))
+
+    lines = [[text_of(row[n]) for n in shown] for row in rows]
     fixed = [n for n, name in enumerate(head) if not n or columns[shown[n]] in right]
     width = terminal_width()
     if title:
@@ -293,8 +291,8 @@ def cell_progress(what: str) -> Iterator[Progress]:
     with Progress(what) as progress:
 
         def begin(start: Any) -> None:
-            if isinstance(start, CellStart):  # and not a trial within a cell
-                progress.begin(start.name)
+            if isinstance(start, str):  # and not a trial within a cell
+                progress.begin(start)
 
         with listen_to_starts(begin):
             yield progress

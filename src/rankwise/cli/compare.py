@@ -363,7 +363,7 @@ def cv(
 
 def _print(board: Leaderboard, ranker: str) -> None:
     row = board.rows()[0]
-    lines = [
+    lines: list[list[str | list[str]]] = [
         [
             info.name,
             str(len(info.qids)),

@@ -243,6 +243,23 @@ def test_commands_break_no_word(monkeypatch, files, arguments):
     assert {word for word in broken - allowed if not set(word) <= set("─-")} == set()
 
 
+def test_further_judgements_may_change_nothing(rankwise, files, monkeypatch):
+    monkeypatch.chdir(files)
+    [run] = [run for run in RUNS if "--judge-next" in run]
+    first, *_ = rankwise(*run.split()).out.splitlines()
+    assert first == "Further judgements cannot change any difference."
+
+
+def test_a_legend_names_the_columns_that_are_shown(monkeypatch, files):
+    monkeypatch.chdir(files)
+    lines, _ = run_in_terminal(
+        monkeypatch, ["board", "scores.csv", "--baseline", "candidate_with_text"]
+    )
+    [head] = [line.split() for line in lines if line.startswith("system ")]
+    legend = " ".join(" ".join(lines).split()).partition("with the baseline. ")[2].partition(":")[0]
+    assert legend.split(", ") == [name for name in ("better", "equal", "worse") if name in head]
+
+
 def test_every_command_runs_on_the_terminal():
     names = {tuple(run.split()[: 1 + run.startswith("clicks")]) for run in RUNS}
     assert {*map(tuple, COMMANDS)} - names == {("clicks",), ("warm-up",)}

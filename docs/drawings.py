@@ -98,25 +98,6 @@ def draw_quality_and_time() -> Figure:
     return figure
 
 
-def draw_stopping() -> Figure:
-    """nDCG@10 on the validation rows by number of trees."""
-    train, vali = bundled().train, bundled().vali
-    ranker = rankwise.LambdaMART(120).fit(
-        train.X, train.y, qid=train.qid, X_val=vali.X, y_val=vali.y, qid_val=vali.qid
-    )
-    values = np.asarray(ranker.validation_scores_)
-    best = int(values.argmax())
-    figure, (axes,) = panels(1, 2.4, most=1)
-    axes.plot(np.arange(1, len(values) + 1), values, color=series(0), linewidth=1.6)
-    axes.axvline(best + 1, color=light("muted"), linestyle="--", linewidth=1)
-    axes.annotate(
-        f"best: {best + 1} trees", (best + 1, values.min()), (5, 2), textcoords="offset points"
-    )
-    axes.set(xlabel="trees", ylabel="validation nDCG@10")
-    style(axes)
-    return figure
-
-
 def draw_training_log() -> Figure:
     """nDCG@10 on training and validation rows, recorded by a callback."""
     train, vali = bundled().train, bundled().vali
@@ -184,24 +165,6 @@ def draw_thresholds() -> Figure:
     y = np.digitize(signal, [-1.0, 0.3, 1.5])
     model = rankwise.ProportionalOdds().fit(X[:500], y[:500])
     return plot_thresholds(model, X[500:], y[500:])
-
-
-def draw_confusion() -> Figure:
-    """Predicted against true ranks of a kernel and of trees."""
-    from rankwise.datasets import make_ordinal_square
-    from rankwise.metrics import confusion
-    from rankwise.report import plot_confusion
-
-    X, y = make_ordinal_square(1500, random_state=0)
-    models = {
-        "OrdinalSVM, RBF kernel": rankwise.OrdinalSVM("rbf", C=1.0, gamma=1.0),
-        "RankingForest": rankwise.RankingForest(50, random_state=0),
-    }
-    found = {
-        name: confusion(y[500:], model.fit(X[:500], y[:500]).predict(X[500:]))
-        for name, model in models.items()
-    }
-    return plot_confusion(found)
 
 
 def draw_label_axes() -> Figure:

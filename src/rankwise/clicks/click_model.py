@@ -65,31 +65,31 @@ class ClickModel:
     Parameters
     ----------
     model : {"ctr", "pbm", "ubm", "sdbn", "dbn"}
-        Click probability of a pair of attractiveness a at place k:
+        Probability of a click on a pair with attractiveness a at position k:
 
         - "ctr": a;
         - "pbm": g_k a, with examination g (position-based model);
-        - "ubm": g_kj a, j the place of the last click above (user browsing model);
-        - "sdbn": users read down to a click that satisfies them, for certain (closed form);
-        - "dbn": the same, but may give up after any document (dynamic Bayesian network).
+        - "ubm": g_kj a, where j is the position of the last click above (user browsing model);
+        - "sdbn": users read from the top until a click satisfies them (closed form);
+        - "dbn": the same, but users may give up after any document (dynamic Bayesian network).
     prior : (float, float), optional
-        Clicks and impressions that every parameter is given beforehand, > 0: its prior mean is
-        their ratio, and a pair that was never clicked keeps an attractiveness above 0. None: for
-        attractivenesses of "ctr", "pbm" and "ubm", those of a beta distribution that is fitted to
-        the pairs of the log, of 1 to 100 impressions; for all else, (0.2, 1.0).
+        Prior clicks and impressions of every parameter, > 0. The prior mean is their ratio, so the
+        attractiveness of a pair without clicks is above 0. None: for the attractiveness of "ctr",
+        "pbm" and "ubm", a beta distribution with 1 to 100 prior impressions is fitted to the pairs
+        of the log; for all other parameters, (0.2, 1.0).
     joint_prior : bool
-        For "pbm" and "ubm". False: examinations maximise the likelihood of the clicks of each pair
-        given their number, which attractivenesses do not enter. Every place is given 0.2 clicks
-        (``prior[0]``) at the ratio of its click rate to that of the place with most clicks; where
-        clicks do not compare places, this decides, as if documents were alike. Attractivenesses
-        then maximise the likelihood penalised by their prior, given these examinations.
-        True: EM maximises the penalised likelihood over all parameters together, for comparison
-        with other programs. With few impressions per pair, this raises the examination of low
-        places, towards 1 with one or two; predictions of clicks are worse, too.
+        For "pbm" and "ubm". False: examination maximises the likelihood of the clicks of each pair
+        given their number, which does not depend on attractiveness. Every position has 0.2 prior
+        clicks (``prior[0]``), at the ratio of its click rate to that of the position with most
+        clicks. If the log does not connect two positions, this prior decides, as if documents were
+        alike. Attractiveness then maximises the penalised likelihood, given this examination.
+        True: EM maximises the penalised likelihood over all parameters together, as in other
+        programs. With few impressions per pair, this overestimates the examination of low
+        positions (towards 1 with one or two impressions) and predicts clicks less well.
     tol : float > 0
-        EM stops at a gain of the log-likelihood below this, per impression.
+        EM stops if the log-likelihood per impression increases by less than ``tol``.
     max_iter : int >= 1
-        Largest number of steps of EM.
+        Largest number of EM steps.
     accelerate : bool
         Whether to extrapolate steps (SQUAREM). False: plain EM, for comparison with other programs.
 
@@ -98,41 +98,41 @@ class ClickModel:
     attractiveness_, attractiveness_se_ : ndarray of shape (n_pairs,)
         Click probability if examined, by pair of ``log.pairs``, and its standard error.
     examination_ : ndarray
-        "pbm": of places 1, 2, …, relative to one place that has 1, see Notes. "ubm": of shape
-        (n_places, n_places), by place and place of the last click, column 0 for none; NaN where
-        nothing was shown. "sdbn", "dbn": mean probability that a place is examined. "ctr": ones.
+        "pbm": by position, relative to a position with examination 1 (see Notes). "ubm": of shape
+        (n_places, n_places), by position and by position of the last click (column 0: no click),
+        NaN if nothing was shown. "sdbn", "dbn": mean probability that a position is examined.
+        "ctr": ones.
     examination_se_ : ndarray
-        Standard errors, "pbm" and "ubm" only; NaN where the log does not determine the value.
+        Standard errors ("pbm" and "ubm"). NaN if the log does not determine the value.
     satisfaction_ : ndarray of shape (n_pairs,)
         Probability that a click satisfies ("sdbn", "dbn").
     continuation_ : float
-        Probability of going on ("sdbn", "dbn").
+        Probability of continuing to the next document ("sdbn", "dbn").
     log_likelihood_ : float
-        Of the clicks of the log, each given the clicks above it.
+        Log-likelihood of the clicks of the log, each given the clicks above it.
     n_iter_ : int
         Steps of EM or of Newton's method.
     converged_ : bool
     notes_ : list of str
-        What the log could not determine.
+        Parameters that the log could not determine.
 
     Notes
     -----
-    Examinations of "pbm" and "ubm" come from Newton's method over cells of equal impressions, or EM
-    over the same, O(cells) time per step and memory; EM of "dbn" runs over distinct lists. Standard
-    errors are those of independent impressions if the model is true ("dbn": from squared scores of
-    lists, for each attractiveness on its own). They are NaN for places to which clicks do not lead
-    both ways.
+    "pbm" and "ubm" use Newton's method or EM over cells of equal impressions, with O(cells) time
+    per step and memory. "dbn" uses EM over distinct lists. Standard errors assume independent
+    impressions and a correct model ("dbn": from squared scores of lists, separately for each
+    attractiveness). They are NaN for positions that clicks do not connect in both directions.
 
-    Only products of attractiveness and examination are determined. Examination is 1 at the topmost
-    place with clicks, in the group with most clicks if clicks compare groups of places only. If
-    another place is examined significantly more often (1 % for all places
-    together), it is 1 at the most examined place instead, and ``notes_`` say so: otherwise, a top
-    place whose clicks were not logged would scale all attractivenesses towards 0. "sdbn" and "dbn"
-    take the top place as always examined; ``notes_`` say so if it has less than half of the clicks
-    that they predict there.
+    A log determines only products of attractiveness and examination. Examination is therefore
+    set to 1 at the topmost position with clicks, within the largest group of positions that clicks
+    connect. If another position is examined significantly more often (at 1 % for all positions
+    together), examination is 1 at the most examined position, and ``notes_`` say so. Otherwise, a
+    top position whose clicks were not logged would move all attractiveness towards 0. "sdbn" and
+    "dbn" assume that the top position is always examined. ``notes_`` warn if it has less than half
+    of the predicted clicks.
 
-    Differs from other programs: EM that maximises over all parameters has a parameter for each
-    pair, which few impressions do not determine; see ``joint_prior``.
+    Other programs maximise over all parameters together, although a few impressions do not
+    determine the attractiveness of a pair; see ``joint_prior``.
 
     Examples
     --------
@@ -481,24 +481,24 @@ def propensities(
     arm: str | None = None,
     confidence_level: float = 0.95,
 ) -> Propensities:
-    """Estimate how often users look at each place, relative to the top one.
+    """Estimate how often users examine each position, relative to the top one.
 
     Parameters
     ----------
     log : ClickLog
     method : {"random", "harvest", "em"}
-        - "random": ratio of click rates. Right only if documents were put at places at random
+        - "random": ratio of click rates. Valid only if documents were shown in random order
           (Joachims et al. 2017).
-        - "harvest": from pairs that were shown at several places. The clicks C_p of pair p fall on
-          its places as ``C_pk ~ n_pk g_k / sum_j n_pj g_j``; g maximises the product of these
-          multinomial likelihoods over all pairs. Its derivative has mean 0 whatever the relevance
-          of the pairs, so few impressions per pair do no harm (Agarwal et al. 2019).
+        - "harvest": uses pairs that were shown at several positions. The clicks C_p of pair p are
+          distributed over its positions as ``C_pk ~ n_pk g_k / sum_j n_pj g_j``, and g maximises
+          the product of these multinomial likelihoods. Its derivative has mean 0 for any
+          relevance, so pairs may have few impressions (Agarwal et al. 2019).
         - "em": ``examination_`` of ``ClickModel("pbm")``, the model that Wang et al. (2018) fit by
-          EM. The maximum is that of "harvest", with the prior of the model for every place.
+          EM. The maximum is that of "harvest", with the prior of the model for every position.
     arm : str, optional
         Arm of the log to use, such as its randomised branch.
     confidence_level : float in (0, 1)
-        Level of the intervals.
+        Coverage of the intervals.
 
     Returns
     -------
@@ -507,20 +507,19 @@ def propensities(
     Raises
     ------
     ValueError
-        If nothing was clicked. For "harvest" and "em", also if clicks do not go both ways between
-        any two groups of places: then some ratio of examinations has no finite estimate. The
-        message names the groups.
+        If nothing was clicked. For "harvest" and "em", also if clicks do not connect all positions
+        in both directions, because some ratios of examination then have no finite estimate. The
+        message names the groups of positions.
 
     Notes
     -----
-    Places without clicks have examination 0, no upper bound, and a note.
+    Positions without clicks have examination 0 and no upper bound, with a note.
 
-    Intervals of "random" and "harvest" are those of resampling whole queries, to first order: t
-    intervals of log g from the spread of the queries' derivatives (cluster-robust). They are never
-    shorter than independent clicks make them, since a place that few queries link has hardly any
-    spread. Those of "em" take impressions as independent. :doc:`/click_estimates` reports how
-    often intervals contain the truth, from 1.5 impressions per pair on. All methods assume that
-    examination depends on the place alone.
+    "random" and "harvest" have t intervals of log g from the spread of the queries' derivatives
+    (cluster-robust). They are never shorter than intervals for independent clicks: if few queries
+    connect a position, this spread is too small. Intervals of "em" assume independent impressions.
+    :doc:`/click_estimates` reports how often intervals contain the true value, from 1.5
+    impressions per pair on. All methods assume that examination depends on the position alone.
 
     Examples
     --------

@@ -97,39 +97,39 @@ def off_policy(
     confidence_level: float = 0.95,
     min_effective_size: float = 50.0,
 ) -> OffPolicyEstimate:
-    """Estimate a measure of clicks for a ranking that did not make the log.
+    """Estimate a measure of clicks for a ranking that users have not seen.
 
     Parameters
     ----------
     log : ClickLog
-        With the probabilities of the logging system. "item_position" and "dr" need ``propensity``:
-        that of this document at this place, whatever is shown above it. "ips" and "snips" need
-        ``list_propensity``: that of the whole list, the same in all its rows; or that of each row
-        given the rows above it, which are multiplied. It is taken for that of the list if it is the
-        same in all rows of every list. In lists of one row, either column serves all estimators.
+        Log with the probabilities of the logging system. "item_position" and "dr" need
+        ``propensity``, the probability that this document is shown at this position, whatever is
+        above it. "ips" and "snips" need ``list_propensity``: the probability of the whole list, the
+        same in all its rows, or the probability of each row given the rows above it, which are
+        multiplied. For lists of one row, either column is sufficient.
     target : run, or array-like of shape (n_input_rows,)
-        The other ranking: result lists as for :func:`rankwise.fusion.as_run`, which show a document
-        at its rank with probability 1; or its probabilities by row of the table that the log was
-        made from (``log.source``), of the same kind as those of the log for that estimator.
+        The new ranking: result lists as for :func:`rankwise.fusion.as_run`, which show a document
+        at its rank with probability 1; or the probabilities of the new ranking, by row of the table
+        from which the log was read (``log.source``), of the same kind as those of the log.
     measure : str
-        Gain of a click, summed over a list: "CTR": 1 / length of the list; "DCG@k":
-        1 / log2(1 + place) down to place k.
+        Gain of a click, summed over a list. "CTR": 1 / length of the list. "DCG@k":
+        1 / log2(1 + position), up to position k.
     method : {"ips", "snips", "dr", "item_position"}
-        w is the ratio of the probabilities of target and log at a place, W that of a list (down to
+        w is the ratio of the probabilities of target and log at a position, W that of a list (up to
         k, if both have probabilities of rows given those above), R the value of the list:
 
         - "ips": mean of W R; unbiased, wide (Swaminathan & Joachims 2015);
         - "snips": ``sum W R / sum W``; a small bias, narrower (Swaminathan & Joachims 2015);
-        - "item_position": mean of ``sum_i w_i gain_i click_i``; right if clicks depend on document
-          and place alone, and far narrower on long lists (Li et al. 2018);
+        - "item_position": mean of ``sum_i w_i gain_i click_i``; valid if clicks depend on document
+          and position alone, and far narrower on long lists (Li et al. 2018);
         - "dr": mean of ``sum_i gain_i (t_i + w_i (click_i - b_i))`` with the expected clicks b_i of
-          the row and t_i of the target at its place, by ``baseline`` (Dudík et al. 2011).
+          the row and t_i of the target at its position, by ``baseline`` (Dudík et al. 2011).
     baseline : ClickModel or (array-like, array-like), optional
         For "dr": a model fitted on other rows (``target`` must then be a run), or the arrays b and
         t by row of the table.
     confidence_level : float in (0, 1)
     min_effective_size : float
-        Below this effective size, no value is given.
+        Smallest effective size for which a value is returned; below it, ValueError is raised.
 
     Returns
     -------
@@ -139,18 +139,19 @@ def off_policy(
     ------
     ValueError
         If the log lacks the probabilities that the estimator needs, a parameter is wrong, the
-        effective size is too small, or weights do not have mean 1: the mean is off by more than 1 %
-        and beyond chance.
+        effective size is too small, or the mean of the weights differs from 1 by more than 1 % and
+        significantly.
 
     Notes
     -----
-    Right probabilities give weights of mean 1, W over the lists and w at every place, if the log
-    shows all that ``target`` shows. The test of this takes the sum of the weights of n users as a
-    multiple of a Poisson count of the same mean and variance, which suits weights that are mostly 0
-    and now and then large. Its level is 1 in 10,000. In simulations it refused 1 of 800 right logs
-    whose lists differ in probability by a factor of 400, and 1 of 80 with lognormal weights of
-    sigma 2, whose largest values are missing in most samples. A mean of 1 is necessary, not
-    sufficient: a rare list of large weight that was never drawn goes unnoticed.
+    If the probabilities are correct and the log shows everything that ``target`` shows, the weights
+    have mean 1: W over the lists, and w at every position. The test of this treats the sum of the
+    weights of n users as a multiple of a Poisson count with the same mean and variance, which suits
+    weights that are mostly 0 and sometimes large. Its level is 1 in 10,000. In simulations, it
+    raised an error for 1 of 800 correct logs whose lists differ in probability by a factor of 400,
+    and for 1 of 80 with lognormal weights of sigma 2, whose largest values are missing in most
+    samples. A mean of 1 is necessary, not sufficient: the test cannot notice a rare list of large
+    weight that does not occur in the log.
 
     Examples
     --------

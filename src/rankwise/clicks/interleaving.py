@@ -98,24 +98,24 @@ def interleave(
     *runs : Run, path, frame or mapping
         Result lists of each system, see :func:`rankwise.fusion.as_run`, for the same queries.
     method : {"team_draft", "balanced", "debiased"}
-        - "team_draft": in every round, the systems pick their best document left, in random order;
-          a click counts for the system that picked the document (Radlinski et al. 2008; of several
-          systems Schuth et al. 2014). A round in which all systems pick the same documents in the
-          same order counts for none: its clicks say nothing of which is better;
-        - "balanced": the systems alternate, one coin decides who is first; a click counts for the
-          system that ranks the document higher (Joachims 2003). Lists that differ by a shift
-          mislead it;
-        - "debiased": lists as in "balanced". A click is worth v(rank in the system's list) over the
-          mean v of its places under both sides of the coin, for the examination v: its mean is the
-          number of clicks that the system's own list would get, if users are position-based (Bi et
-          al. 2022).
+        - "team_draft": in every round, each system picks its best remaining document, in random
+          order. A click counts for the system that picked the document (Radlinski et al. 2008; for
+          several systems Schuth et al. 2014). If all systems pick the same documents in the same
+          order, clicks of this round count for none;
+        - "balanced": the systems alternate, and a coin decides which is first. A click counts for
+          the system that ranks the document higher (Joachims 2003). If the lists differ by a
+          shift, the result is misleading;
+        - "debiased": lists as in "balanced". With examination v, a click is worth v(rank in the
+          system's list) divided by the mean v of its positions under both sides of the coin. Its
+          mean is the number of clicks that the system's own list would get if examination depends
+          on the position alone (Bi et al. 2022).
     names : sequence of str, optional
         Names of the systems. None: "a", "b", …
     k : int >= 1, optional
         Length of the interleaved lists. None: all documents.
     examination : array-like of shape (n_places,), optional
-        Examination v by place, for "debiased". None: 1 / log2(1 + place).
-    random_state : int, RandomState, Generator or None, default=0
+        Examination v by position, for "debiased". None: 1 / log2(1 + position).
+    random_state : int, RandomState, Generator or None, default=None
 
     Returns
     -------
@@ -129,10 +129,10 @@ def interleave(
 
     Notes
     -----
-    A longer list would win by its length: below the shorter list, only the longer one has something
-    to be clicked. So all lists are cut to the shortest one before they compete, and a draft ends
-    with the last round in which every system is sure to find a document; what is left follows
-    below, without credit.
+    A longer list would have an advantage, because only this list has documents below the end of the
+    shorter one. Therefore all lists compete only up to the length of the shortest one, and a draft
+    ends with the last round in which every system is sure to find a document. The remaining
+    documents follow below, without credit.
 
     Examples
     --------
@@ -390,19 +390,19 @@ def interleaving_test(
     Parameters
     ----------
     log : ClickLog
-        Clicks on lists of :func:`interleave`, with ``credit``; or ``arm`` is the team of each row,
-        "" for none, to which a click is worth 1.
+        Clicks on lists of :func:`interleave`, with ``credit``; or a log whose ``arm`` is the team
+        of each row ("" for none), where each click is worth 1.
     systems : (str, str), optional
         The two systems to compare. None: those of the log, in order, if there are two.
     unit : {"list", "query", "user"}
-        What counts once in ``delta``: every list, or every query or user whatever their number of
-        lists.
+        Unit that has weight 1 in ``delta``: every list, or every query or user whatever the number
+        of its lists.
     confidence_level : float in (0, 1)
     horizon : int >= 1
-        Number of users at which the sequential interval is narrowest. It must not be changed on the
-        way: a horizon chosen at every look spends the level anew.
+        Number of users at which the sequential interval is narrowest. Do not change it during an
+        experiment, because the interval is then no longer valid.
     n_resamples : int >= 1
-        Draws of the sign test; with few users it is exact.
+        Number of random sign flips of the test. With few users, the test is exact.
     random_state : int, RandomState, Generator or None, default=0
 
     Returns
@@ -417,11 +417,12 @@ def interleaving_test(
 
     Notes
     -----
-    The unit of chance is the user: if the systems are alike, all differences of one user could have
-    had the opposite sign. Sessions are users if the log names none. Intervals widen if few users
-    make most of the lists. With tastes of their own and one user who has 2, 30, 60 or 90 % of 400
-    lists of 60, 95 % intervals held the truth in 94, 94, 99 and 99 % of 1000 simulations, those at
-    any time in all (:doc:`/click_estimates`).
+    The test treats users as independent: if the systems are equally good, all differences of a user
+    could have had the opposite sign. If the log has no users, sessions count as users. Intervals
+    are wider if few users have most of the lists. In 1,000 simulations with 400 lists of 60 users
+    who differ in taste, one of whom has 2, 30, 60 or 90 % of the lists, 95 % intervals contained
+    the true value in 94, 94, 99 and 99 % of the cases, and sequential intervals in all of them
+    (:doc:`/click_estimates`).
 
     Examples
     --------

@@ -249,47 +249,49 @@ def judgements(
     ----------
     log : ClickLog
     method : {"ctr", "coec", "harvest", "ips", "pbm", "ubm", "sdbn", "dbn"}
-        Grade of a pair with C clicks in n impressions, n_k of them at place k:
+        Definition of the grade of a pair with C clicks in n impressions, n_k of them at position k:
 
         - "ctr": click rate. E = n; the prior is a beta distribution (beta-binomial);
         - "coec": clicks over expected clicks. E = sum_k n_k times the click rate of all impressions
           at k; the prior is a gamma distribution (gamma-Poisson) (Zhang & Jones 2007);
-        - "harvest": clicks over expected looks, E = sum_k n_k g_k for the examination g of each
-          place; the same prior. The maximum of the position-based likelihood for Poisson clicks,
-          given g. C and E are divided by 1 - r (sum_k n_k g_k^2) / E with the rate r of all pairs,
-          since clicks on n impressions vary less than Poisson clicks: that moves no raw rate, but
-          weights, shrinkage and intervals;
-        - "ips": mean of click / g_k, for the examination g of each place (Joachims et al. 2017);
-          the prior is normal, and kappa its precision. Intervals are those of raw rates, by Poisson
-          clicks of the same mean and variance, and weights those of the same with a gamma prior;
+        - "harvest": clicks over expected examinations, E = sum_k n_k g_k with the examination g of
+          each position; the same prior. This maximises the position-based likelihood for Poisson
+          clicks, given g. Clicks on n impressions vary less than Poisson clicks. C and E are
+          therefore divided by 1 - r (sum_k n_k g_k^2) / E, with the rate r of all pairs. This
+          changes weights, shrinkage and intervals, but no raw rate;
+        - "ips": mean of click / g_k, with the examination g of each position (Joachims et al.
+          2017); the prior is normal with precision kappa. Intervals are those of raw rates, for
+          Poisson clicks with the same mean and variance. Weights assume the same clicks and a gamma
+          prior;
         - "pbm", "ubm", "sdbn", "dbn": ``attractiveness_`` of the :class:`ClickModel` with
           ``prior=(0.2, 1.0)``.
     propensities : Propensities or array-like of shape (n_places,), optional
-        Examination g by place, for "harvest" and "ips". None: ``propensities(log, "harvest")``.
+        Examination g by position, for "harvest" and "ips". None: ``propensities(log, "harvest")``.
     shrinkage : float >= 0, "fit" or None
-        Strength kappa of a prior that moves grades to the mean: ``(C + kappa mu) / (E + kappa)``.
-        0: raw rates. "fit": mu and kappa by maximum marginal likelihood. None: 0 for "ctr", else
-        "fit". One prior for all pairs misleads click rates: pairs that were rarely shown are mostly
-        bad (:doc:`/click_estimates`). Weights come from the fitted prior in either case; those of
-        a given kappa > 0 from that, but for "ips". With "fit", intervals of "ctr", "coec" and
-        "harvest" have a prior of their own for each of up to 16 groups of pairs, by how often
-        and how high the logging system showed them in the lists of their query. They average over
-        the strengths and means that the clicks of the group allow, with flat priors of the variance
-        of the rates and of their mean (Christiansen & Morris 1997), and are widened to hold the
-        grade, whose prior is that of all pairs. Those of pairs without a click begin at 0.
+        Strength kappa of a prior that moves grades towards the mean mu:
+        ``(C + kappa mu) / (E + kappa)``. 0: raw rates. "fit": mu and kappa by maximum marginal
+        likelihood. None: 0 for "ctr", otherwise "fit". For click rates, a common prior is
+        misleading, because pairs that were rarely shown are mostly bad (:doc:`/click_estimates`).
+        Weights come from the fitted prior, or from kappa if it is a number > 0 (not for "ips").
+        With "fit", intervals of "ctr", "coec" and "harvest" have separate priors for up to 16
+        groups of pairs, by how often and how high the logging system showed them. They average
+        over the strengths and means that are compatible with the clicks of the group, with flat
+        priors for the variance and the mean of the rates (Christiansen & Morris 1997). They are
+        widened to contain the grade, whose prior is that of all pairs. For pairs without a click,
+        they begin at 0.
     grades : int >= 2, optional
-        Number of whole grades, from 0: the number of thresholds that the grade without ``grades``
-        exceeds. A pair that was never clicked has grade 0.
+        Number of integer grades, from 0. A pair gets the number of thresholds that its real-valued
+        grade exceeds. A pair that was never clicked has grade 0.
     thresholds : sequence of float, optional
-        ``grades - 1`` ascending thresholds. None: from the pairs, sorted by their real-valued
-        grade, those without a click first and as one. Going up, each grade takes an equal share of
-        the pairs that are left; equal values stay together. With fewer distinct values than grades,
-        the highest grades are not given.
+        ``grades - 1`` ascending thresholds. None: pairs are sorted by their real-valued grade,
+        those without a click first, and each grade gets an equal part of the remaining pairs. Equal
+        values and pairs without a click stay together. With fewer distinct values than grades,
+        the highest grades are not used.
     certainty : float in (0, 1)
         Above 0.5, the rate must also exceed a threshold with this probability, so that pairs with
-        few impressions get lower grades; below 0.5, that is enough.
+        few impressions get lower grades. Below 0.5, this probability alone is sufficient.
     confidence_level : float in (0, 1)
-        Level of the intervals.
+        Coverage of the intervals.
 
     Returns
     -------
@@ -303,9 +305,9 @@ def judgements(
 
     Notes
     -----
-    Impressions count as independent, and ``notes`` names a user who has many of them. No method
-    makes a log say more than it holds: "ctr" prefers documents that were shown at the top, and the
-    others are right only if their users are (:doc:`/clicks_explained`).
+    Impressions are treated as independent. If one user has many of them, ``notes`` say so. No
+    method adds information to a log: "ctr" prefers documents that were shown at the top, and the
+    other methods are valid only if their model of users is (:doc:`/clicks_explained`).
 
     Examples
     --------

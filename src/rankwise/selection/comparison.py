@@ -34,6 +34,7 @@ from rankwise.metrics.statistics.paired import TestMethod
 from rankwise.runtime.constraints import draw_seed
 from rankwise.runtime.finite import names_its_class
 from rankwise.runtime.messages import ArgumentError, join_lines, setting
+from rankwise.runtime.progress import CellStart, announce_start
 from rankwise.runtime.result import Result, align_columns
 from rankwise.runtime.threads import available_threads, count_cores
 from rankwise.selection.cells.candidates import (
@@ -116,7 +117,7 @@ def compare(
     features : sequence of str, optional
         Feature columns of a frame; None: all remaining columns of numbers. If a ranker takes
         categories, columns of text are features too, as in :meth:`RankingData.from_frame` with
-        ``categories=True``; the other rankers do without them, with a note.
+        ``categories=True``; the other rankers leave them out, with a note.
     unjudged : number or "missing", optional
         Label of rows without a judgement, such as -1; "missing": an empty label or NaN. None: every
         row needs a label, unless the data say which rows are judged (``RankingData.judged``).
@@ -196,10 +197,10 @@ def compare(
     (MAE, ZeroOne, MacroMAE, Within, Kappa) use its classes. For rankers that predict no classes,
     they use the scores instead, and a note says so.
 
-    Rows without a judgement (``RankingData.judged``) are left out where rankers are fitted and
-    parameters chosen; a line of the leaderboard says how many. In test parts they are ranked, and
-    count as not relevant: the leaderboard shows their share beside every measure, and a note names
-    the neighbours whose order they could change (:func:`rankwise.selection.difference_bounds`).
+    Rows without a judgement (``RankingData.judged``) are not used to fit rankers or to choose
+    parameters; a line of the leaderboard says how many. In test parts they are ranked and count as
+    not relevant. The leaderboard shows their fraction for every measure, and a note names the
+    neighbours whose order they could change (:func:`rankwise.selection.difference_bounds`).
 
     Data may name judged documents that are not rows (``RankingData.missed``), as the tables of
     :meth:`rankwise.text.TextRanker.table` do. Measures that read a ranking from its top, such as AP
@@ -322,6 +323,8 @@ def compare(
                 if isinstance(fold, Parcel):
                     sent[name] = fold
             for candidate in absent:
+                if not uses_cluster():  # which queues cells
+                    announce_start(CellStart(candidate.name, name))
                 yield FoldTask(
                     candidate,
                     fold,

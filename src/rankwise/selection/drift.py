@@ -135,12 +135,12 @@ def find_drift(
     X : array, sparse matrix or frame of shape (n_samples, n_features)
         New rows; the columns of a frame are matched by name, others by their order.
     qid : array-like of shape (n_samples,), optional
-        Query of each row; None: every row is drawn for itself, and neither sizes of queries nor
+        Query of each row. None: rows count as independent, and neither sizes of queries nor
         scores by rank are compared.
     estimator : estimator, optional
-        Fitted ranker: its scores are compared too, if the summary has any.
+        Fitted ranker. Its scores are also compared if the summary contains scores.
     confidence_level : float in (0, 1)
-        Joint level of the tests of all columns.
+        Joint confidence level of the tests of all columns.
     random_state : int, RandomState, Generator or None, default=0
         Seed for the choice of queries, as in :func:`summarize_rows`.
 
@@ -151,21 +151,21 @@ def find_drift(
     Raises
     ------
     ValueError
-        If a column is missing, or holds categories instead of numbers.
+        If a column is missing, or contains categories instead of numbers.
 
     Notes
     -----
-    Shares of the rows per bin are compared by Rao and Scott's second-order test [1]_ in its F form,
-    since rows of a query resemble each other. Bins that hold fewer than eight rows, counting rows
-    of a query that are alike as one, are tested together with their neighbours. The interval
-    inverts the noncentral chi-square. Rows from the same source raise any alarm with a probability
-    of about ``1 - confidence_level``: ``python -m benchmarks.interval_errors find_drift`` finds up
-    to .09 for .05 with 12 to 30 queries, and .06 with 80. With fewer than ten queries, nothing is
-    tested.
+    The fractions of the rows per bin are compared by Rao and Scott's second-order test [1]_ in its
+    F form, because rows of a query are similar. Bins with fewer than eight rows, where equal rows
+    of a query count once, are tested together with their neighbours. The interval inverts the
+    noncentral chi-square distribution. If the rows come from the same source, the probability of
+    any alarm is about ``1 - confidence_level``. ``python -m benchmarks.interval_errors find_drift``
+    finds up to .09 instead of .05 with 12 to 30 queries, and .06 with 80. With fewer than ten
+    queries, nothing is tested.
 
-    A number that a tenth of the rows share, such as 0, has a bin of its own. A category has its own
-    bin if it is clearly more frequent than those without. The other categories are compared in 16
-    groups by a hash of their names, in which shifts among rare categories average out.
+    A number that at least a tenth of the rows have, such as 0, has its own bin. So does a category
+    that is clearly more frequent than the rare ones. The rare categories are compared in 16 groups
+    by a hash of their names, so a shift among them may go unnoticed.
 
     .. [1] Rao & Scott, "On chi-squared tests for multiway contingency tables with cell proportions
        estimated from survey data", Annals of Statistics 12(1):46-60, 1984.

@@ -53,7 +53,7 @@ def leaderboard(
     confidence_level: float = 0.95,
     random_state: Seed = 0,
 ) -> Leaderboard:
-    """Rank systems by any scores on the same units, with rank intervals that hold jointly.
+    """Rank systems by any scores on the same units, with simultaneous intervals of ranks.
 
     Parameters
     ----------
@@ -62,45 +62,45 @@ def leaderboard(
 
         - a long table with one row per value and columns for the system, the unit and the score;
         - a wide table with one row per unit and one column per system;
-        - a wide table with one row per system (a column "system", "model" or the like) and one
+        - a wide table with one row per system (in a column such as "system" or "model") and one
           column per unit;
         - ``{system: {unit: value}}``, or ``{system: array}`` of shape (n_units,) or
           (n_units, n_runs).
 
-        Files are text with a header line (separated by tabs, commas, semicolons or bars) or
-        Parquet. Cells that are empty or NA, NaN, null, none or "-" have no value.
+        Files are Parquet, or text with a header line and a separator (tab, comma, semicolon or
+        bar). Cells that are empty, "-", NA, NaN, null or none have no value.
     system, unit, score : str, optional
-        Columns, where names are not the usual ones (system, model, ranker, method, …; unit, task,
-        query, prompt, …; score, value). Several columns name a unit together. Several scores are
-        several measures of a long table; in a table with one column per system, ``score`` chooses
-        the systems.
+        Names of the columns. Not needed for common names (system, model, ranker, method, …; unit,
+        task, query, prompt, …; score, value). Several columns together may identify a unit. In a
+        long table, several scores are several measures. In a table with one column per system,
+        ``score`` lists the systems.
     run : str or False, optional
-        Column of the runs of a system, such as the seeds of its training, in a long table. The
-        spread of the means of the runs, pooled over systems, then enters all errors, since a run
-        is better or worse on all units at once. False: several values of a system for one unit
-        are independent repeats and are averaged.
+        Column of the runs of a system in a long table, such as the seeds of its training. A run is
+        better or worse on all units at once, so the spread of the means of runs, pooled over
+        systems, is added to all errors. False: several values of a system for one unit are
+        independent repetitions and are averaged.
     stratum : str, optional
-        Column of groups that are given, such as the tasks of a benchmark. Means are means of the
-        strata's means; units are drawn anew within strata.
+        Column of fixed groups, such as the tasks of a benchmark. The mean of a system is the mean
+        of its stratum means, and errors come from the units within strata.
     cluster : str, optional
-        Column of groups that are themselves drawn, such as the users of several queries. Values are
-        averaged within clusters, and clusters take the place of units.
+        Column of sampled groups, such as users with several queries. Values are averaged within
+        clusters, which are then treated as the units.
     ignore : str or sequence of str
         Columns to leave out, such as numbers of parameters in a wide table.
     sep : str of length 1, optional
         Separator of a text file; None: the most frequent in its first line.
     decimal : {".", ","}, optional
-        Decimal mark of numbers that are text. None: the point; of files that are separated by
-        semicolons the comma, if numbers have commas that can be nothing else.
+        Decimal mark of numbers that are text. None: the point, or the comma in files with
+        semicolons if their numbers are unambiguous.
     greater_is_better : bool
         Whether larger scores are better.
     missing : {"refuse", "drop", "pairs"} or float
-        What to do with missing values. "drop": leave out units that some system has no value for.
-        "pairs": test each pair on the units of both, and order systems by the effects of a fit of
-        value = unit + system, so that the units that a system lacks make it no better or worse.
-        A number is the value of missing ones.
+        Treatment of missing values. "refuse": raise ValueError. "drop": leave out units for which
+        some system has no value. "pairs": test each pair on the units that both have, and order
+        systems by a fit of value = unit effect + system effect, so that missing units make a system
+        neither better nor worse. A number replaces missing values.
     baseline : str, optional
-        System that all others are tested against, in addition to all pairs.
+        System against which all others are tested, in addition to the tests of all pairs.
     test, correction, confidence_level, random_state
         As in :func:`rankwise.compare`.
 
@@ -118,8 +118,8 @@ def leaderboard(
 
     Notes
     -----
-    Units must be drawn independently of each other. With fewer than about ten of them, no interval
-    is to be trusted. O(n_resamples · n_systems · (n_units + n_systems)) for 9,999 resamples.
+    Units must be independent of each other. With fewer than about ten units, intervals are not
+    reliable. O(n_resamples · n_systems · (n_units + n_systems)) for 9,999 resamples.
 
     Examples
     --------

@@ -73,7 +73,7 @@ def to_solr(
         Where Solr finds the file, such as "models/big.json" in the configuration of the
         collection, for models above the 1 MB that ZooKeeper stores. The returned model is then a
         small DefaultWrapperModel to upload. The file at ``path`` holds the model itself, and the
-        wrapper stands beside it, with the suffix ``.wrapper.json``.
+        wrapper is written to the same folder, with the suffix ``.wrapper.json``.
 
     Returns
     -------

@@ -55,15 +55,15 @@ SEARCHED = {
     "p-value": ("is_the_difference_real",),
     "tune": ("tune_a_ranker",),
     "Optuna": ("tune_a_ranker",),
-    "GPU": ("speed", "boosters"),
+    "GPU": ("operate",),
     "docker": ("operate",),
-    "licence": ("license", "licence", "index"),
-    "changelog": ("changelog",),
+    "licence": ("project",),
+    "changelog": ("project",),
     "custom loss": ("loss_of_your_own",),
     "click log": ("clicks", "clicks_to_judgements"),
     "feature importance": ("explain", "explain_a_ranking"),
     "categorical": ("data", "boosters", "lambdamart"),
-    "missing values": ("data",),
+    "missing values": ("data", "boosters"),
     "position bias": ("clicks", "clicks_explained", "clicks_to_judgements"),
     "LightGBM migration": ("migrate",),
     "MAP": ("measures", "glossary"),
@@ -171,7 +171,7 @@ def report_words(articles) -> None:
 
 def report_pictures(articles) -> None:
     listed = [name for name in listed_pages() if name in articles]
-    without = [name for name in listed if not articles[name].select("img, figure svg, div svg")]
+    without = [name for name in listed if not articles[name].select("img, figure svg, .chooser svg")]
     print(f"{len(without)} of {len(listed)} pages without a picture: {', '.join(without)}")
 
 

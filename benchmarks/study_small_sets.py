@@ -6,7 +6,8 @@ The sets are those of ``study_generalisation``, at most 12,000 rows each; cf-let
 20,000 rows and is left out. Splits 400 to 402 train on 70 % of the queries, drawn at random, and
 rank the others; nothing else was chosen on these splits. Every ranker runs as ``rankwise compare``
 would run it, by its recipe, on one thread; where columns lack values, those of all but LambdaMART
-are replaced by medians of the training part, with a column that marks them. "lambdamart()" is the
+are replaced by medians of the training part, with a column that marks them. "scaled" subtracts
+every column's mean and divides by its deviation, both of the training part. "lambdamart()" is the
 class with its defaults. Errors and Stouffer's z are those of ``study_generalisation``.
 
 Cells in ``build/study_small_sets.jsonl`` are not computed again; names of sets as arguments
@@ -23,6 +24,7 @@ from typing import Any
 import numpy as np
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 from benchmarks import study_generalisation, study_more_sets
 from benchmarks.study_generalisation import (
@@ -46,7 +48,8 @@ SETS = tuple(
     if name != "cf-letor"
 )
 OURS = "lambdamart()"
-RANKERS = (OURS, "lambdamart", "ridge", "rank_svm", "pairwise_elm")
+OTHERS = ("ridge", "rank_svm", "pairwise_elm")
+RANKERS = (OURS, "lambdamart", *OTHERS, *(f"{name}, scaled" for name in OTHERS))
 FEW = 100  # training queries
 
 
@@ -54,13 +57,14 @@ class Recipe:
     """A ranker as ``compare`` runs it: its recipe with its grid, and medians for missing values."""
 
     def __init__(self, name: str) -> None:
-        self.name = name
+        self.name, comma, _ = name.partition(",")
+        self._steps: list[Any] = [StandardScaler()] if comma else []
 
     def fit(self, X: Any, y: Any, *, qid: Any) -> Recipe:
-        self._fill: Any = None
         if not self.name.startswith("lambdamart") and np.isnan(X).any():
-            self._fill = make_pipeline(SimpleImputer(strategy="median", add_indicator=True))
-            X = self._fill.fit_transform(X)
+            self._steps.insert(0, SimpleImputer(strategy="median", add_indicator=True))
+        self._columns = make_pipeline(*self._steps or ["passthrough"])
+        X = self._columns.fit_transform(X)
         estimator, space = build_ranker(self.name, "ranker", seed=0)
         if "n_jobs" in estimator.get_params():
             estimator.set_params(n_jobs=1)
@@ -69,13 +73,15 @@ class Recipe:
         return self
 
     def predict(self, X: Any) -> Any:
-        return self._fitted.predict(X if self._fill is None else self._fill.transform(X))
+        return self._fitted.predict(self._columns.transform(X))
 
 
 def print_by_size(values: study_generalisation.Values) -> None:
     """Print leads over trees on sets of few and of many training queries."""
     queries = {name: count_queries(name) for name in sets_of(values)}
-    print(f"\nnDCG@10 of each less {OURS} by training queries, in thousandths: mean, z, sets ahead\n")
+    print(
+        f"\nnDCG@10 of each less {OURS} by training queries, in thousandths: mean, z, sets ahead\n"
+    )
     print(" " * 22 + "".join(f"{key:>24}" for key in RANKERS[1:]))
     few = {name for name in queries if queries[name] < FEW}
     for title, part in ((f"below {FEW}", few), (f"{FEW} or more", queries.keys() - few)):

@@ -48,6 +48,29 @@ GUIDES = {
     "rankers.rank_svm": ("pairwise", "theory"),
     "rankers.svrank": ("theory",),
 }
+# The pages that explain the functions and classes of a module, for their autosummary pages.
+GUIDES_OF_MODULES = {
+    "rankwise": ("from_your_csv", "choose"),
+    "rankwise.clicks": ("clicks", "clicks_explained"),
+    "rankwise.datasets": ("data", "data_sets"),
+    "rankwise.distributed": ("cluster", "laptop_to_cluster"),
+    "rankwise.experiments": ("reproduce",),
+    "rankwise.explain": ("explain", "explain_a_ranking"),
+    "rankwise.export": ("export", "deploy"),
+    "rankwise.features.kernels": ("theory",),
+    "rankwise.fusion": ("fusion", "fuse_two_systems"),
+    "rankwise.labels": ("labels", "costs"),
+    "rankwise.metrics": ("measures", "measure_conventions"),
+    "rankwise.metrics.significance": ("is_the_difference_real", "intervals_and_tests"),
+    "rankwise.ordinal": ("ordinal", "grades"),
+    "rankwise.preferences": ("preferences", "leaderboard_of_models"),
+    "rankwise.rankers": ("training_log",),
+    "rankwise.report": ("report",),
+    "rankwise.selection": ("is_the_difference_real", "tune_a_ranker", "boards"),
+    "rankwise.streams": ("cluster", "laptop_to_cluster"),
+    "rankwise.text": ("text", "documents_to_ranker"),
+    "rankwise.trees": ("report", "explain"),
+}
 MOST_RELATED = 5
 MODULES = {
     "rankwise": "Core",

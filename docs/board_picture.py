@@ -2,10 +2,10 @@
 
     python docs/board_picture.py
 
-writes ``_static/board-light.svg`` and ``_static/board-dark.svg``, which the README and the first pages
-show, and ``lambdarank.txt`` and ``lambdarank_verdict.txt``. All are made of
-``leaderboards/lambdarank.json``, which ``COMMAND`` with ``--json`` printed. The pages also have its
-report.
+writes ``_static/board-light.svg`` and ``_static/board-dark.svg``, which the README and the first
+pages show, and ``lambdarank.txt`` and ``lambdarank_verdict.txt``. All are made of
+``leaderboards/lambdarank.json``, which ``COMMAND`` with ``--json`` printed. The pages also have
+its report.
 """
 
 from __future__ import annotations

@@ -16,6 +16,7 @@ import board_picture  # noqa: E402
 import chooser  # noqa: E402
 import experiment_pages  # noqa: E402
 import five_minutes  # noqa: E402
+import flows  # noqa: E402
 import links  # noqa: E402
 import rooms  # noqa: E402
 import stored_plots  # noqa: E402
@@ -34,6 +35,7 @@ extensions = [
     "numpydoc",
     "sphinx_design",
     "sphinx_gallery.gen_gallery",
+    "drawings",
     "figures_of_pages",
     "formulas",
     "links",
@@ -55,11 +57,13 @@ extlinks = {
 api_pages.write(HERE / "generated")
 chooser.write(HERE / "generated")
 five_minutes.write(HERE / "generated")
+flows.write(HERE / "generated")
 rooms.write(HERE / "generated")
 experiment_pages.write(HERE / "generated" / "reproduce")
 stored_plots.write_colours(HERE / "generated" / "static")
 board_picture.write(HERE / "generated" / "static")
 autosummary_generate = True
+autosummary_context = {"guides": api_pages.GUIDES_OF_MODULES}
 autodoc_typehints = "none"
 numpydoc_show_class_members = False
 numpydoc_class_members_toctree = False
@@ -134,5 +138,6 @@ html_context = {
     },
 }
 html_css_files = ["colours.css", "rankwise.css"]
+html_js_files = ["scroll.js"]
 html_favicon = "_static/favicon.svg"
 html_show_sourcelink = False

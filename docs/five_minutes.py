@@ -59,14 +59,19 @@ def write(folder: Path) -> None:
 
 
 def picture() -> str:
-    """The stages from left to right, and from top to bottom for phones; the page shows one."""
-    return f'<div class="chooser">{_wide()}{_narrow()}</div>\n'
+    """The drawing of the page."""
+    return draw_stages(STAGES, _WIDTHS, LABEL)
 
 
-def _wide() -> str:
-    height = max(_height(stage) for stage in STAGES)
+def draw_stages(stages: tuple[Stage, ...], widths: tuple[float, ...], label: str) -> str:
+    """Stages from left to right, and from top to bottom for phones; the page shows one."""
+    return f'<div class="chooser">{_wide(stages, widths, label)}{_narrow(stages, label)}</div>\n'
+
+
+def _wide(stages: tuple[Stage, ...], widths: tuple[float, ...], label: str) -> str:
+    height = max(_height(stage) for stage in stages)
     parts, x = [], 0.0
-    for stage, width in zip(STAGES, _WIDTHS, strict=True):
+    for stage, width in zip(stages, widths, strict=True):
         parts += _stage(stage, x, 0, width, height)
         x += width
         if stage.arrow:
@@ -74,20 +79,20 @@ def _wide() -> str:
             parts += _arrow(x + 6, middle, x + _ARROW - 6, middle)
             parts.append(draw_text(x + _ARROW / 2, middle - 9, stage.arrow, "middle"))
             x += _ARROW
-    return draw_svg("wide", x + 4, height + 4, parts, LABEL)
+    return draw_svg("wide", x + 4, height + 4, parts, label)
 
 
-def _narrow() -> str:
+def _narrow(stages: tuple[Stage, ...], label: str) -> str:
     """Each stage below the one before, with a short arrow between them."""
     parts, y = [], 0.0
-    for stage in STAGES:
+    for stage in stages:
         parts += _stage(stage, 0, y, _NARROW_WIDTH, _height(stage))
         y += _height(stage)
         if stage.arrow:
             parts += _arrow(_NARROW_WIDTH / 2, y + 4, _NARROW_WIDTH / 2, y + 34)
             parts.append(draw_text(_NARROW_WIDTH / 2 + 14, y + 23, stage.arrow, "start"))
             y += 38
-    return draw_svg("narrow", _NARROW_WIDTH + 4, y + 4, parts, LABEL)
+    return draw_svg("narrow", _NARROW_WIDTH + 4, y + 4, parts, label)
 
 
 def _height(stage: Stage) -> float:

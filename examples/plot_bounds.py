@@ -14,10 +14,16 @@ from rankwise import ELMRank
 from rankwise.datasets import load_qsar
 from rankwise.report.axes import light
 
-ROWS = {"DHFR": 237, "COX2": 188}  # training rows of the paper's QSAR experiment
+ROWS = {
+    "DHFR": 237,
+    "COX2": 188,
+}  # training rows of the paper's QSAR experiment
 N_NODES = 100
 LAMBDAS = (1e-5, 1e-3, 1e-1, 1e1)  # of the protocol's 1e-5, 1e-4, ..., 1e1
-PRINTED, CORRECTED = 1.0, np.sqrt(N_NODES)  # |phi_i(x)| <= 1; norm of the n values of phi(x)
+PRINTED, CORRECTED = (
+    1.0,
+    np.sqrt(N_NODES),
+)  # |phi_i(x)| <= 1; norm of the n values of phi(x)
 
 # %%
 # The formulas
@@ -29,7 +35,11 @@ PRINTED, CORRECTED = 1.0, np.sqrt(N_NODES)  # |phi_i(x)| <= 1; norm of the n val
 def theorem_2(m, n, lam, corrected):
     """Bound on the sample error of Theorem 2; printed: with the constant C~ = 1."""
     if not corrected:
-        return 32 * (1 + PRINTED / np.sqrt(lam)) ** 2 * np.sqrt(n * np.log(m / (n - 1)) / m)
+        return (
+            32
+            * (1 + PRINTED / np.sqrt(lam)) ** 2
+            * np.sqrt(n * np.log(m / (n - 1)) / m)
+        )
     rate = np.sqrt((n * np.log(m) - np.log(n - 1)) / m)
     return 64 * (1 + CORRECTED / np.sqrt(lam)) ** 2 * rate
 
@@ -37,13 +47,20 @@ def theorem_2(m, n, lam, corrected):
 def lemma_4(m, n, lam, corrected):
     """Smallest deviation to which Lemma 4 gives a probability below 1."""
     reach = (CORRECTED if corrected else PRINTED) / np.sqrt(lam)
-    radius = reach if corrected else 1 / np.sqrt(lam)  # Lemma 1: of the values, or of the weights
+    radius = (
+        reach if corrected else 1 / np.sqrt(lam)
+    )  # Lemma 1: of the values, or of the weights
     scale = 1024 * (1 + reach) ** 4 / m
 
     def log_bound(deviation):
-        return n * np.log(64 * radius * (1 + 2 * reach) / deviation) - deviation**2 / scale
+        return (
+            n * np.log(64 * radius * (1 + 2 * reach) / deviation)
+            - deviation**2 / scale
+        )
 
-    return brentq(log_bound, 1e-9 * np.sqrt(scale), 64 * radius * (1 + 2 * reach) + 1)
+    return brentq(
+        log_bound, 1e-9 * np.sqrt(scale), 64 * radius * (1 + 2 * reach) + 1
+    )
 
 
 def largest(lam, corrected):
@@ -52,17 +69,23 @@ def largest(lam, corrected):
     return risk, risk + 9  # the risk of f* is at most (3 M)²
 
 
-CONSTANT = 0.5  # twice a variance on [0, M]: the excess risk of f = 0 is no larger
+CONSTANT = (
+    0.5  # twice a variance on [0, M]: the excess risk of f = 0 is no larger
+)
 
 # %%
 # At the paper's sizes
 # --------------------
 # A bound says nothing where it is larger than what it bounds can be at all.
-print("set   version      lambda   Theorem 2  / possible  / constant     Lemma 4  / possible")
+print(
+    "set   version      lambda   Theorem 2  / possible  / constant     Lemma 4  / possible"
+)
 for name, m in ROWS.items():
     for corrected in (False, True):
         for lam in LAMBDAS:
-            bound, deviation = (f(m, N_NODES, lam, corrected) for f in (theorem_2, lemma_4))
+            bound, deviation = (
+                f(m, N_NODES, lam, corrected) for f in (theorem_2, lemma_4)
+            )
             risk, most = largest(lam, corrected)
             version = "corrected" if corrected else "printed"
             print(
@@ -98,7 +121,9 @@ def rate(m):
 
 def fitted(X, y, lam, seed, n_draws=1):
     """ELMRank's equation (7): without the second ridge, as in the theorem."""
-    return ELMRank(N_NODES, lam, n_draws=n_draws, random_state=seed).fit(X, y, qid=0)
+    return ELMRank(N_NODES, lam, n_draws=n_draws, random_state=seed).fit(
+        X, y, qid=0
+    )
 
 
 def best(X):
@@ -118,9 +143,13 @@ NEW = np.random.default_rng(99).random((4000, 5))
 sizes = np.array([20, 40, 80, 160, 320, 640, 1280, 2560])
 figure, axes = plt.subplots(figsize=(7, 4), layout="constrained")
 for lam in (1e-3, 1e-5):
-    curve = np.array([np.mean([excess(m, lam, seed) for seed in range(10)]) for m in sizes])
+    curve = np.array(
+        [np.mean([excess(m, lam, seed) for seed in range(10)]) for m in sizes]
+    )
     steps = np.diff(np.log(curve)) / np.diff(np.log(sizes))
-    print(f"lambda = {lam:g}: exponent of m from size to size {np.round(steps, 2)}")
+    print(
+        f"lambda = {lam:g}: exponent of m from size to size {np.round(steps, 2)}"
+    )
     axes.loglog(
         sizes,
         curve,
@@ -128,10 +157,18 @@ for lam in (1e-3, 1e-5):
         color=light("accent" if lam == 1e-3 else "worse"),
         label=f"excess risk, λ = {lam:g}",
     )
-axes.loglog(sizes, 2 * rate(sizes), "--", color=light("muted"), label="2 √(log m / m)")
-axes.set(xlabel="training rows m", ylabel="excess MSD", title="A known function of five features")
+axes.loglog(
+    sizes, 2 * rate(sizes), "--", color=light("muted"), label="2 √(log m / m)"
+)
+axes.set(
+    xlabel="training rows m",
+    ylabel="excess MSD",
+    title="A known function of five features",
+)
 axes.legend()
-print(f"√(log m / m): {np.round(np.diff(np.log(rate(sizes))) / np.diff(np.log(sizes)), 2)}")
+print(
+    f"√(log m / m): {np.round(np.diff(np.log(rate(sizes))) / np.diff(np.log(sizes)), 2)}"
+)
 
 # %%
 # On compounds
@@ -149,23 +186,35 @@ else:
     for seed in range(10):
         drawn = np.random.default_rng(seed).permutation(dhfr.train)
         for i, m in enumerate(sizes):
-            ranker = fitted(X[drawn[:m]], dhfr.y[drawn[:m]], 1e-2, seed, n_draws=5)
+            ranker = fitted(
+                X[drawn[:m]], dhfr.y[drawn[:m]], 1e-2, seed, n_draws=5
+            )
             error = dhfr.y[dhfr.test] - ranker.predict(X[dhfr.test])
             curve[i] += 2 * np.var(error) / 10
     figure, axes = plt.subplots(figsize=(7, 4), layout="constrained")
     axes.plot(sizes, curve, "o", color=light("ink"), label="test MSD, λ = 0.01")
     shapes = {"√(log m / m)": rate(sizes), "1/m": 1 / sizes}
-    for colour, (label, shape) in zip(("accent", "worse"), shapes.items(), strict=True):
+    for colour, (label, shape) in zip(
+        ("accent", "worse"), shapes.items(), strict=True
+    ):
         design = np.column_stack([np.ones(len(sizes)), shape])
         a, b = np.linalg.lstsq(design, curve, rcond=None)[0]
         off = np.sqrt(np.mean((design @ [a, b] - curve) ** 2))
         print(f"DHFR: MSD = {a:.2f} + {b:.1f} {label}, off by {off:.2f}")
         axes.plot(
-            sizes, design @ [a, b], "--", color=light(colour), label=f"{a:.2f} + {b:.1f} {label}"
+            sizes,
+            design @ [a, b],
+            "--",
+            color=light(colour),
+            label=f"{a:.2f} + {b:.1f} {label}",
         )
     constant = 2 * np.var(dhfr.y[dhfr.test])
-    print(f"DHFR: MSD of a constant {constant:.2f}, of the last fit {curve[-1]:.2f}")
-    axes.axhline(constant, color=light("muted"), linewidth=1, label="a constant")
+    print(
+        f"DHFR: MSD of a constant {constant:.2f}, of the last fit {curve[-1]:.2f}"
+    )
+    axes.axhline(
+        constant, color=light("muted"), linewidth=1, label="a constant"
+    )
     axes.set(xlabel="training compounds m", ylabel="MSD", title="DHFR")
     axes.legend()
 plt.show()

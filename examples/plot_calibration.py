@@ -13,7 +13,9 @@ from rankwise.report import plot_calibration
 
 rng = np.random.default_rng(0)
 X = rng.normal(size=(3000, 4))
-y = np.digitize(X @ [1.0, 0.5, -0.5, 0.0] + 0.7 * rng.logistic(size=3000), [-1.0, 0.3, 1.5])
+y = np.digitize(
+    X @ [1.0, 0.5, -0.5, 0.0] + 0.7 * rng.logistic(size=3000), [-1.0, 0.3, 1.5]
+)
 train, test = slice(0, 600), slice(600, None)
 
 # %%

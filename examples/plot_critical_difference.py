@@ -24,7 +24,9 @@ def judged(rng, n_queries, interaction):
     X = rng.normal(size=(12 * n_queries, 6))
     signal = X[:, 0] + 0.6 * X[:, 1] + interaction * X[:, 0] * X[:, 1]
     y = np.digitize(signal + 0.8 * rng.normal(size=len(X)), [0.5, 1.5])
-    return RankingData(X, y.astype(float), qid=np.repeat(np.arange(n_queries), 12))
+    return RankingData(
+        X, y.astype(float), qid=np.repeat(np.arange(n_queries), 12)
+    )
 
 
 rankers = {
@@ -37,8 +39,12 @@ boards = {}
 for number in range(12):
     rng = np.random.default_rng(number)
     interaction = 1.0 if number % 2 else 0.0
-    fold = Fold(judged(rng, 40, interaction), None, judged(rng, 40, interaction))
-    boards[f"set {number}"] = compare(rankers, fold, measures=["nDCG@10"], isolate=False)
+    fold = Fold(
+        judged(rng, 40, interaction), None, judged(rng, 40, interaction)
+    )
+    boards[f"set {number}"] = compare(
+        rankers, fold, measures=["nDCG@10"], isolate=False
+    )
 
 # %%
 # The diagram

@@ -24,7 +24,9 @@ systems = {name: {} for name in ("bm25", "bm25 copy", "encoder", "random")}
 judgements = []
 for query in queries:
     relevance = rng.random(60) < 0.15
-    judgements += [(query, documents[place], 1) for place in np.flatnonzero(relevance)]
+    judgements += [
+        (query, documents[place], 1) for place in np.flatnonzero(relevance)
+    ]
     bm25 = 1.0 * relevance + rng.normal(size=60)
     scores = {
         "bm25": bm25,
@@ -33,7 +35,9 @@ for query in queries:
         "random": rng.normal(size=60),
     }
     for name, values in scores.items():
-        systems[name][query] = dict(zip(documents, values.tolist(), strict=True))
+        systems[name][query] = dict(
+            zip(documents, values.tolist(), strict=True)
+        )
 qrels = Qrels(*(np.array(column) for column in zip(*judgements, strict=True)))
 
 # %%
@@ -45,8 +49,12 @@ total = sum(weights.values())
 figure, (axes,) = panels(1, height=1.9, most=1)
 axes.barh(list(weights)[::-1], [w / total for w in list(weights.values())[::-1]],
           color=light("accent"))  # fmt: skip
-axes.axvline(1 / len(weights), color=light("muted"), linestyle="--", linewidth=1)
-axes.text(0.26, 0, "equal weights", fontsize=8, color=light("muted"), va="center")
+axes.axvline(
+    1 / len(weights), color=light("muted"), linestyle="--", linewidth=1
+)
+axes.text(
+    0.26, 0, "equal weights", fontsize=8, color=light("muted"), va="center"
+)
 axes.set_xlabel("share of the weights")
 style(axes)
 axes.grid(False)
@@ -55,7 +63,11 @@ axes.grid(False)
 # How many queries have to be judged?
 # -----------------------------------
 curve = learning_curve(
-    LearnedFusion(nonnegative=True), systems, qrels, n_judged=[5, 10, 20, 40], n_draws=8
+    LearnedFusion(nonnegative=True),
+    systems,
+    qrels,
+    n_judged=[5, 10, 20, 40],
+    n_draws=8,
 )
 print(curve)
 figure = plot_learning_curve(curve)

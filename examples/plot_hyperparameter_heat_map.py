@@ -23,7 +23,9 @@ train = load_dataset("lambdarank", fold=1).train
 nodes, exponents = [10, 30, 100, 300], range(-9, 2)
 scores = []
 for n in nodes:
-    ranker = PairwiseELM(n, C=[10.0**k for k in exponents], measure="nDCG@10", random_state=0)
+    ranker = PairwiseELM(
+        n, C=[10.0**k for k in exponents], measure="nDCG@10", random_state=0
+    )
     ranker.fit(train.X, train.y, qid=train.qid)
     scores.append(ranker.cv_results_["mean_test_score"])
 scores = np.array(scores)
@@ -32,11 +34,23 @@ scores = np.array(scores)
 # The map
 # -------
 figure, (axes,) = panels(1, height=2.4, most=1)
-blues = LinearSegmentedColormap.from_list("blues", [light("paper"), light("accent")])
+blues = LinearSegmentedColormap.from_list(
+    "blues", [light("paper"), light("accent")]
+)
 axes.imshow(scores, cmap=blues, aspect="auto", origin="lower")
 for (row, column), score in np.ndenumerate(scores):
-    shade = light("paper" if score > scores.min() + 0.6 * np.ptp(scores) else "ink")
-    axes.text(column, row, f"{score:.3f}", ha="center", va="center", fontsize=7, color=shade)
+    shade = light(
+        "paper" if score > scores.min() + 0.6 * np.ptp(scores) else "ink"
+    )
+    axes.text(
+        column,
+        row,
+        f"{score:.3f}",
+        ha="center",
+        va="center",
+        fontsize=7,
+        color=shade,
+    )
 axes.set_xticks(range(len(exponents)), [f"$10^{{{k}}}$" for k in exponents])
 axes.set_yticks(range(len(nodes)), nodes)
 axes.set_xlabel("C")

@@ -22,7 +22,9 @@ LABELS = [
 rng = np.random.default_rng(0)
 topic = rng.normal(size=(1500, 3)) @ np.diag([1.0, 0.9, 0.8])
 X = topic @ rng.normal(size=(3, 8)) + 0.3 * rng.normal(size=(1500, 8))
-Y = (np.repeat(topic, 4, axis=1) + 0.6 * rng.normal(size=(1500, 12)) > 0.7).astype(int)
+Y = (
+    np.repeat(topic, 4, axis=1) + 0.6 * rng.normal(size=(1500, 12)) > 0.7
+).astype(int)
 model = PLST(n_components=6).fit(X[:1000], Y[:1000])
 
 # %%
@@ -34,8 +36,12 @@ for number, axes in enumerate(grid):
     axis = model.components_[number]
     axes.barh(range(12), axis, color=[series(k // 4) for k in range(12)])
     axes.axvline(0, color=light("ink"), linewidth=0.8)
-    share = model.singular_values_[number] ** 2 / np.sum(model.singular_values_**2)
-    axes.set_title(f"axis {number + 1}, {100 * share:.0f} %", fontsize=10, loc="left")
+    share = model.singular_values_[number] ** 2 / np.sum(
+        model.singular_values_**2
+    )
+    axes.set_title(
+        f"axis {number + 1}, {100 * share:.0f} %", fontsize=10, loc="left"
+    )
     axes.set_yticks(range(12), LABELS)
     axes.invert_yaxis() if number == 0 else None
     style(axes)
@@ -45,7 +51,8 @@ for number, axes in enumerate(grid):
 # How many axes are enough?
 # -------------------------
 loss = [
-    -PLST(n_components=m).fit(X[:1000], Y[:1000]).score(X[1000:], Y[1000:]) for m in range(1, 13)
+    -PLST(n_components=m).fit(X[:1000], Y[:1000]).score(X[1000:], Y[1000:])
+    for m in range(1, 13)
 ]
 figure, (axes,) = panels(1, height=2.4, most=1)
 axes.plot(range(1, 13), loss, "o-", color=series(0))

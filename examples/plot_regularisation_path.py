@@ -23,7 +23,9 @@ train, test = fold.train, fold.test
 ranker = PairwiseELM(n_nodes=300, C="cv", measure="nDCG@10", random_state=0)
 ranker.fit(train.X, train.y, qid=train.qid)
 results = ranker.cv_results_
-print(f"C = {ranker.C_:g}, nDCG@10 = {results['mean_test_score'].max():.4f} over the folds")
+print(
+    f"C = {ranker.C_:g}, nDCG@10 = {results['mean_test_score'].max():.4f} over the folds"
+)
 
 # %%
 # What it saw
@@ -40,7 +42,12 @@ axes.semilogx(
     linewidth=2,
     label="mean of folds",
 )
-axes.axvline(ranker.C_, color=light("worse"), linestyle="--", label=f"chosen: {ranker.C_:g}")
+axes.axvline(
+    ranker.C_,
+    color=light("worse"),
+    linestyle="--",
+    label=f"chosen: {ranker.C_:g}",
+)
 style(axes)
 axes.set(xlabel="C", ylabel="nDCG@10", title="Cross-validation over queries")
 axes.legend()

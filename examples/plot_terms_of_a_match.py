@@ -32,9 +32,14 @@ terms = query.split()
 parts = np.zeros((len(whole.doc_ids), len(terms)))
 for column, term in enumerate(terms):
     found = index.search(term)
-    score = dict(zip(found.doc_ids.tolist(), found.scores.tolist(), strict=True))
+    score = dict(
+        zip(found.doc_ids.tolist(), found.scores.tolist(), strict=True)
+    )
     parts[:, column] = [score.get(name, 0.0) for name in whole.doc_ids.tolist()]
-print("parts add up to the scores:", np.allclose(parts.sum(axis=1), whole.scores, rtol=1e-5))
+print(
+    "parts add up to the scores:",
+    np.allclose(parts.sum(axis=1), whole.scores, rtol=1e-5),
+)
 
 # %%
 # As a picture
@@ -42,7 +47,14 @@ print("parts add up to the scores:", np.allclose(parts.sum(axis=1), whole.scores
 figure, (axes,) = panels(1, height=2.9, most=1)
 places, left = np.arange(len(parts)), np.zeros(len(parts))
 for column, term in enumerate(terms):
-    axes.barh(places, parts[:, column], 0.7, left=left, color=series(column), label=term)
+    axes.barh(
+        places,
+        parts[:, column],
+        0.7,
+        left=left,
+        color=series(column),
+        label=term,
+    )
     left += parts[:, column]
 axes.set_yticks(places, whole.doc_ids.tolist())
 axes.invert_yaxis()

@@ -18,7 +18,9 @@ from rankwise.report import plot_thresholds
 # Blue lies between a grade's own thresholds. Grades that are close to each other overlap.
 rng = np.random.default_rng(0)
 X = rng.normal(size=(1500, 4))
-y = np.digitize(X @ [1.0, 0.5, -0.5, 0.0] + 0.4 * rng.logistic(size=1500), [-1.0, 0.3, 1.5])
+y = np.digitize(
+    X @ [1.0, 0.5, -0.5, 0.0] + 0.4 * rng.logistic(size=1500), [-1.0, 0.3, 1.5]
+)
 linear = ProportionalOdds().fit(X[:500], y[:500])
 figure = plot_thresholds(linear, X[500:], y[500:])
 

@@ -19,7 +19,9 @@ board = compare(
     isolate=False,
 )
 for row in board.rows()[1:]:
-    print(f"{row['ranker']}: {row['wins']} won, {row['ties']} level, {row['losses']} lost")
+    print(
+        f"{row['ranker']}: {row['wins']} won, {row['ties']} level, {row['losses']} lost"
+    )
 
 # %%
 # Green is better than the best ranker, brown worse; white is queries on which both are equal.

@@ -3,7 +3,8 @@
     python -m tests.pages docs/start.rst ...
 
 runs the examples of each page and writes the outputs that have changed. Lines wider than 80
-characters are wrapped at word ends, as in a terminal.
+characters are wrapped at word ends, as in a terminal, and wider code is formatted. ``--wrap`` only
+formats code.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import contextlib
 import doctest
 import os
 import re
+import subprocess
 import sys
 import tempfile
 import textwrap
@@ -107,7 +109,45 @@ def rewrite_outputs(path: Path) -> int:
     return len(changed)
 
 
+# Code
+
+
+def format_code(source: str, width: int) -> str:
+    """Code in the format of ruff, in lines of at most ``width`` characters where it can."""
+    command = [
+        sys.executable,
+        "-m",
+        "ruff",
+        "format",
+        "--isolated",
+        "--line-length",
+        str(width),
+        "-",
+    ]
+    return subprocess.run(command, input=source, text=True, capture_output=True, check=True).stdout
+
+
+def wrap_code(path: Path) -> int:
+    """Format examples with lines wider than a page; returns the lines that stay too wide."""
+    text = path.read_text("utf-8")
+    lines = text.split("\n")
+    for example in reversed(doctest.DocTestParser().get_examples(text)):
+        source = example.source.rstrip("\n").split("\n")
+        if max(map(len, source)) + 4 > WIDTH:
+            new = format_code(example.source, WIDTH - 4).rstrip("\n").split("\n")
+            new = [
+                f"{'...' if number else '>>>'} {line}".rstrip() for number, line in enumerate(new)
+            ]
+            indent = " " * example.indent
+            lines[example.lineno : example.lineno + len(source)] = [indent + line for line in new]
+    path.write_text("\n".join(lines), "utf-8")
+    return sum(len(line) > WIDTH and line.lstrip().startswith((">>> ", "... ")) for line in lines)
+
+
 if __name__ == "__main__":
     os.environ.setdefault("MPLBACKEND", "agg")
-    for name in sys.argv[1:]:
-        print(name, rewrite_outputs(Path(name).resolve()), "outputs written")
+    only_wraps = "--wrap" in sys.argv
+    for name in sys.argv[1 + only_wraps :]:
+        page = Path(name).resolve()
+        written = "" if only_wraps else f"{rewrite_outputs(page)} outputs written, "
+        print(f"{name} {written}{wrap_code(page)} lines of code too wide")

@@ -6,6 +6,7 @@ import os
 import re
 import struct
 import threading
+import warnings
 
 import pytest
 
@@ -33,7 +34,8 @@ def run_in_terminal(monkeypatch, arguments, width=80):
 
     reader = threading.Thread(target=read)
     reader.start()
-    with monkeypatch.context() as patched:
+    with monkeypatch.context() as patched, warnings.catch_warnings():
+        warnings.simplefilter("default")  # notes, which pytest would turn into errors
         patched.delenv("COLUMNS", raising=False)
         patched.setenv("TERM", "xterm")
         with open(slave, "w", encoding="utf-8", buffering=1) as terminal:

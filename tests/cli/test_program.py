@@ -36,8 +36,10 @@ from rankwise.metrics import PRESETS, parse
 from rankwise.metrics._table import ALIASES, MEASURES
 from rankwise.runtime.files import replace_files
 from rankwise.runtime.messages import ArgumentError
+from rankwise.runtime.progress import listen_to_starts
 from rankwise.selection import FoldResult
 from rankwise.selection.cells.workers import Parcels
+from tests.cli.conftest import judged_data
 
 COMMANDS = (
     "compare", "cv", "fit", "predict", "evaluate", "reproduce", "convert", "lint", "info", "list",
@@ -326,9 +328,9 @@ def test_quick_jobs_are_silent(monkeypatch, capsys):
 
 def test_long_jobs_say_what_is_left(impatient, stderr):
     with _progress.Progress("Comparing") as progress:
-        progress.update(2, 4, "running ridge", left=90.0)
+        progress.update(2, 4, "ridge", left=90.0)
         wait_for(lambda: stderr().count("\n") > 1)
-    line = r"Comparing: 2 of 4 after \d+:\d\d, about \d+:\d\d left, running ridge\n"
+    line = r"Comparing: 2 of 4 in \d+:\d\d, ~\d+:\d\d left, ridge\n"
     assert re.match(line, stderr())
 
 
@@ -338,18 +340,23 @@ def test_jobs_without_steps_say_how_long_they_last(impatient, stderr):
     assert re.match(r"Reading: \d+:\d\d so far\n", stderr())
 
 
-def test_a_terminal_gets_a_bar_that_vanishes(impatient, monkeypatch):
+def test_a_terminal_gets_a_line_that_vanishes(impatient, monkeypatch):
     stream = Terminal()
     monkeypatch.setattr(sys, "stderr", stream)
     monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("COLUMNS", "80")
     with _progress.Progress("Comparing") as progress:
         progress.update(1, 4, "ridge fold1")
         wait_for(lambda: "ridge fold1" in stream.getvalue())
         progress.update(2, 4, "ridge fold2")
         wait_for(lambda: "ridge fold2" in stream.getvalue())
+        progress.begin("x" * 90)
+        wait_for(lambda: "x…" in stream.getvalue())
     shown = stream.getvalue()
     assert "Comparing" in shown
-    assert "2/4" in shown
+    assert "2 of 4" in shown
+    frames = re.split(r"[\r\n]", re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", shown))
+    assert max(map(len, frames)) <= 80
 
 
 def test_time_left_runs_down(monkeypatch):
@@ -357,12 +364,12 @@ def test_time_left_runs_down(monkeypatch):
     monkeypatch.setattr(_progress.time, "monotonic", lambda: now[0])
     progress = _progress.Progress("Comparing", 10)
     now[0] += 7265
-    assert progress.line() == "Comparing: 0 of 10 after 2:01:05"
+    assert progress.line() == "Comparing: 0 of 10 in 2:01:05"
     progress.update(4, 10, left=100.0)
     now[0] += 40
-    assert progress.line() == "Comparing: 4 of 10 after 2:01:45, about 1:00 left"
+    assert progress.line() == "Comparing: 4 of 10 in 2:01:45, ~1:00 left"
     now[0] += 100
-    assert progress.line() == "Comparing: 4 of 10 after 2:03:25, about 0:00 left"
+    assert progress.line() == "Comparing: 4 of 10 in 2:03:25, ~0:00 left"
 
 
 def test_the_estimate_of_a_comparison_does_not_climb(monkeypatch):
@@ -373,21 +380,46 @@ def test_the_estimate_of_a_comparison_does_not_climb(monkeypatch):
         for ranker, seconds in (("quick", 1.0), ("slow", slow)):
             now[0] += seconds
             cell = FoldResult(ranker, f"fold{fold}", "done", fit_seconds=seconds)
-            running, rest = ahead.after(8, cell)
-            left.append((now[0], rest))
-            last = (ranker, fold) == ("slow", 3)
-            assert running == (
-                "" if last else f"running {'slow' if ranker == 'quick' else 'quick'}"
-            )
+            left.append((now[0], ahead.after(8, cell)))
     assert left[0] == (1.0, None)
     assert left[1] == (10.0, 30.0)
     ends = [when + rest for when, rest in left[1:]]
     assert all(later <= earlier or rest == 0 for earlier, later, (_, rest)
                in zip(ends, ends[1:], left[2:], strict=False))  # fmt: skip
     assert left[-1][1] == 0
-    assert compare._Ahead(["quick"], n_jobs=2).after(
-        2, FoldResult("quick", "fold1", "done", fit_seconds=4.0)
-    ) == ("", 2.0)
+    cell = FoldResult("quick", "fold1", "done", fit_seconds=4.0)
+    assert compare._Ahead(["quick"], n_jobs=2).after(2, cell) == 2.0
+
+
+def test_a_line_names_the_cell_that_has_run_longest(monkeypatch):
+    now = [100.0]
+    monkeypatch.setattr(_progress.time, "monotonic", lambda: now[0])
+    progress = _progress.Progress("Comparing", 10)
+    progress.begin("ridge on fold1")
+    now[0] += 5
+    progress.begin("auto on fold1")
+    now[0] += 60
+    text = "Comparing: 0 of 10 in 1:05, ridge on fold1 for 1:05 +1"
+    assert progress.line() == text
+    progress.update(1, 10, left=30.0, ended="ridge on fold1")
+    text = "Comparing: 1 of 10 in 1:05, ~0:30 left, auto on fold1 for 1:00"
+    assert progress.line() == text
+
+
+@pytest.mark.parametrize("isolate", [True, False])
+def test_a_comparison_announces_its_cells(isolate):
+    order = []
+    with listen_to_starts(lambda cell: order.append(("start", cell.ranker, cell.fold))):
+        board = rw.compare(
+            ["linear_regression", "ridge"],
+            judged_data(0),
+            cv=2,
+            isolate=isolate,
+            progress=lambda done, total, cell: order.append(("end", cell.ranker, cell.fold)),
+        )
+    names = [info.name for info in board.fold_infos]
+    cells = [(ranker, name) for name in names for ranker in board.rankers]
+    assert order == [(what, *cell) for cell in cells for what in ("start", "end")]
 
 
 @pytest.mark.parametrize(

@@ -122,6 +122,22 @@ def test_queries_without_a_document(rankwise, tmp_path):
     assert "1 of 2 queries find no document" in run.err
 
 
+def test_indexes_of_an_old_version(rankwise, tmp_path):
+    folder = TextIndex().add({"d": "cat"}).save(tmp_path / "index")
+    (folder / "arrays.json").unlink()
+    (folder / "index.json").write_text('{"format": 1}')
+    (tmp_path / "more.jsonl").write_text('{"id": "b", "text": "tea"}\n')
+    kept = sorted(folder.iterdir())
+    for command in (
+        ("search", folder, "cat"),
+        ("index", tmp_path / "more.jsonl", "--update", "--out", folder),
+    ):
+        run = rankwise(*command)
+        assert run.code in (1, 2) and "old version of rankwise saved" in run.err, run.err
+        assert "Build the index anew: rankwise index DOCUMENTS" in run.err
+    assert sorted(folder.iterdir()) == kept
+
+
 @pytest.mark.filterwarnings("always:.*only the field 'text' is indexed")
 def test_update_and_encoding(rankwise, tmp_path):
     first, second = tmp_path / "first.trec", tmp_path / "second.jsonl"

@@ -9,8 +9,15 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
+from rankwise import leaderboard
 from rankwise.metrics import parse
-from rankwise.report import plot_curves, plot_differences, plot_paths
+from rankwise.report import (
+    plot_costs,
+    plot_curves,
+    plot_differences,
+    plot_leaderboard,
+    plot_paths,
+)
 from rankwise.report.axes import pushed_apart
 from rankwise.report.page import (
     count,
@@ -69,7 +76,7 @@ def test_paths_are_of_rankers_that_chose_one_number(board):
 
 
 def test_each_plot_is_a_figure_of_its_own(board):
-    for plot in (plot_curves, plot_differences, plot_paths):
+    for plot in (plot_costs, plot_curves, plot_differences, plot_leaderboard, plot_paths):
         figure = plot(board)
         assert isinstance(figure, Figure)
         assert figure is not plot(board)
@@ -84,6 +91,46 @@ def test_nothing_to_draw_is_none():
     assert plot_curves(board) is None
     assert plot_differences(board) is None
     assert plot_paths(board) is None
+    assert plot_costs(board) is None
+    assert plot_costs(leaderboard({"a": [0.5, 0.6], "b": [0.4, 0.6]})) is None
+    assert plot_leaderboard(make_board(rankers={})) is None
+
+
+@pytest.mark.parametrize("measure", [None, "AP"])
+def test_the_picture_of_a_board_shows_its_rows(board, measure):
+    rows = [row for row in board.rows(measure) if row["rank"]]
+    left, right = plot_leaderboard(board, measure).axes
+    assert [label.get_text() for label in left.get_yticklabels()] == [r["ranker"] for r in rows]
+    for axes, (low, dot, high) in (
+        (left, ("low", "mean", "high")),
+        (right, ("diff_low", "diff", "diff_high")),
+    ):
+        bars = [tuple(line.get_xdata()) for line in axes.lines if len(line.get_xdata()) == 2]
+        dots = [line.get_xdata()[0] for line in axes.lines if line.get_marker() == "o"]
+        assert dots == [row[dot] for row in rows]
+        assert {(row[low], row[high]) for row in rows if row[low] is not None} <= {*bars}
+    assert [text.get_text() for text in right.texts] == ["ranks", "1–2", "1–2", "3"]
+
+
+def test_without_tests_the_picture_has_means_only():
+    apart = {"a": [0.9, 0.8, 0.7, np.nan], "b": [np.nan, np.nan, 0.8, 0.95]}
+    assert len(plot_leaderboard(leaderboard(apart, missing="pairs")).axes) == 1
+    assert len(plot_leaderboard(leaderboard({"a": [0.9, 0.8]})).axes) == 1
+
+
+def test_costs_have_a_point_and_a_name_for_every_ranker(board):
+    rows = {row["ranker"]: row for row in board.rows() if row["rank"]}
+    figure = plot_costs(board)
+    for axes, what in zip(figure.axes, ("fit_seconds", "predict_seconds"), strict=True):
+        assert [text.get_text() for text in axes.texts] == list(rows)
+        expected = [(row[what], row["mean"]) for row in rows.values()]
+        (points,) = axes.collections
+        np.testing.assert_allclose(points.get_offsets(), expected)
+    figure.canvas.draw()
+    for axes in figure.axes:
+        frames = [text.get_window_extent() for text in axes.texts]
+        pairs = [(a, b) for i, a in enumerate(frames) for b in frames[:i]]
+        assert not any(a.overlaps(b) for a, b in pairs)
 
 
 def test_labels_are_pushed_apart():

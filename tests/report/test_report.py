@@ -11,9 +11,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rankwise.datasets import Fold, lint
+from rankwise import RidgeRanker, compare, leaderboard
+from rankwise.datasets import Fold, RankingData, lint
 from rankwise.report import write_report
 from rankwise.report.axes import COLOURS
+from rankwise.report.html import largest_changes
 from rankwise.selection import Leaderboard
 
 from ..cli.conftest import judged_data
@@ -105,12 +107,13 @@ def test_the_page_is_well_formed(html, page):
 
 def test_all_sections_and_figures_are_there(page):
     sections = {
-        "leaderboard", "section-curves", "section-rank-intervals", "section-differences",
+        "leaderboard", "section-leaderboard", "section-costs", "section-curves",
+        "section-differences",
         "section-ranks", "section-paths", "folds", "cost", "data", "reproduce",
     }  # fmt: skip
     assert sections <= set(page.ids)
-    assert page.tags.count("figure") == 5
-    assert page.tags.count("figcaption") == 5
+    assert page.tags.count("figure") == 6
+    assert page.tags.count("figcaption") == 6
 
 
 def test_the_leaderboard_shows_what_the_object_says(board, html):
@@ -119,7 +122,8 @@ def test_the_leaderboard_shows_what_the_object_says(board, html):
         if row["rank"] is None:
             assert f"<dt>{row['ranker']}, {row['status']}</dt>" in body
             continue
-        start = rf'<td>{row["rank"]}</td>\s*<th scope="row" class="text">{row["ranker"]}<'
+        start = rf'<td>{row["rank"]}</td>\s*<th scope="row" class="text">'
+        start += rf'<a href="#queries-{row["rank"]}">{row["ranker"]}<'
         line = re.search(rf"{start}.*?</tr>", body, re.DOTALL)[0]
         assert f">{row['mean']:.4f}</td>" in line
         assert f"{row['low']:.4f} – {row['high']:.4f}" in line
@@ -303,3 +307,61 @@ def test_further_measures_have_a_table_of_their_own(tmp_path):
     names = {"AP", "RR", "P@5", "MSD"}
     assert not any(f">{name}<" in main for name in names)
     assert all(f">{name}<" in other for name in names)
+
+
+def test_pictures_stand_between_the_verdict_and_the_table(html):
+    order = ("verdict", "section-leaderboard", "section-costs", "leaderboard")
+    places = [re.search(f'(class|id)="{part}"', html).start() for part in order]
+    assert places == sorted(places)
+
+
+def test_rows_link_to_the_largest_gains_and_losses_by_query(tmp_path):
+    values = {
+        "a": [0.9, 0.8, 0.7, 0.6, 0.5, 0.5, 0.2, np.nan],
+        "b": [0.1, 0.9, 0.6, 0.9, 0.7, 0.5, 0.1, 0.9],
+    }
+    names = ["<b>x</b>", "q1", "q2", "q3", "q4", "q5", "q6", "q7"]
+    named = {system: dict(zip(names, v, strict=True)) for system, v in values.items()}
+    board = leaderboard(named, missing="pairs")
+    first, second = (row["ranker"] for row in board.rows())
+    found = largest_changes(board)
+    assert [found[name]["other"] for name in (first, second)] == [second, first]
+    against = {"a": found["a"]["gains"], "b": found["b"]["losses"]}
+    assert [id for id, *_ in against["a"]] == [id for id, *_ in against["b"]]
+    assert against["a"][0] == ("<b>x</b>", "+0.800", "0.100 → 0.900")
+    assert against["b"][0] == ("<b>x</b>", "−0.800", "0.900 → 0.100")
+    assert [id for id, *_ in found["b"]["gains"]] == ["q3", "q4", "q1"]
+    text = write_report(board, tmp_path / "r.html").read_text("utf-8")
+    page = Page(text)
+    assert {"queries-1", "queries-2"} <= set(page.ids)
+    assert "&lt;b&gt;x&lt;/b&gt;" in text and "<b>x</b>" not in text
+
+
+def test_gains_of_a_measure_of_which_less_is_better_are_decreases():
+    board = leaderboard({"a": [3.0, 1.0], "b": [2.0, 4.0]}, greater_is_better=False)
+    assert largest_changes(board)["b"]["gains"] == [("1", "−1.000", "3.000 → 2.000")]
+
+
+def test_values_at_the_end_of_their_grid_are_marked(tmp_path, rng):
+    n = 20 * 20
+    noise = rng.standard_normal(n)
+    y = rng.integers(0, 3, n).astype(float)
+    X = np.column_stack([y + noise, 1e-3 * noise])  # more freedom is always better
+    data = RankingData(X, y, qid=np.repeat(np.arange(20), 20))
+    fold = Fold(data, data, data)
+    rankers = {"end": RidgeRanker(alpha=[1e-4, 1e-3, 1e-2, 0.1, 1.0]), "fixed": RidgeRanker()}
+    board = compare(rankers, fold, measures=["nDCG@5"], isolate=False)
+    text = write_report(board, tmp_path / "r.html").read_text("utf-8")
+    assert text.count("▼</abbr>") == 1 and "▲</abbr>" not in text
+    assert "▲ and ▼ mark the largest and smallest value tried" in text
+
+
+def test_boards_of_tasks_do_not_speak_of_queries_or_folds(tmp_path):
+    rng = np.random.default_rng(0)
+    values = {name: rng.random(30) for name in ("a", "b", "c", "d")}
+    board = leaderboard(values, baseline="b")
+    page = Page(write_report(board, tmp_path / "r.html").read_text("utf-8"))
+    shown = page.text.lower()
+    for word in ("quer", "fold", "ranker", "training", "test part"):
+        assert word not in shown.replace("rankwise", ""), word
+    assert "30 units" in shown

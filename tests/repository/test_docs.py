@@ -32,7 +32,7 @@ MODULES = sorted(
     for info in pkgutil.walk_packages(rankwise.__path__, "rankwise.")
     if not info.name.startswith("rankwise.kernels")
 )
-MOST_BARE = 0.05  # of all outputs
+MOST_BARE = 0.02  # of all outputs
 PAGES = sorted((ROOT / "docs").glob("*.rst"))
 
 
@@ -71,9 +71,8 @@ def test_dotted_names_in_pages_exist():
     recipes |= {"rankwise_papers.nobody2000.experiment"}
     names = set()
     for path in [*PAGES, ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "papers/README.md"]:
-        names |= set(
-            re.findall(r"\brankwise(?:_papers)?(?:\.[A-Za-z_]\w*)+", path.read_text("utf-8"))
-        )
+        text = re.sub(r"https?://\S+", "", path.read_text("utf-8"))
+        names |= set(re.findall(r"\brankwise(?:_papers)?(?:\.[A-Za-z_]\w*)+", text))
     assert [name for name in sorted(names - recipes) if not resolves(name)] == []
 
 
@@ -98,8 +97,6 @@ def test_pages_show_results():
 @pytest.mark.parametrize("path", [*PAGES, ROOT / "README.md"], ids=lambda path: path.stem)
 def test_pages_show_whole_numbers(path):
     """An output such as ``0.7...`` hides the result from the reader."""
-    if path.stem in ("index", "start"):
-        pytest.skip("rewritten on another branch")
     examples = doctest.DocTestParser().get_examples(path.read_text("utf-8"))
     cut = [example.want for example in examples if re.search(r"\d\.\d*\.\.\.", example.want)]
     assert cut == []

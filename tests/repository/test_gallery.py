@@ -70,4 +70,4 @@ def test_only_figures_outside_pyplot_are_scraped_and_they_are_described(monkeypa
     assert text.count("own.png") >= 1 and "Plot: seconds, rows" in text
     plt.close(managed)  # as pyplot's scraper does after ours
     assert scraper.scrape(None, block_vars, {"src_dir": str(tmp_path)}) == ""
-    assert scraper.describe(Figure()) == "Drawing of the model"
+    assert scraper.describe(Figure(), "Trees, drawn") == "Trees, drawn"

@@ -20,7 +20,8 @@ ROW = re.compile(
     r"^ *(\d+)  (\w+) +([\d.]+) ± ([\d.]+)  +([\d.]+) ± ([\d.]+)  +(\S+)  +(?:< )?(\S+) ",
     re.MULTILINE,
 )
-VERDICT = re.compile(r"(\w+) \((-[\d.]+), (-[\d.]+) to \+([\d.]+)\)")
+# "name -0.1 (-0.2 to +0.3)"; boards stored before the verdict have "name (-0.1, -0.2 to +0.3)".
+VERDICT = re.compile(r"(\w+) \(?(-[\d.]+)(?:, | \()(-[\d.]+) to \+([\d.]+)\)")
 QUICK = ["linear_regression", "ridge", "pointwise_elm", "pairwise_elm"]
 
 

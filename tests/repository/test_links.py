@@ -41,6 +41,13 @@ def test_the_page_of_every_estimator_links_guides_and_related_estimators(docs):
         assert text.index(":doc:") < text.index("autoclass") < text.index("See also")
 
 
+def test_the_pages_of_a_module_link_guides(docs):
+    pages = docs("api_pages")
+    assert set(pages.MODULES) - set(pages.GUIDES_OF_MODULES) == {"rankwise.exceptions"}
+    names = {name for guides in pages.GUIDES_OF_MODULES.values() for name in guides}
+    assert all((DOCS / f"{name}.rst").exists() for name in names)
+
+
 def test_examples_stand_before_parameters():
     sections = re.findall(r"{{(\w+)}}", (DOCS / "_templates/numpydoc_docstring.rst").read_text())
     assert sections[:4] == ["index", "summary", "extended_summary", "examples"]

@@ -86,7 +86,7 @@ def test_progress_says_compiling(monkeypatch):
         with compile_events():
             assert progress.line() == "Fitting: 0:03 so far, compiling …"
             progress.update(1, 4, "ridge")
-            assert progress.line() == "Fitting: 1 of 4 after 0:03, compiling …, ridge"
+            assert progress.line() == "Fitting: 1 of 4 in 0:03, compiling …, ridge"
         folder = os.environ["RANKWISE_COMPILING"]
         os.utime(folder, (time.time() + 60 - 3600,) * 2)  # an hour ago
-        assert progress.line() == "Fitting: 1 of 4 after 0:03, ridge"
+        assert progress.line() == "Fitting: 1 of 4 in 0:03, ridge"

@@ -291,7 +291,9 @@ def test_leaderboards_show_what_their_text_says():
     assert lines[-1].startswith("Means over 20 units") and how_adjusted(board) in lines[-1]
     close = leaderboard({"a": TABLE[BAD], "b": TABLE[BAD] + [0.1, -0.1] * 10})
     lines = [line.text for line in ET.fromstring(close._repr_html_()).findall("p")]
-    [intervals] = (line for line in lines if line and line.startswith("Differences to the best with p >="))
+    [intervals] = (
+        line for line in lines if line and line.startswith("Differences to the best with p >=")
+    )
     assert intervals in str(close)
 
 

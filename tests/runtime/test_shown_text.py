@@ -20,7 +20,7 @@ from rankwise.cli.main import app
 from rankwise.explain import FeatureImportances
 from rankwise.metrics.statistics.all_pairs import average_ranks
 from rankwise.preferences import read_comparisons
-from rankwise.report import plot_rank_intervals, write_report
+from rankwise.report import plot_leaderboard, plot_rank_intervals, write_report
 from rankwise.runtime.messages import escape_figure, escape_hidden, escape_spreadsheet, escape_table
 from rankwise.selection.leaderboard import leaderboard_table, leaderboard_text
 
@@ -205,8 +205,9 @@ def test_numbers_in_spreadsheets_stay():
 
 
 @pytest.mark.filterwarnings("ignore:Glyph .* missing from font")
-def test_figures(board):
-    figure = plot_rank_intervals(board)
+@pytest.mark.parametrize("plot", [plot_leaderboard, plot_rank_intervals])
+def test_figures(board, plot):
+    figure = plot(board)
     figure.savefig(io.BytesIO(), format="svg")  # a formula would raise, or be drawn as one
     shown = [text.get_text() for text in figure.findobj(Text)]
     assert {*map(escape_figure, NAMES)} <= {*shown}

@@ -8,7 +8,7 @@ import pytest
 from rankwise import LSRRank, RidgeRanker, compare
 from rankwise.datasets import Fold, RankingData
 from rankwise.metrics import parse
-from rankwise.selection.cells.fold_tuning import edge_notes, tune
+from rankwise.selection.cells.fold_tuning import edge_notes, is_at_end, tune
 
 
 def searched(scores, name="C", values=(0.1, 1.0, 10.0, 100.0, 1000.0)):
@@ -28,6 +28,9 @@ def searched(scores, name="C", values=(0.1, 1.0, 10.0, 100.0, 1000.0)):
 def test_ends(scores, chosen, note):
     notes = edge_notes({"C": chosen}, searched(scores))
     assert notes == ([] if note is None else [f"{note}: a better one may lie beyond"])
+    for end in ("largest", "smallest"):
+        assert is_at_end(notes, "C", chosen, end) == (note is not None and end in note)
+        assert not is_at_end(notes, "C", "auto", end)
     signed = [-score for score in scores]
     assert edge_notes({"C": chosen}, searched(signed), greater_is_better=False) == notes
 

@@ -198,9 +198,38 @@ def test_json_of_a_real_run_with_failures_and_text_ids(rng):
     np.testing.assert_equal(again.per_query(), board.per_query())
     assert np.isnan(board.per_query()["a"]).sum() == 1
     assert state["rows"][0]["ranker"] == board.best
-    for wrong in ({}, {"format": 99}, []):
-        with pytest.raises(ValueError, match=r"a result of Leaderboard\.to_dict"):
-            Leaderboard.from_dict(wrong)
+
+
+BOARD_STATE = leaderboard({"a": [0.1, 0.2], "b": [0.3, 0.4]}).to_dict()
+WRONG_STATES = {
+    "empty": ({}, "got None"),
+    "newer": ({**BOARD_STATE, "format": 99}, "got 99. A newer version .* Upgrade rankwise"),
+    "older": ({**BOARD_STATE, "format": 0}, r"\(format 1\), got 0\.$"),
+    "list": ([], "got 'list'"),
+    "lacks cells": (
+        {name: value for name, value in BOARD_STATE.items() if name != "cells"},
+        r"parts are missing or changed \(KeyError: 'cells'\)",
+    ),
+    "changed cells": ({**BOARD_STATE, "cells": [{"ranker": "a"}]}, "missing or changed"),
+    "changed folds": ({**BOARD_STATE, "folds": [{}]}, "missing or changed"),
+    "changed measures": ({**BOARD_STATE, "measures": 3}, "missing or changed"),
+}
+
+
+@pytest.mark.parametrize("name", WRONG_STATES)
+def test_states_that_are_no_board(name, tmp_path):
+    state, said = WRONG_STATES[name]
+    with pytest.raises(ValueError, match=rf"a result of Leaderboard\.to_dict.*{said}"):
+        Leaderboard.from_dict(state)
+    (tmp_path / "b.json").write_text(json.dumps(state))
+    with pytest.raises(ValueError, match=rf"b\.json is not a file of .*{said}"):
+        Leaderboard.from_json(tmp_path / "b.json")
+
+
+def test_files_that_are_not_json_are_named(tmp_path):
+    (tmp_path / "b.json").write_text('{"format": 1}\n{}')
+    with pytest.raises(ValueError, match=r"b\.json is not a file of Leaderboard\.to_json"):
+        Leaderboard.from_json(tmp_path / "b.json")
 
 
 def test_text_is_aligned_and_complete(board):

@@ -446,7 +446,9 @@ def test_what_can_be_seen_is_said(rng):
     scores = {"a": rng.random(50), "b": rng.random(50)}
     board = leaderboard(scores)
     found = board.detectable_difference()
-    assert f"These 50 units show a difference of {found:.2g} with probability" in str(board)
+    assert f"With these 50 units, a difference of {found:.2g} is found with probability" in str(
+        board
+    )
     assert leaderboard({"a": [1, 2, 3], "b": [1, 2, 3]}).detectable_difference() is None
 
 

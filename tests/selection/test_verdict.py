@@ -21,7 +21,7 @@ def noisy(**systems):
 CASES = {
     "one system": ({"a": [0.1, 0.2, 0.3]}, "a has score 0.2000", ""),
     "two, open": (noisy(a=(0.02, 0.1), b=(0.02, 0.1)), "is not significant: either may be", ""),
-    "two, decided": (noisy(a=(0.2, 0.1), b=(0, 0.1)), "better than b.", "would be needed"),
+    "two, decided": (noisy(a=(0.2, 0.1), b=(0, 0.1)), "better than b.", "needs"),
     "all decided": (
         noisy(a=(0.4, 0.1), b=(0.2, 0.1), c=(0, 0.1)),
         "It is significantly better than b and c.",
@@ -87,8 +87,10 @@ def test_what_the_queries_show_and_how_many_settle_it():
     assert 0 < lead < shown
     needed = queries_needed(values, lead)
     text = board.verdict()
-    assert f"These 200 units show a difference of {shown:.2g} with probability 0.8" in text
-    assert f"about {float(f'{needed:.2g}'):,.0f} would be needed" in text
+    assert (
+        f"With these 200 units, a difference of {shown:.2g} is found with probability 0.8" in text
+    )
+    assert f"needs about {float(f'{needed:.2g}'):,.0f} units." in text
 
 
 def test_smaller_is_better_turns_the_verdict():

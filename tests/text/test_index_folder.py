@@ -14,6 +14,7 @@ from rankwise import RidgeRanker
 from rankwise.persistence import ModelFileError
 from rankwise.runtime import array_folder
 from rankwise.runtime.array_folder import HEADER, sign_header
+from rankwise.structure.state_rules import StructureError
 from rankwise.text import Analyzer, QueryDocumentFeatures, TextIndex, TextRanker
 from tests.text.corpus import QUERIES, as_lists, random_corpus
 
@@ -444,6 +445,47 @@ def test_indexes_with_other_rules_of_analysis_are_refused(tmp_path):
     changed(folder, HEADER, lambda facts: {**facts, "sample": facts["sample"][1:]})
     with pytest.raises(ValueError, match="was made with another analyzer"):
         TextIndex.load(folder)
-    changed(folder, HEADER, lambda facts: {**facts, "format": 1})
-    with pytest.raises(ValueError, match=r"format must be 4, got 1\. Build the index anew"):
+    changed(folder, HEADER, lambda facts: {**facts, "format": "4"})
+    with pytest.raises(ValueError, match=r"format must be 4, got '4'\. Build the index anew"):
         TextIndex.load(folder)
+
+
+def as_version_02(folder):
+    """Names of the files as in 0.2.0, which had no checksums."""
+    arrays = header_of(folder)["arrays"]
+    (folder / HEADER).unlink()
+    for name, entry in arrays.items():
+        (folder / entry["file"]).rename(folder / f"{name}.npy")
+    (folder / "texts.npy").unlink()
+    (folder / "texts.json").write_text(json.dumps({"doc_ids": ["d"], "terms": ["cat"]}))
+    (folder / "index.json").write_text(json.dumps({"format": 1, "fields": ["text"]}))
+
+
+OTHER_VERSIONS = {
+    "0.2": (as_version_02, "an old version of rankwise saved.*\\. Build the index anew: rankwise"),
+    "older": (
+        lambda folder: changed(folder, HEADER, lambda facts: {**facts, "format": 3}),
+        "an old version of rankwise saved.*\\. Build the index anew: rankwise index",
+    ),
+    "newer": (
+        lambda folder: changed(folder, HEADER, lambda facts: {**facts, "format": 5}),
+        "a newer version of rankwise saved.*\\. Upgrade rankwise, or build the index anew: ",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", OTHER_VERSIONS)
+def test_indexes_of_other_versions_say_so(tmp_path, name):
+    change, said = OTHER_VERSIONS[name]
+    folder = TextIndex(analyzer=PLAIN).add({"d": "cat"}).save(tmp_path / "index")
+    change(folder)
+    for read in (TextIndex.load, TextRanker.load):
+        with pytest.raises(StructureError, match=said):
+            read(folder)
+    assert TextIndex.load(TextIndex().add({"d": "cat"}).save(folder)).doc_ids == ["d"]
+
+
+def test_other_folders_with_the_old_name_of_the_header_are_no_indexes(tmp_path):
+    (tmp_path / "index.json").write_text("{}")
+    with pytest.raises(FileNotFoundError, match="has no index"):
+        TextIndex.load(tmp_path)

@@ -1,7 +1,8 @@
 """What commands show: tables and JSON on stdout; progress, notes and errors on stderr.
 
-After two seconds there is a bar with the remaining time; if stderr is not a terminal, a line every
-ten seconds. While kernels are compiled, on the first run of a new version, it says so.
+After two seconds, a line shows the time so far, the remaining time and what runs since when; if
+stderr is not a terminal, a new line every ten seconds. While kernels are compiled, on the first run
+of a new version, it says so.
 
 Exit codes: 0: done. 1: the job failed (unreadable data, a ranker that raised, …). 2: the command
 line is wrong (an unknown option, ranker, measure or data set, a file that does not exist). 3:
@@ -39,11 +40,12 @@ from rankwise.runtime.messages import (
     escape_hidden,
     settings_written,
 )
-from rankwise.runtime.progress import TrialStart, listen_to_trials, watch_compilation
+from rankwise.runtime.progress import CellStart, TrialStart, listen_to_starts, watch_compilation
 from rankwise.runtime.renames import find_new_name, find_new_word
 
 if TYPE_CHECKING:
     from rankwise.runtime.result import Result
+    from rankwise.selection import FoldResult
 
 # Piped tables take their natural width.
 _PIPE_WIDTH = 1000
@@ -200,11 +202,11 @@ class Progress:
         self._total = total
         self._done = 0
         self._note = ""
+        self._running: dict[str, float] = {}  # cells, and when they started
         self._end: float | None = None
         self._lock = threading.RLock()
         self._finished = threading.Event()
-        self._bar: Any = None
-        self._task: Any = None
+        self._live: Any = None
         self._stack = ExitStack()
         self._is_compiling: Callable[[], bool] = bool
         self._thread = threading.Thread(target=self._show, daemon=True)
@@ -218,46 +220,44 @@ class Progress:
     def __exit__(self, *_: object) -> None:
         self._finished.set()
         self._thread.join()
-        if self._bar is not None:
-            self._bar.stop()
+        if self._live is not None:
+            self._live.stop()
         self._stack.close()
 
-    def update(self, done: int, total: int, note: str = "", left: float | None = None) -> None:
+    def begin(self, name: str) -> None:
+        """Record that a step starts; steps may run at the same time."""
+        with self._lock:
+            self._running[name] = time.monotonic()
+
+    def update(
+        self, done: int, total: int, note: str = "", left: float | None = None, ended: str = ""
+    ) -> None:
         """Record that ``done`` of ``total`` steps are done; ``left``: estimated seconds to go."""
         with self._lock:
             self._done, self._total, self._note = done, total, note
+            self._running.pop(ended, None)
             self._end = None if left is None else time.monotonic() + left
-            if self._bar is not None:
-                self._bar.update(self._task, completed=done, total=total, note=note)
 
     def line(self) -> str:
         """State of the job as one line of text."""
-        seconds = time.monotonic() - self._start
-        done = f"{self._done} of {self._total} after" if self._total else ""
-        so_far = f"{done} {_clock(seconds)}" if done else f"{_clock(seconds)} so far"
-        known = [so_far, self.left(), self.compiling(), self._note]
-        return f"{self.what}: {', '.join(text for text in known if text)}"
-
-    def left(self) -> str:
-        """Remaining time as text; empty if unknown."""
-        if self._end is None:
-            return ""
-        return f"about {_clock(max(0.0, self._end - time.monotonic()))} left"
-
-    def compiling(self) -> str:
-        """ "compiling …" while kernels are compiled; else empty."""
-        return "compiling …" if self._is_compiling() else ""
+        with self._lock:
+            now = time.monotonic()
+            so_far = _clock(now - self._start)
+            counted = f"{self._done} of {self._total} in {so_far}"
+            known = [counted if self._total else f"{so_far} so far"]
+            if self._end is not None:
+                known.append(f"~{_clock(max(0.0, self._end - now))} left")
+            for name, since in [*self._running.items()][:1]:
+                others = f" +{len(self._running) - 1}" if len(self._running) > 1 else ""
+                known.append(f"{name} for {_clock(now - since)}{others}")
+            known += ["compiling …"] * self._is_compiling() + [self._note] * bool(self._note)
+            return f"{self.what}: {', '.join(known)}"
 
     def _show(self) -> None:
         if self._finished.wait(QUIET_SECONDS):
             return
         if sys.stderr.isatty():
-            with self._lock:
-                self._bar = _bar(self)
-                self._task = self._bar.add_task(
-                    self.what, completed=self._done, total=self._total, note=self._note
-                )
-                self._bar.start()
+            self._live = _show_on_terminal(self.line)
             return
         say(self.line())
         while not self._finished.wait(_LINE_EVERY_SECONDS):
@@ -280,35 +280,43 @@ def trial_progress(what: str) -> Iterator[None]:
             note = trial.name if trial.best is None else f"{trial.name}, best {trial.best:.4f}"
             progress.update(trial.number - 1, trial.total, note, trial.seconds_left)
 
-        with listen_to_trials(show):
+        with listen_to_starts(show):
             yield
 
 
-def _bar(status: Progress) -> Any:
-    from rich import progress
+@contextmanager
+def cell_progress(what: str) -> Iterator[Progress]:
+    """Show the running cells of a comparison; the caller updates the finished ones."""
+    with (
+        Progress(what) as progress,
+        listen_to_starts(lambda cell: progress.begin(name_cell(cell))),
+    ):
+        yield progress
+
+
+def name_cell(cell: CellStart | FoldResult) -> str:
+    """Name of a cell in progress lines."""
+    return f"{cell.ranker} on {cell.fold}"
+
+
+def _show_on_terminal(line: Callable[[], str]) -> Any:
+    """Show what ``line`` returns in the last line of the terminal, until the result stops."""
     from rich.console import Console
+    from rich.live import Live
+    from rich.spinner import Spinner
     from rich.text import Text
 
-    class TimeLeft(progress.ProgressColumn):
-        def render(self, task: progress.Task) -> Text:
-            return Text(status.left())
+    console, spinner = Console(stderr=True), Spinner("dots")
 
-    class Compiling(progress.ProgressColumn):
-        def render(self, task: progress.Task) -> Text:
-            return Text(status.compiling())
+    def render() -> Spinner:
+        text = Text(line())
+        text.truncate(console.width - 3, overflow="ellipsis")  # the spinner, and a gap
+        spinner.update(text=text)
+        return spinner
 
-    return progress.Progress(
-        progress.SpinnerColumn(),
-        progress.TextColumn("{task.description}"),
-        progress.BarColumn(),
-        progress.MofNCompleteColumn(),
-        progress.TimeElapsedColumn(),
-        TimeLeft(),
-        Compiling(),
-        progress.TextColumn("{task.fields[note]}"),
-        console=Console(stderr=True),
-        transient=True,
-    )
+    live = Live(console=console, get_renderable=render, refresh_per_second=4, transient=True)
+    live.start()
+    return live
 
 
 def _clock(seconds: float) -> str:

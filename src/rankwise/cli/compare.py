@@ -15,9 +15,10 @@ import typer
 
 from rankwise.cli._console import (
     FAILED,
-    Progress,
     UsageError,
+    cell_progress,
     echo,
+    name_cell,
     number,
     one_line,
     print_json,
@@ -228,9 +229,9 @@ def run(rankers: dict[str, Any], data: Any, **options: Any) -> Leaderboard:
     ahead = _Ahead(list(rankers), options["n_jobs"])
 
     def note(done: int, total: int, cell: FoldResult) -> None:
-        progress.update(done, total, *ahead.after(total, cell))
+        progress.update(done, total, left=ahead.after(total, cell), ended=name_cell(cell))
 
-    with Progress("Comparing") as progress:
+    with cell_progress("Comparing") as progress:
         return compare_rankers(rankers, data, progress=note, **options)
 
 
@@ -258,39 +259,35 @@ def _run_curve(
     from rankwise.selection import learning_curve
 
     def note(done: int, total: int, cell: FoldResult) -> None:
-        progress.update(done, total)
+        progress.update(done, total, ended=name_cell(cell))
 
-    with Progress("Comparing on fewer queries") as progress:
+    with cell_progress("Comparing on fewer queries") as progress:
         return learning_curve(rankers, data, sizes, progress=note, **options)
 
 
 class _Ahead:
-    """Name of the running ranker, and an estimate of the remaining time.
+    """Estimate of the remaining time.
 
     The estimate starts once every ranker has run on a fold. The expected end never moves later;
     otherwise a slow ranker at the end of the list would make the remaining time climb.
     """
 
     def __init__(self, rankers: list[str], n_jobs: int) -> None:
-        self._rankers, self._n_jobs = rankers, n_jobs
+        self._n_jobs = n_jobs
         self._seconds: dict[str, list[float]] = {name: [] for name in rankers}
         self._end = math.inf
 
-    def after(self, total: int, cell: FoldResult) -> tuple[str, float | None]:
-        """Note and remaining seconds to show after a finished cell."""
+    def after(self, total: int, cell: FoldResult) -> float | None:
+        """Remaining seconds to show after a finished cell; None: not known yet."""
         parts = (cell.fit_seconds, cell.predict_seconds, cell.evaluate_seconds)
         self._seconds[cell.ranker].append(sum(part or 0.0 for part in parts))
-        done = sum(map(len, self._seconds.values()))
-        running = ""
-        if self._n_jobs == 1 and done < total:
-            running = self._rankers[(self._rankers.index(cell.ranker) + 1) % len(self._rankers)]
         if not all(self._seconds.values()):
-            return running and f"running {running}", None
-        n_folds = total // len(self._rankers)
+            return None
+        n_folds = total // len(self._seconds)
         rest = sum((n_folds - len(seconds)) * mean(seconds) for seconds in self._seconds.values())
         now = time.monotonic()
         self._end = min(self._end, now + rest / max(1, self._n_jobs))
-        return running and f"running {running}", max(0.0, self._end - now)
+        return max(0.0, self._end - now)
 
 
 def exit_if_failed(board: Leaderboard) -> None:

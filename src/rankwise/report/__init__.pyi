@@ -6,9 +6,11 @@ from .model_plots import plot_tree as plot_tree  # needs matplotlib
 from .ordinal_plots import plot_calibration as plot_calibration  # needs matplotlib
 from .ordinal_plots import plot_confusion as plot_confusion  # needs matplotlib
 from .ordinal_plots import plot_thresholds as plot_thresholds  # needs matplotlib
+from .plots import plot_costs as plot_costs  # needs matplotlib
 from .plots import plot_curves as plot_curves  # needs matplotlib
 from .plots import plot_differences as plot_differences  # needs matplotlib
 from .plots import plot_learning_curve as plot_learning_curve  # needs matplotlib
 from .plots import plot_paths as plot_paths  # needs matplotlib
 from .rank_diagram import plot_critical_difference as plot_critical_difference  # needs matplotlib
+from .rank_diagram import plot_leaderboard as plot_leaderboard  # needs matplotlib
 from .rank_diagram import plot_rank_intervals as plot_rank_intervals  # needs matplotlib

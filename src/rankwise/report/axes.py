@@ -201,6 +201,46 @@ def name_ends(
     axes.set_ylim(min(low, places.min()), high)
 
 
+# Offsets of a name from its point in units of 7 points, best first, and its alignment.
+_SIDES = [(1, 0, "left"), (-1, 0, "right"), (0, 1.2, "center"), (0, -1.2, "center")]
+_SIDES += [(1, y, "left") for y in (1.2, -1.2, 2.4, -2.4, 3.6, -3.6)]
+_SIDES += [(-1, y, "right") for y in (1.2, -1.2, 2.4, -2.4, 3.6, -3.6)]
+
+
+def name_points(axes: Axes, points: Sequence[tuple[float, float]], names: Sequence[str]) -> None:
+    """Write a name next to each point, where the fewest names, points and borders are in the way.
+
+    The size of the axes must be known, as after ``figure.draw_without_rendering()``.
+    """
+    box = axes.get_window_extent()
+    scale = 72 / axes.figure.dpi
+    places = axes.transData.transform(points) * scale
+    taken = [(x - 3, y - 3, x + 3, y + 3) for x, y in places]
+    size = FONT - 1
+    for (x, y), point, name in zip(places, points, names, strict=True):
+        width, height = 0.62 * size * len(name), 1.1 * size
+        found = []
+        for right, up, align in _SIDES:
+            left = x + 7 * right - width * {"left": 0, "right": 1, "center": 0.5}[align]
+            bottom = y + 7 * up - height / 2
+            frame = (left, bottom, left + width, bottom + height)
+            overlaps = sum(
+                frame[0] < other[2]
+                and other[0] < frame[2]
+                and frame[1] < other[3]
+                and other[1] < frame[3]
+                for other in taken
+            )
+            overlaps += 5 * (frame[0] < box.x0 * scale or frame[2] > box.x1 * scale)
+            found.append((overlaps, len(found), frame, (7 * right, 7 * up), align))
+        _, _, frame, offset, align = min(found)
+        taken.append(frame)
+        axes.annotate(
+            escape_figure(name), point, offset, textcoords="offset points", ha=align, va="center",
+            fontsize=size, color=light("ink"),
+        )  # fmt: skip
+
+
 def pushed_apart(wanted: Float64Array, step: float) -> Float64Array:
     """Positions at least ``step`` apart, in the same order and near the wanted ones."""
     order = np.argsort(-wanted, kind="stable")

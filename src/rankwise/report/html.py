@@ -21,19 +21,21 @@ from rankwise.report.ordinal_plots import (
     plot_calibration,
     plot_confusion,
 )
-from rankwise.report.page import count, inline, number, render
+from rankwise.report.page import count, format_signed, inline, number, render, seconds
 from rankwise.report.plots import (
     curves,
     differences,
     draw_growth,
     growth,
     paths,
+    plot_costs,
     plot_curves,
     plot_differences,
     plot_paths,
 )
-from rankwise.report.rank_diagram import RankDiagram, draw_ranks, plot_rank_intervals, rank_diagram
+from rankwise.report.rank_diagram import RankDiagram, draw_ranks, plot_leaderboard, rank_diagram
 from rankwise.runtime.files import write_file, writing
+from rankwise.selection.cells.fold_tuning import ENDS, is_at_end
 from rankwise.selection.leaderboard import (
     how_adjusted,
     queries_that_count,
@@ -54,6 +56,7 @@ from rankwise.selection.standing import (
     p_value,
     ranks_text,
 )
+from rankwise.selection.verdict import may_be_best
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -61,7 +64,7 @@ if TYPE_CHECKING:
     from rankwise.datasets.linting import LintReport
     from rankwise.explain import FeatureEffect
     from rankwise.fusion import JudgementCurve as FusionLearningCurve
-    from rankwise.selection import Leaderboard, LearningCurve
+    from rankwise.selection import FoldResult, Leaderboard, LearningCurve
 
 
 def write_report(
@@ -117,7 +120,8 @@ def write_report(
     page = render(
         "report.html.j2",
         {
-            "title": board.settings.data or "judged data",
+            "title": board.settings.data
+            or ("judged data" if board.settings.unit == "queries" else "scores"),
             "board": board,
             "fitted": is_fitted(board.settings),
             "counted": queries_that_count(board),
@@ -126,7 +130,9 @@ def write_report(
             "leaderboard": leaderboard_section(board),
             "baseline": baseline_section(board),
             "folds": folds_section(board),
+            "pictures": [figure for figure in (_leaderboard(board), _costs(board)) if figure],
             "figures": figures(board, boards, learning_curve, feature_effects),
+            "changes": largest_changes(board),
             "lint": None if lint is None else lint_section(lint),
             "reproduce": {
                 "command": command if isinstance(command, str) else shlex.join(command or ()),
@@ -145,21 +151,18 @@ def write_report(
 
 BAR_WIDTH = 180.0
 _MOST_PLACES = 3
-# The interval plot beside each row, in SVG units.
-PLOT_WIDTH, _PLOT_MARGIN = 112.0, 6.0
+_MOST_CHANGES = 3
 
 
 def leaderboard_section(board: Leaderboard) -> dict[str, Any]:
-    """Rows of the table with coordinates of their interval plots, and rankers not in it."""
+    """Rows of the table, and rankers not in it."""
     rows = board.rows()
     finished = [row for row in rows if row["rank"]]
-    place = _places(finished)
     counts = {difference.ranker: difference for difference in differences(board)}
     shown = [
         {
             **row,
             "counts": counts.get(row["ranker"]),
-            "plot": place(row),
             "standing": _standing(row),
             "ranks": ranks_text(row),
             "p_text": p_value(row["p_corrected"]),
@@ -178,8 +181,6 @@ def leaderboard_section(board: Leaderboard) -> dict[str, Any]:
         "has_ranks": has_rank_intervals(rows),
         "rows": shown,
         "folded": _fold_columns(shown, board.settings.contestant),
-        "best_at": place(finished[0])["mean"] if finished else None,
-        "plot_width": PLOT_WIDTH,
         "missing": [row for row in rows if not row["rank"]],
         "ran": {row["ranker"]: row["ran"] for row in finished if is_fitted(board.settings)},
         "notes": [
@@ -208,6 +209,43 @@ def _fold_columns(rows: list[dict[str, Any]], contestant: str) -> dict[str, str]
         for name, (sentence, values) in found.items()
         if len(rows) > 2 and len(values) == 1 and values != {NO_VALUE} and values != {""}
     }
+
+
+def largest_changes(board: Leaderboard) -> dict[str, dict[str, Any]]:
+    """By ranker: the other that it is compared with, and its largest gains and losses by query.
+
+    Others are compared with the best; the best with the baseline, or else the next.
+    """
+    finished = [row["ranker"] for row in board.rows() if row["rank"]]
+    values, turn = board.per_query(), 1 if board.greater_is_better() else -1
+    baseline = board.settings.baseline
+    found = {}
+    for ranker in finished if len(finished) > 1 else []:
+        other = finished[0]
+        if ranker == other:
+            other = baseline if baseline in finished[1:] else finished[1]
+        gains = turn * (values[ranker] - values[other])
+        order = np.argsort(-gains, kind="stable")
+        order = order[~np.isnan(gains[order])]
+        largest = {
+            "gains": [at for at in order[:_MOST_CHANGES] if gains[at] > 0],
+            "losses": [at for at in order[: -_MOST_CHANGES - 1 : -1] if gains[at] < 0],
+        }
+        found[ranker] = {
+            "other": other,
+            **{
+                kind: [
+                    (
+                        str(board.qids[at]),
+                        format_signed(values[ranker][at] - values[other][at], 3),
+                        f"{number(values[other][at], 3)} → {number(values[ranker][at], 3)}",
+                    )
+                    for at in places
+                ]
+                for kind, places in largest.items()
+            },
+        }
+    return found
 
 
 def baseline_section(board: Leaderboard) -> dict[str, Any] | None:
@@ -242,10 +280,15 @@ def folds_section(board: Leaderboard) -> dict[str, Any] | None:
         for i in range(len(board.folds))
     ]
     spec = board.settings.select_by
+    chosen = {
+        row["ranker"]: [_mark_ends(board.cell(row["ranker"], fold)) for fold in board.folds]
+        for row in rows
+    }
     return {
         "names": board.folds,
         # As it was requested, or the full spec if it was not.
         "select_by": next((name for name, full in board.specs.items() if full == spec), spec),
+        "has_ends": any(end for folds in chosen.values() for fold in folds for *_, end in fold),
         "rows": [
             {
                 "ranker": row["ranker"],
@@ -253,11 +296,19 @@ def folds_section(board: Leaderboard) -> dict[str, Any] | None:
                     {"mean": mean, "is_best": mean is not None and turn * mean == best[i]}
                     for i, mean in enumerate(row["folds"])
                 ],
-                "chosen": [row["chosen"].get(fold) or {} for fold in board.folds],
+                "chosen": chosen[row["ranker"]],
             }
             for row in rows
         ],
     }
+
+
+def _mark_ends(cell: FoldResult) -> list[tuple[str, Any, str]]:
+    """Name and value of every chosen parameter, with the end of its grid if a note names it."""
+    return [
+        (name, value, next((end for end in ENDS if is_at_end(cell.notes, name, value, end)), ""))
+        for name, value in cell.chosen.items()
+    ]
 
 
 def lint_section(report: LintReport) -> dict[str, Any]:
@@ -306,19 +357,6 @@ def _standing(row: dict[str, Any]) -> str:
     return "behind" if row["separable"] else "not separable"
 
 
-def _places(rows: list[dict[str, Any]]) -> Any:
-    """Return a function that maps a row to plot coordinates on the common scale of all rows."""
-    ends = [row[what] for row in rows for what in ("low", "high", "mean") if row[what] is not None]
-    low, high = (min(ends), max(ends)) if ends else (0.0, 1.0)
-    reach = (high - low) or 1.0
-
-    def x(value: float | None) -> float | None:
-        inner = PLOT_WIDTH - 2 * _PLOT_MARGIN
-        return None if value is None else round(_PLOT_MARGIN + inner * (value - low) / reach, 1)
-
-    return lambda row: {what: x(row[what]) for what in ("low", "high", "mean")}
-
-
 _FEWEST_RANKED = 3
 PageFigure = dict[str, Any]
 
@@ -332,7 +370,6 @@ def figures(
     """Figures of the leaderboard and of further results, as far as there are data for them."""
     made = [
         _curves(board),
-        _rank_intervals(board),
         _differences(board),
         _ranks(board),
         _rank_figure("ranks-over-data-sets", "Average ranks over data sets", rank_diagram(boards))
@@ -399,7 +436,7 @@ def _curves(board: Leaderboard) -> PageFigure | None:
         f"{found.name} by cut-off",
         plot_curves(board),
         f"Means at cut-off {found.cutoffs[-1]}, best first: {ends}.",
-        f"Mean of the fold means of {found.spec} at each cut-off.",
+        f"Mean of the fold means of {found.name} at each cut-off.",
         {"columns": [f"@{k}" for k in found.cutoffs], "rows": found.means},
         _legend(list(found.means), found.highlighted),
     )
@@ -434,24 +471,47 @@ def _differences(board: Leaderboard) -> PageFigure | None:
     )
 
 
-def _rank_intervals(board: Leaderboard) -> PageFigure | None:
-    """Rank intervals of three or more rankers; two need no plot."""
+def _leaderboard(board: Leaderboard) -> PageFigure | None:
+    """Means and differences of two or more rankers."""
     rows = [row for row in board.rows() if row["rank"]]
-    drawn = plot_rank_intervals(board) if len(rows) >= _FEWEST_RANKED else None
+    if len(rows) < 2:
+        return None
+    name, contestant = board.measures[0], board.settings.contestant
+    said = "; ".join(
+        f"{row['ranker']} {number(row['mean'])}"
+        + (f", ranks {ranks_text(row)}" if has_rank_intervals(rows) else "")
+        for row in rows
+    )
+    n_open = len(may_be_best(rows))
+    return _figure(
+        "leaderboard",
+        "Means and differences",
+        plot_leaderboard(board),
+        f"{name}, best first: {said}.",
+        f"Left: means with intervals over {board.settings.unit}. They overlap even where a test "
+        f"decides, since all {contestant}s find the same {board.settings.unit} hard. Right: "
+        f"differences to the best on the same {board.settings.unit}; an interval that excludes 0 "
+        f"is significant. {count(n_open)} of {count(len(rows))} {contestant}s, in colour, may be "
+        "the best.",
+    )
+
+
+def _costs(board: Leaderboard) -> PageFigure | None:
+    drawn = plot_costs(board)
     if drawn is None:
         return None
-    said = "; ".join(f"{row['ranker']} {ranks_text(row)}" for row in rows)
-    n_open = sum(row["rank_low"] == 1 for row in rows)
-    level = f"{100 * board.settings.confidence_level:g}\u00a0%"
+    said = "; ".join(
+        f"{row['ranker']} {number(row['mean'])} after {seconds(row['fit_seconds'])}"
+        for row in board.rows()
+        if row["rank"] and row["fit_seconds"]
+    )
     return _figure(
-        "rank-intervals",
-        "Rank intervals",
+        "costs",
+        "Quality and time",
         drawn,
-        f"Ranks by {board.measures[0]}: {said}.",
-        f"Ranks by {board.measures[0]} that the tests of all pairs leave open; the intervals hold "
-        f"jointly at {level}. Dots mark the order of the means. "
-        f"{count(n_open)} of {count(len(rows))} {board.settings.contestant}s, in colour, may be "
-        "the best.",
+        f"{board.measures[0]} and time to fit: {said}.",
+        f"{board.measures[0]} by the time to fit and to predict a test part, medians over folds. "
+        "The line joins those that no faster one beats. In colour: may be the best.",
     )
 
 

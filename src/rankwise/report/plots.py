@@ -19,12 +19,14 @@ from rankwise import fusion
 from rankwise.metrics.significance import stratified_mean
 from rankwise.report.axes import (
     FONT,
+    MOST_NAMES,
     MOST_PANELS,
     WIDTH,
     chart_height,
     draw_lines,
     light,
     name_ends,
+    name_points,
     panels,
     series,
     style,
@@ -32,9 +34,11 @@ from rankwise.report.axes import (
 from rankwise.runtime.messages import escape_figure
 from rankwise.selection import FoldResult, Leaderboard, LearningCurve
 from rankwise.selection.cells.result_store import measure_of
+from rankwise.selection.verdict import may_be_best
 from rankwise.typing import Float64Array, Int64Array
 
 _MOST_STEPS = 400
+_TIMES = {"fit_seconds": "seconds to fit, search included", "predict_seconds": "seconds to predict"}
 
 
 def plot_curves(board: Leaderboard) -> Figure | None:
@@ -70,6 +74,68 @@ def plot_curves(board: Leaderboard) -> Figure | None:
     axes.set_ylabel(escape_figure(f"{found.name}@k"))
     style(axes)
     name_ends(axes, found.cutoffs, found.means, drawn)
+    return figure
+
+
+def plot_costs(board: Leaderboard, measure: str | None = None) -> Figure | None:
+    """Plot the mean of every ranker against its time to fit and to predict.
+
+    Rankers that may be the best are in colour. A line joins those that no faster ranker beats.
+
+    Parameters
+    ----------
+    board : Leaderboard
+        Leaderboard of rankers that were fitted.
+    measure : str, optional
+        Measure to plot (default: the first).
+
+    Returns
+    -------
+    matplotlib.figure.Figure or None
+        Panels with logarithmic axes of seconds, medians over folds; None if fewer than two rankers
+        have times.
+
+    Examples
+    --------
+    >>> from rankwise import compare
+    >>> from rankwise.datasets import load_dataset
+    >>> from rankwise.report import plot_costs
+    >>> board = compare(["linear_regression", "ridge"], load_dataset("lambdarank", fold=1))
+    >>> plot_costs(board).savefig("costs.svg")  # doctest: +SKIP
+    """
+    name = board.measures[0] if measure is None else measure
+    rows = [row for row in board.rows(name) if row["rank"]]
+    timed = {what: [row for row in rows if row[what]] for what in _TIMES}
+    timed = {what: points for what, points in timed.items() if len(points) > 1}
+    if not timed:
+        return None
+    open_rows = may_be_best(rows)
+    turn = 1 if board.greater_is_better(name) else -1
+    figure, grid = panels(len(timed), height=3.0, most=2, share_y=True)
+    for axes, (what, points) in zip(grid, timed.items(), strict=True):
+        ordered = sorted(points, key=lambda row, what=what: (row[what], -turn * row["mean"]))
+        undominated: list[dict[str, Any]] = []
+        for row in ordered:
+            if not undominated or turn * (row["mean"] - undominated[-1]["mean"]) > 0:
+                undominated.append(row)
+        axes.plot([row[what] for row in undominated], [row["mean"] for row in undominated],
+                  color=light("muted"), linewidth=0.7, alpha=0.6, zorder=1)  # fmt: skip
+        colours = [light("accent" if row in open_rows else "muted") for row in points]
+        axes.scatter([row[what] for row in points], [row["mean"] for row in points], 26,
+                     colours, zorder=3)  # fmt: skip
+        axes.set_xscale("log")
+        axes.margins(x=0.3, y=0.12)
+        axes.xaxis.set_major_locator(LogLocator(10, numticks=6))
+        axes.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
+        axes.xaxis.set_minor_formatter(NullFormatter())
+        axes.set_xlabel(_TIMES[what])
+        style(axes)
+    grid[0].set_ylabel(escape_figure(name))
+    figure.draw_without_rendering()  # sizes of the panels
+    for axes, (what, points) in zip(grid, timed.items(), strict=True):
+        if len(points) <= MOST_NAMES:
+            name_points(axes, [(row[what], row["mean"]) for row in points],
+                        [row["ranker"] for row in points])  # fmt: skip
     return figure
 
 
@@ -125,7 +191,9 @@ def plot_differences(board: Leaderboard, measure: str | None = None) -> Figure |
     figure.supylabel(
         escape_figure(f"{measure} minus the best's"), fontsize=FONT, color=light("ink")
     )
-    figure.supxlabel("queries, sorted", fontsize=FONT, color=light("ink"))
+    figure.supxlabel(
+        escape_figure(f"{board.settings.unit}, sorted"), fontsize=FONT, color=light("ink")
+    )
     return figure
 
 
@@ -191,7 +259,6 @@ class Curves:
     """Means of one measure at several cut-offs."""
 
     name: str  # measure without its cut-off, e.g. "nDCG"
-    spec: str  # with the cut-off
     cutoffs: list[int]  # ascending
     # means of the fold means by ranker, best first at the largest cut-off
     means: dict[str, list[float]]
@@ -251,7 +318,7 @@ def curves(board: Leaderboard) -> Curves | None:
     ordered = dict(sorted(means.items(), key=lambda item: turn * item[1][-1]))
     wanted = (board.best, board.settings.baseline)
     highlighted = [name for name in wanted if name is not None and name in ordered]
-    return Curves(measure.name, family, list(by_cutoff), ordered, highlighted)
+    return Curves(measure.name, list(by_cutoff), ordered, highlighted)
 
 
 def differences(board: Leaderboard, measure: str | None = None) -> list[Differences]:

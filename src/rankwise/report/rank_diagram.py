@@ -15,7 +15,8 @@ from rankwise.report.axes import FONT, WIDTH, light, style
 from rankwise.runtime.finite import names_its_class
 from rankwise.runtime.messages import escape_figure
 from rankwise.selection import Leaderboard
-from rankwise.selection.standing import has_rank_intervals
+from rankwise.selection.standing import has_rank_intervals, joint_interval, level_of, ranks_text
+from rankwise.selection.verdict import may_be_best
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -247,27 +248,80 @@ def plot_rank_intervals(board: Leaderboard, measure: str | None = None) -> Figur
     rows = [row for row in board.rows(measure) if row["rank"]]
     if not has_rank_intervals(rows):
         return None
+    figure, (axes,) = _draw_rows(rows, ["rank"], [("rank_low", "rank", "rank_high")])
+    axes.set_xlim(0.5, len(rows) + 0.5)
+    axes.xaxis.set_major_locator(MaxNLocator(12, integer=True))
+    return figure
+
+
+def plot_leaderboard(board: Leaderboard, measure: str | None = None) -> Figure | None:
+    """Plot every mean and its difference to the best with their intervals, best first.
+
+    Rankers that may be the best are in colour. The intervals of means overlap even where a test
+    decides, since all rankers find the same queries hard; the intervals of differences show what
+    the test decides.
+
+    Parameters
+    ----------
+    board : Leaderboard
+    measure : str, optional
+        Measure to plot (default: the first).
+
+    Returns
+    -------
+    matplotlib.figure.Figure or None
+        None if no ranker finished. Without tests of differences, the figure shows means only.
+
+    Examples
+    --------
+    >>> from rankwise import leaderboard
+    >>> from rankwise.report import plot_leaderboard
+    >>> board = leaderboard({"a": [0.5, 0.6, 0.4], "b": [0.4, 0.6, 0.3]})
+    >>> plot_leaderboard(board).savefig("leaderboard.svg")  # doctest: +SKIP
+    """
+    name = board.measures[0] if measure is None else measure
+    rows = [row for row in board.rows(name) if row["rank"]]
+    if not rows:
+        return None
+    titles = [f"{name}, {level_of(board.settings)} interval"]
+    if any(row["diff_low"] is not None for row in rows):
+        titles.append(f"difference to the best, {joint_interval(board.settings)}")
+    fields = [("low", "mean", "high"), ("diff_low", "diff", "diff_high")]
+    figure, grid = _draw_rows(rows, titles, fields[: len(titles)])
+    for axes, at in zip(grid, (rows[0]["mean"], 0.0), strict=False):
+        axes.axvline(at, color=light("muted"), linewidth=0.8, zorder=1)
+        axes.xaxis.set_major_locator(MaxNLocator(5))
+    if has_rank_intervals(rows):
+        edge = grid[-1].get_yaxis_transform()
+        size = grid[0].get_yticklabels()[0].get_fontsize()
+        for place, text in enumerate(["ranks", *map(ranks_text, rows)], start=-1):
+            grid[-1].text(1.03, place, text, transform=edge, va="center", fontsize=size,
+                          color=light("muted" if place < 0 else "ink"))  # fmt: skip
+    return figure
+
+
+def _draw_rows(
+    rows: list[dict[str, Any]], titles: list[str], fields: list[tuple[str, str, str]]
+) -> tuple[Figure, list[Axes]]:
+    """Panels with one line per row: the ``fields`` low, dot and high of each panel."""
     n = len(rows)
     row_height = float(np.clip(_TALLEST / n, _SMALLEST_ROW, _ROW))
     figure = Figure(figsize=(WIDTH, 0.7 + row_height * n), layout="constrained")
-    axes = figure.subplots()
-    at = np.arange(n)
-    for place, row in enumerate(rows):
-        is_open = row["rank_low"] == 1
-        axes.plot(
-            [row["rank_low"], row["rank_high"]], [place, place], solid_capstyle="round",
-            linewidth=min(3.0, 11 * row_height), color=light("accent" if is_open else "muted"),
-        )  # fmt: skip
-    axes.plot(
-        [row["rank"] for row in rows], at, "o", markersize=min(4.0, 16 * row_height),
-        color=light("ink"),
-    )  # fmt: skip
+    grid = list(figure.subplots(1, len(titles), squeeze=False, sharey=True).flat)
+    is_open = [row in may_be_best(rows) for row in rows]
     size = min(FONT, 72 * row_height * 0.8)
-    axes.set_yticks(at, [escape_figure(row["ranker"]) for row in rows], fontsize=size)
-    axes.set_ylim(n - 0.4, -0.6)
-    axes.set_xlim(0.5, n + 0.5)
-    axes.xaxis.set_major_locator(MaxNLocator(12, integer=True))
-    axes.set_xlabel("rank")
-    style(axes)
-    axes.tick_params(axis="y", labelsize=size)
-    return figure
+    for axes, title, (low, dot, high) in zip(grid, titles, fields, strict=True):
+        for place, row in enumerate(rows):
+            colour = light("accent" if is_open[place] else "muted")
+            if row[low] is not None and row[high] is not None:
+                axes.plot([row[low], row[high]], [place, place], color=colour,
+                          solid_capstyle="round", linewidth=min(3.0, 11 * row_height))  # fmt: skip
+            if row[dot] is not None:
+                axes.plot(row[dot], place, "o", markersize=min(4.0, 16 * row_height),
+                          color=light("ink"))  # fmt: skip
+        axes.set_xlabel(escape_figure(title))
+        style(axes)
+        axes.tick_params(axis="y", labelsize=size)
+    grid[0].set_yticks(range(n), [escape_figure(row["ranker"]) for row in rows], fontsize=size)
+    grid[0].set_ylim(n - 0.4, -0.6)
+    return figure, grid

@@ -1,7 +1,7 @@
 """Progress and limits of a computation, known to the context that started it.
 
-- A search announces every trial before it starts. The command line listens, so that its progress
-  line names the trial; without a listener nothing happens.
+- A search announces every trial before it starts, and a comparison every cell. The command line
+  listens, so that its progress line names what runs; without a listener nothing happens.
 - A process that shows progress names a folder in an environment variable, which workers inherit.
   While a process compiles a kernel, it keeps an empty file there. A kernel that comes from the
   cache on disk is not compiled.
@@ -37,12 +37,20 @@ class TrialStart:
     seconds_left: float | None  # until the time limit; None: there is no limit
 
 
-_LISTENER: ContextVar[Callable[[TrialStart], None] | None] = ContextVar("listener", default=None)
+@dataclass(frozen=True)
+class CellStart:
+    """A ranker of a comparison that is about to run on a fold."""
+
+    ranker: str
+    fold: str
+
+
+_LISTENER: ContextVar[Callable[[Any], None] | None] = ContextVar("listener", default=None)
 
 
 @contextmanager
-def listen_to_trials(listener: Callable[[TrialStart], None]) -> Iterator[None]:
-    """Call ``listener`` before every trial of searches in this context."""
+def listen_to_starts(listener: Callable[[Any], None]) -> Iterator[None]:
+    """Call ``listener`` with every TrialStart and CellStart of this context."""
     token = _LISTENER.set(listener)
     try:
         yield
@@ -50,11 +58,11 @@ def listen_to_trials(listener: Callable[[TrialStart], None]) -> Iterator[None]:
         _LISTENER.reset(token)
 
 
-def announce_trial(trial: TrialStart) -> None:
-    """Tell the listener, if there is one, that a trial starts."""
+def announce_start(start: TrialStart | CellStart) -> None:
+    """Tell the listener, if there is one, that a trial or a cell starts."""
     listener = _LISTENER.get()
     if listener is not None:
-        listener(trial)
+        listener(start)
 
 
 _FOLDER = "RANKWISE_COMPILING"

@@ -400,13 +400,25 @@ class Leaderboard(Result):
         Raises
         ------
         ValueError
-            If ``state`` is something else, or has a later format.
+            If ``state`` is something else, or of a newer version of rankwise.
         """
-        if not isinstance(state, Mapping) or state.get("format") != FORMAT:
+        found = state.get("format") if isinstance(state, Mapping) else type(state).__name__
+        if found != FORMAT:
+            is_newer = isinstance(found, int) and found > FORMAT
             raise ValueError(
-                f"state must be a result of Leaderboard.to_dict (format {FORMAT}), got "
-                f"{state.get('format') if isinstance(state, Mapping) else type(state).__name__!r}."
+                f"state must be a result of Leaderboard.to_dict (format {FORMAT}), got {found!r}."
+                + " A newer version of rankwise wrote it. Upgrade rankwise." * is_newer
             )
+        try:
+            return cls._restore(state)
+        except (KeyError, TypeError, AttributeError, ValueError) as error:
+            raise ValueError(
+                "state must be a result of Leaderboard.to_dict, but parts are missing or changed "
+                f"({type(error).__name__}: {error}). Write it again."
+            ) from error
+
+    @classmethod
+    def _restore(cls, state: Mapping[str, Any]) -> Leaderboard:
         return cls(
             measures=dict(state["measures"]),
             rankers=dict(state["rankers"]),
@@ -421,10 +433,20 @@ class Leaderboard(Result):
 
     @classmethod
     def from_json(cls, path: str | Path) -> Leaderboard:
-        """Read a file that ``to_json`` wrote, or the text that it returned."""
-        if not isinstance(path, str) or not path.startswith("{"):
-            path = Path(path).read_text("utf-8")
-        return cls.from_dict(json.loads(path))
+        """Read a file that ``to_json`` wrote, or the text that it returned.
+
+        Raises
+        ------
+        ValueError
+            If it is not a leaderboard, or is of a newer version of rankwise.
+        """
+        is_text = isinstance(path, str) and path.startswith("{")
+        try:
+            return cls.from_dict(json.loads(path if is_text else Path(path).read_bytes()))
+        except ValueError as error:  # also of json
+            if is_text:
+                raise
+            raise ValueError(f"{path} is not a file of Leaderboard.to_json: {error}") from error
 
     def _columns(self) -> dict[str, Any]:
         rows = self.rows()

@@ -39,7 +39,7 @@ def describe_verdict(board: Any, measure: str | None = None) -> list[str]:
     leads = f"{best['ranker']} leads" if len(tied) < 2 else f"{_join_names(tied)} share the lead"
     return [
         f"{leads} with {value}.",
-        *_who_may_be_best(board, rows),
+        *_describe_open(board, rows),
         *_what_would_settle(board, rows, name),
         *_where_orders_differ(board, rows, name),
         *_warn_of_few(board),
@@ -57,18 +57,18 @@ def _warn_of_few(board: Any) -> list[str]:
     ]
 
 
-def _may_be_best(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def may_be_best(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Rows that no other is significantly better than; without ranks, than the best is."""
     if has_rank_intervals(rows):
         return [row for row in rows if row["rank_low"] == 1]
     return [row for row in rows if not row["separable"]]
 
 
-def _who_may_be_best(board: Any, rows: list[dict[str, Any]]) -> list[str]:
+def _describe_open(board: Any, rows: list[dict[str, Any]]) -> list[str]:
     best, others, contestant = rows[0], rows[1:], board.settings.contestant
     if all(row["separable"] is None for row in others):
         return ["The differences could not be tested."]
-    open_rows = _may_be_best(rows)
+    open_rows = may_be_best(rows)
     names = [row["ranker"] for row in open_rows]
     if names == [best["ranker"]]:
         better = _by_direction(
@@ -119,14 +119,14 @@ def _what_would_settle(board: Any, rows: list[dict[str, Any]], measure: str) -> 
         return []
     unit, n = board.settings.unit, len(board.qids)
     text = (
-        f"These {n:,} {unit} show a difference of {found:.2g} with probability 0.8 (median pair of "
-        f"{board.settings.contestant}s{spread_is_rough(n)})"
+        f"With these {n:,} {unit}, a difference of {found:.2g} is found with probability 0.8 "
+        f"(median pair of {board.settings.contestant}s{spread_is_rough(n)})."
     )
-    rivals = [row for row in _may_be_best(rows) if row is not rows[0]]
+    rivals = [row for row in may_be_best(rows) if row is not rows[0]]
     lead = abs(rivals[0]["diff"] or 0.0) if rivals else 0.0
     # A lead above what the median pair shows is not significant because this pair varies more.
     if not 0.0 < lead < found:
-        return [f"{text}."]
+        return [text]
     values = board.per_query(measure)
     try:
         needed = queries_needed(
@@ -137,10 +137,11 @@ def _what_would_settle(board: Any, rows: list[dict[str, Any]], measure: str) -> 
             strata=board.fold_of_query,
         )
     except ValueError:
-        settled = "more than ten million would be needed"
+        settled = "more than ten million"
     else:
-        settled = f"about {float(f'{needed:.2g}'):,.0f} would be needed"
-    return [f"{text}; {settled} to show a lead of {lead:.2g}, as over {rivals[0]['ranker']}."]
+        settled = f"about {float(f'{needed:.2g}'):,.0f}"
+    rival = rivals[0]["ranker"]
+    return [f"{text} A lead of {lead:.2g}, as over {rival}, needs {settled} {unit}."]
 
 
 def _where_orders_differ(board: Any, rows: list[dict[str, Any]], measure: str) -> list[str]:

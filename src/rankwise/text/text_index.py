@@ -61,6 +61,7 @@ from rankwise.typing import Float64Array, Int64Array
 # Queries that one thread scores at a time.
 _QUERIES = 32
 FORMAT = 4  # of a saved index
+_OLD_HEADER = "index.json"  # of indexes up to version 0.3, in place of HEADER
 _OF_POSTINGS = ("starts", "documents", "counts")
 _CHUNK = 1 << 20  # entries whose hashes are in memory at a time
 
@@ -499,13 +500,17 @@ class TextIndex(NamesOldAttributes):
 
 
 def has_index(folder: Path) -> bool:
-    """Whether a folder holds an index."""
-    return (folder / HEADER).is_file()
+    """Whether a folder holds an index, perhaps one of an old version, which cannot be read."""
+    is_old = (folder / _OLD_HEADER).is_file() and any(folder.glob("starts*.npy"))
+    return is_old or (folder / HEADER).is_file()
 
 
 def has_ranker(folder: Path) -> bool:
     """Whether a folder holds an index with a text ranker."""
-    return has_index(folder) and _check_facts(folder, read_header(folder))["ranker"] is not None
+    if not has_index(folder):
+        return False
+    _check_age(folder)
+    return _check_facts(folder, read_header(folder))["ranker"] is not None
 
 
 def write_index(folder: Path, index: TextIndex, ranker: Ranker | None = None) -> None:
@@ -540,11 +545,13 @@ def read_index(
 ) -> tuple[TextIndex, Ranker | None]:
     """Map the arrays of an index of a class, and check them.
 
-    Raises FileNotFoundError if the folder holds no index, and StructureError if a file is missing,
-    damaged or does not fit the others; the message names the file.
+    Raises FileNotFoundError if the folder holds no index, and StructureError if another version of
+    rankwise saved it, or a file is missing, damaged or does not fit the others; the message names
+    the file.
     """
     if not has_index(folder):
         raise FileNotFoundError(f"{folder} has no index: {HEADER} is missing.")
+    _check_age(folder)
     try:
         arrays, header = read_arrays(folder)
         facts = _check_facts(folder, header)
@@ -560,6 +567,21 @@ def read_index(
     index._tokens, index._bounds = tokens, bounds
     index.__dict__["postings"] = postings
     return index, ranker
+
+
+def _check_age(folder: Path) -> None:
+    """Raise StructureError if a version of rankwise saved an index that this one cannot read."""
+    version, fix = "an old version", "Build the index anew"
+    if (folder / HEADER).is_file():
+        found = read_header(folder).get("format")
+        if type(found) is not int or found == FORMAT:
+            return
+        if found > FORMAT:
+            version, fix = "a newer version", "Upgrade rankwise, or build the index anew"
+    raise StructureError(
+        f"{folder} holds an index that {version} of rankwise saved, in another format. {fix}: "
+        f"rankwise index DOCUMENTS --out {folder}, or TextIndex().add(documents).save(folder)."
+    )
 
 
 def _array_names(fields: list[str]) -> list[str]:

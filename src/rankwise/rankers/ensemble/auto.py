@@ -52,7 +52,7 @@ from rankwise.row_order import canonical_order, merge_rows
 from rankwise.runtime.constraints import check_random_state
 from rankwise.runtime.frames import Table
 from rankwise.runtime.messages import callers_level
-from rankwise.runtime.progress import TimeLimitError, TrialStart, announce_trial
+from rankwise.runtime.progress import TimeLimitError, TrialStart, announce_start
 from rankwise.runtime.result import ResultList
 from rankwise.runtime.scikit_learn import check_is_fitted
 from rankwise.runtime.threads import single_threaded_blas
@@ -502,7 +502,7 @@ class AutoRanker(CategoricalInput, Ranker):
         for number, trial in enumerate(trials, 1):
             best = max((member.value for member in members), default=None)
             left = budget.left()
-            announce_trial(TrialStart(trial.name, number, total, best, left))
+            announce_start(TrialStart(trial.name, number, total, best, left))
             if self.verbose:
                 known = [f"trial {number} of {total} ({trial.name})"]
                 known += [] if best is None else [f"best {best:.4f}"]

@@ -393,6 +393,7 @@ def _own_search(estimator: Any) -> list[dict[str, Any]]:
     return [{"params": p, "score": float(s)} for p, s in zip(settings, scores, strict=True)]
 
 
+ENDS = ("largest", "smallest")
 # With fewer values, an end is nearly always best.
 FEWEST_VALUES = 5
 
@@ -434,7 +435,14 @@ def edge_notes(
         neighbour = ascending[-2 if is_largest else 1]
         if best[float(value)] > best[neighbour]:
             notes.append(
-                f"{name} = {value:g} is the {'largest' if is_largest else 'smallest'} of "
+                f"{name} = {value:g} is the {ENDS[not is_largest]} of "
                 f"{len(ascending)} values tried: a better one may lie beyond"
             )
     return notes
+
+
+def is_at_end(notes: Sequence[str], name: str, value: Any, end: str) -> bool:
+    """Whether notes of :func:`edge_notes` say that a chosen value is an end of those tried."""
+    if not isinstance(value, Real):
+        return False
+    return any(note.startswith(f"{name} = {value:g} is the {end} of ") for note in notes)

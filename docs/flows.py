@@ -1,0 +1,71 @@
+"""Draws how data become results on three pages: boxes in a row, with arrows between them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from five_minutes import Stage, draw_stages
+
+
+def lines(*words: str) -> tuple[tuple[str, ...], ...]:
+    """Lines of a box that has no columns."""
+    return tuple((line,) for line in words)
+
+
+COMMANDS = (
+    Stage("Data", (), lines("CSV, Parquet, LETOR", "or a set by name"), "compare"),
+    Stage("Leaderboard", (), lines("verdict, intervals", "HTML report"), "fit"),
+    Stage("Model file", (), lines("loads without", "running code"), "predict"),
+    Stage("Scores", (), lines("TREC run", "or a column"), ""),
+)
+EXPORTS = (
+    Stage("Fitted in Python", (), lines("chosen by compare", "or a search"), "export"),
+    Stage(
+        "A file in their format",
+        (),
+        lines("ONNX", "Solr, Elasticsearch, Vespa", "RankLib, LightGBM, XGBoost"),
+        "serve",
+    ),
+    Stage("The same scores", (), lines("without Python", "in production"), ""),
+)
+ROUNDS = (
+    Stage("plan", (), lines("once,", "on the driver"), "send"),
+    Stage("partition_statistics", (), lines("each worker sums", "its partition"), "sums"),
+    Stage("merge", (), lines("two sums at a time,", "in any order"), "total"),
+    Stage("solve", (), lines("the model, or", "the next round"), ""),
+)
+WORKERS = (
+    Stage("Rows on each worker", (), lines("whole queries,", "bins of the features"), "add up"),
+    Stage("Histograms", (), lines("sums of gradients", "as whole numbers"), "choose"),
+    Stage("Split", (), lines("the same on", "every worker"), "repeat"),
+    Stage("Tree", (), lines("bit-identical to", "one machine"), ""),
+)
+FLOWS = {
+    "commands": (
+        COMMANDS,
+        (170, 150, 140, 130),
+        "compare turns data into a leaderboard, fit into a model file, predict into scores.",
+    ),
+    "exports": (
+        EXPORTS,
+        (180, 230, 170),
+        "A model fitted in Python is exported to a file that another program serves.",
+    ),
+    "rounds": (
+        ROUNDS,
+        (110, 190, 160, 130),
+        "plan is sent to the workers, which sum their partitions; merge adds up, solve finishes.",
+    ),
+    "workers": (
+        WORKERS,
+        (180, 160, 120, 140),
+        "Workers add up histograms of their rows; all choose the same split of the same tree.",
+    ),
+}
+
+
+def write(folder: Path) -> None:
+    """Write ``flow_NAME.svg`` into ``folder`` for every drawing."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, parts in FLOWS.items():
+        (folder / f"flow_{name}.svg").write_text(draw_stages(*parts), encoding="utf-8")

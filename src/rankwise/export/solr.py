@@ -139,7 +139,7 @@ def to_solr(
     if size > LARGEST_NODE and resource is None:
         warnings.warn(
             f"the model is {size / 1e6:.2f} MB of JSON, more than the 1 MB that ZooKeeper stores "
-            "by default: SolrCloud refuses it. Pass resource= to keep the file beside Solr and "
+            "by default: SolrCloud rejects it. Pass resource= to keep the file next to Solr and "
             "upload a DefaultWrapperModel that names it, or fit fewer or smaller trees.",
             stacklevel=2,
         )

@@ -73,7 +73,7 @@ def to_solr(
         Where Solr finds the file, such as "models/big.json" in the configuration of the
         collection, for models above the 1 MB that ZooKeeper stores. The returned model is then a
         small DefaultWrapperModel to upload. The file at ``path`` holds the model itself, and the
-        wrapper stands beside it, with the suffix ``.wrapper.json``.
+        wrapper is written to the same folder, with the suffix ``.wrapper.json``.
 
     Returns
     -------
@@ -139,7 +139,7 @@ def to_solr(
     if size > LARGEST_NODE and resource is None:
         warnings.warn(
             f"the model is {size / 1e6:.2f} MB of JSON, more than the 1 MB that ZooKeeper stores "
-            "by default: SolrCloud refuses it. Pass resource= to keep the file beside Solr and "
+            "by default: SolrCloud rejects it. Pass resource= to keep the file next to Solr and "
             "upload a DefaultWrapperModel that names it, or fit fewer or smaller trees.",
             stacklevel=2,
         )

@@ -129,7 +129,7 @@ def pool_runs(
     Raises
     ------
     ValueError
-        If there is no run, two systems have one name, a run has neither documents nor queries,
+        If the list is empty, two systems have one name, a run has neither documents nor queries,
         ``depth`` is not a whole number >= 1, a query of a run has a document twice, or two or more
         systems returned documents but no two of them for the same query.
     TypeError

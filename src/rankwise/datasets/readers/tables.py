@@ -125,14 +125,14 @@ def read_table(
         If the suffix is unknown, or a column is missing, has an ambiguous role or holds values of
         the wrong kind. The message names column and line of a bad cell in a text file.
     FileNotFoundError
-        If there is no such file.
+        If the file does not exist.
 
     Warns
     -----
     IgnoredColumnsWarning
         If columns do not hold numbers and ``features`` is not given.
     UserWarning
-        If a side file of group sizes or weights stands beside a table: it is not read.
+        If the folder has a side file of group sizes or weights for a table: it is not read.
 
     Examples
     --------

@@ -111,7 +111,8 @@ def to_solr(
     --------
     >>> from rankwise import RidgeRanker
     >>> from rankwise.export import to_solr
-    >>> ranker = RidgeRanker(alpha=0.0).fit([[0.0, 1.0], [2.0, 1.0], [4.0, 0.0]], [0, 1, 3], qid=0)
+    >>> X = [[0.0, 1.0], [2.0, 1.0], [4.0, 0.0]]
+    >>> ranker = RidgeRanker(alpha=0.0).fit(X, [0, 1, 3], qid=0)
     >>> model = to_solr(ranker, features=["bm25", "isBook"], name="ridge")
     >>> model["class"], model["features"]
     ('org.apache.solr.ltr.model.LinearModel', [{'name': 'bm25'}, {'name': 'isBook'}])

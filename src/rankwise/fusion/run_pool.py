@@ -385,7 +385,8 @@ def normalize(pool: RunPool, scaling: ScoreScaling = "min_max") -> Float64Array:
     Examples
     --------
     >>> from rankwise.fusion import normalize, pool_runs
-    >>> pool = pool_runs({"a": {"q": {"d1": 5.0, "d2": 4.0, "d3": 1.0}}, "b": {"q": {"d1": 9.0}}})
+    >>> a, b = {"q": {"d1": 5.0, "d2": 4.0, "d3": 1.0}}, {"q": {"d1": 9.0}}
+    >>> pool = pool_runs({"a": a, "b": b})
     >>> normalize(pool)
     array([[1.  , 0.  ],
            [0.75,  nan],

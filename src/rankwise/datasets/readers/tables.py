@@ -138,7 +138,8 @@ def read_table(
     --------
     >>> from pathlib import Path
     >>> from rankwise.datasets import read_table
-    >>> rows = ["query,document,price,clicks,grade", "1,a,9.5,30,2", "1,b,7.0,4,0", "2,a,9.5,30,1"]
+    >>> rows = ["query,document,price,clicks,grade", "1,a,9.5,30,2", "1,b,7.0,4,0"]
+    >>> rows += ["2,a,9.5,30,1"]
     >>> _ = Path("mine.csv").write_text("\\n".join(rows))
     >>> data = read_table("mine.csv")
     >>> data.feature_names, data.y, data.qid

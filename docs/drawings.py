@@ -51,6 +51,15 @@ def draw_bars(
     axes.spines["bottom"].set_visible(False)
 
 
+def draw_boxes(axes: Axes, parts: list[Any]) -> None:
+    """Median, quartiles and range of each part, in colours of both themes."""
+    line = {"color": light("muted")}
+    axes.boxplot(
+        parts, showfliers=False, boxprops=line, whiskerprops=line, capprops=line,
+        medianprops={"color": series(0), "linewidth": 2},
+    )  # fmt: skip
+
+
 def draw_named(
     x: Any, lines: dict[str, Any], xlabel: str, ylabel: str, height: float = 2.9
 ) -> Figure:
@@ -333,7 +342,7 @@ def draw_judged_clicks() -> Figure:
         truth = data.y[np.asarray(rows).astype(int)]
         grades = np.asarray(judged.grade, dtype=float)
         parts = [grades[truth == grade] for grade in np.unique(truth)]
-        axes.boxplot(parts, showfliers=False, medianprops={"color": series(0)})
+        draw_boxes(axes, parts)
         axes.set_title(method, fontsize=10, loc="left")
         axes.set_xlabel("true grade")
         axes.set_xticks(range(1, len(parts) + 1), [f"{g:g}" for g in np.unique(truth)])
@@ -562,10 +571,7 @@ def draw_drift() -> Figure:
     weeks = [rng.gamma(3.0, 1.0, 400) for _ in range(4)]
     weeks += [rng.gamma(3.0, 1.0, 400) + 1.5 for _ in range(3)]
     figure, (axes,) = panels(1, 2.3, most=1)
-    axes.boxplot(
-        weeks, showfliers=False, patch_artist=True, boxprops={"facecolor": light("paper")},
-        medianprops={"color": series(0), "linewidth": 2},
-    )  # fmt: skip
+    draw_boxes(axes, weeks)
     axes.axvline(4.5, color=light("worse"), linestyle="--", linewidth=1)
     axes.annotate("unit of the column changed", (4.5, 0), (5, 2), textcoords="offset points")
     axes.set(xlabel="week after training", ylabel="a feature")
@@ -573,10 +579,11 @@ def draw_drift() -> Figure:
     return figure
 
 
+HELPERS = ("draw_bars", "draw_boxes", "draw_lines", "draw_named")
 DRAWINGS = {
     name.removeprefix("draw_"): function
     for name, function in list(globals().items())
-    if name.startswith("draw_") and name not in ("draw_lines", "draw_bars", "draw_named")
+    if name.startswith("draw_") and name not in HELPERS
 }
 
 

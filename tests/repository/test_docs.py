@@ -185,7 +185,7 @@ def test_the_snippet_of_the_readme_runs(monkeypatch):
     ((rankers, data),) = called
     assert rankers == stored.rankers
     assert data.n_queries == len(stored.qids)
-    assert f"```text\n{printed.getvalue()}```" in readme
+    assert "".join(f"> {line}\n" for line in printed.getvalue().splitlines()) in readme
 
 
 def test_the_search_with_optuna_runs():

@@ -95,7 +95,7 @@ class PairRanker(BasisExpansionRanker):
         Convex loss h. An object has the methods ``value``, ``derivative`` and
         ``second_derivative``; each receives an array of score differences, better row minus worse
         row, and returns a new array of the same shape. They are tried on differences from -50 to 50
-        before the fit, and refused if they contradict each other.
+        before the fit; an error is raised if they contradict each other.
     features : str or callable, default="linear"
         "linear" (the columns of X) or another kernel, as in :class:`RankSVM`.
     solver : {"newton", "sgd"} or object, default="newton"

@@ -18,6 +18,7 @@ from joblib import effective_n_jobs
 from numpy.typing import NDArray
 
 from rankwise.datasets.data import Fold, FoldedData, RankingData
+from rankwise.datasets.table_columns import list_names
 from rankwise.metrics import Measure, UndefinedMeasureWarning, evaluate, parse
 from rankwise.metrics.default import (
     GRADED,
@@ -34,7 +35,7 @@ from rankwise.metrics.statistics.paired import TestMethod
 from rankwise.runtime.constraints import draw_seed
 from rankwise.runtime.finite import names_its_class
 from rankwise.runtime.messages import ArgumentError, join_lines, setting
-from rankwise.runtime.progress import CellStart, announce_start
+from rankwise.runtime.progress import announce_start
 from rankwise.runtime.result import Result, align_columns
 from rankwise.runtime.threads import available_threads, count_cores
 from rankwise.selection.cells.candidates import (
@@ -263,7 +264,9 @@ def compare(
         if not infos:
             train = fold.train
             left_out = train.left_out
-            if not all(isinstance(c.estimator, GivenScores) for c in candidates):
+            fitted = [c.name for c in candidates if not isinstance(c.estimator, GivenScores)]
+            if fitted:
+                _check_features(train, fitted)
                 # Columns compared as scores that are features of the other rankers.
                 names = train.feature_names or [str(j + 1) for j in range(train.n_features)]
                 shared = [name for name in score_columns(candidates) if name in names]
@@ -324,7 +327,7 @@ def compare(
                     sent[name] = fold
             for candidate in absent:
                 if not uses_cluster():  # which queues cells
-                    announce_start(CellStart(candidate.name, name))
+                    announce_start(f"{candidate.name} on {name}")
                 yield FoldTask(
                     candidate,
                     fold,
@@ -637,6 +640,18 @@ def learning_curve(
         board = compare(rankers, part, random_state=random_state, progress=note, **options)
         boards.append(board)
     return LearningCurve(checked, boards)
+
+
+def _check_features(train: RankingData, fitted: Sequence[str]) -> None:
+    if train.n_features:
+        return
+    names = list_names(fitted, quote=str)
+    left_out = [f"{name} ({why})" for name, why in train.left_out.items()]
+    raise ValueError(
+        f"{train.name or 'data'} must have a feature to fit {names} on, but has none"
+        + f"; left out: {list_names(left_out, quote=str)}" * bool(left_out)
+        + ". Leave out fewer columns, or compare scores that are given."
+    )
 
 
 def _check_sizes(sizes: Sequence[int], n_queries: int) -> NDArray[np.int64]:

@@ -442,7 +442,7 @@ class Leaderboard(Result):
         """
         is_text = isinstance(path, str) and path.startswith("{")
         try:
-            return cls.from_dict(json.loads(path if is_text else Path(path).read_bytes()))
+            return cls.from_dict(json.loads(str(path) if is_text else Path(path).read_bytes()))
         except ValueError as error:  # also of json
             if is_text:
                 raise
@@ -790,6 +790,7 @@ def _list_against_baseline(
     counts = ["better", "equal", "worse"]
     header = ["", board.settings.contestant, "difference", "interval", "p", *counts]
     table, hidden = fit_width(None if width is None else width + 2, [header, *lines], counts[::-1])
+    shown = [name for name in counts if name not in hidden]
     return [
         "",
         f"Against the baseline {baseline}, {first}:",
@@ -798,7 +799,7 @@ def _list_against_baseline(
         "",
         f"interval: {joint_interval(board.settings)}. p: "
         f"{how_tested_against_baseline(board.settings)}."
-        + ("" if {*counts} <= {*hidden} else f" better, equal, worse: {board.settings.unit}."),
+        + (f" {', '.join(shown)}: {board.settings.unit}." if shown else ""),
     ]
 
 

@@ -590,7 +590,12 @@ def parse_ranker(text: str, setting: str) -> tuple[str, dict[str, Any] | None]:
             f"{setting}: {text!r} must be RANKER(NAME=VALUE,…), such as "
             "lambdamart(n_estimators=50)."
         )
-    return key, {name.strip(): parse_value(value.strip()) for name, _, value in pairs}
+    params: dict[str, Any] = {}
+    for name, _, value in pairs:
+        if name.strip() in params:
+            raise ValueError(f"{setting}: {text!r} sets {name.strip()} twice. Set it once.")
+        params[name.strip()] = parse_value(value.strip())
+    return key, params
 
 
 def build_ranker(

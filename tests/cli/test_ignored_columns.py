@@ -34,6 +34,26 @@ def table(request, tmp_path):
 @pytest.mark.parametrize(
     "words",
     [
+        "compare {table} --rankers ridge --cv 2",
+        "compare {table} --rankers ridge,column:price --cv 2",
+        "cv {table} --ranker ridge --cv 2",
+        "fit {table} --ranker ridge --out {table}.model",
+    ],
+)
+def test_a_ranker_needs_a_feature(rankwise, tmp_path, words):
+    table = tmp_path / "t.csv"
+    FRAME.drop(columns="id").to_csv(table, index=False)
+    done = rankwise(*words.format(table=table).split(), "--ignore", "BM25,price,brand,listed")
+    assert done.code in (1, 2) and not done.out
+    said = "has no features" if words.startswith("fit") else "must have a feature to fit ridge on"
+    assert f"t.csv {said}" in done.err
+    words = "compare {table} --rankers column:price,column:BM25 --cv 2 --ignore BM25,price"
+    assert rankwise(*words.format(table=table).split()).code == 0
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
         "fit {table} --ranker ridge --out {table}.model",
         "fit {table} --ranker lambdamart --set n_estimators=3 --out {table}.model",
         "cv {table} --ranker ridge --cv 2",

@@ -195,6 +195,11 @@ def test_info_shows_importances_by_name(rankwise, tmp_path):
         (("--set", "C=1"), "--set: ridge has no parameter 'C'. C is now alpha"),
         (("--set", "alhpa=1"), "--set: ridge has no parameter 'alhpa'. Did you mean 'alpha'?"),
         (("--set", "alpha"), "--set must be NAME=VALUE, got 'alpha'."),
+        (("--set", "=1"), "--set must be NAME=VALUE, got '=1'."),
+        (
+            ("--set", "alpha=1", "--set", "alpha = 2"),
+            "--set alpha=2 and --set alpha=1: set it once.",
+        ),
         (("--measure", "nope"), "unknown measure 'nope'."),
     ],
 )
@@ -202,6 +207,27 @@ def test_wrong_settings_are_exit_code_two(rankwise, letor_file, tmp_path, settin
     run = rankwise("fit", letor_file, "--ranker", "ridge", "--out", tmp_path / "m", *settings)
     assert (run.code, run.out) == (2, "")
     assert run.err.startswith(f"error: {message}")
+
+
+@pytest.mark.parametrize(
+    ("ranker", "settings", "message"),
+    [
+        (
+            "ridge(alpha=2)",
+            ("--set", "alpha=3"),
+            "--set alpha=3 and --ranker ridge(alpha=2) both set alpha. Set it once.",
+        ),
+        ("ridge(alpha=2, alpha=3)", (), "--ranker: 'ridge(alpha=2, alpha=3)' sets alpha twice."),
+    ],
+)
+@pytest.mark.parametrize("command", ["fit", "cv"])
+def test_a_parameter_is_set_once(
+    rankwise, letor_file, tmp_path, command, ranker, settings, message
+):
+    out = ("--out", tmp_path / "m") if command == "fit" else ()
+    run = rankwise(command, letor_file, "--ranker", ranker, *settings, *out)
+    assert (run.code, run.out) == (2, "") and run.err.startswith(f"error: {message}")
+    assert not (tmp_path / "m").exists()
 
 
 def test_a_bad_value_of_a_parameter_is_exit_code_two(rankwise, letor_file, tmp_path):

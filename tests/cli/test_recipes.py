@@ -16,7 +16,10 @@ from rankwise.datasets import read_letor
         (["model_tree()"], "class defaults"),
         (["model_tree(min_samples_leaf=9)"], "class defaults with min_samples_leaf=9"),
         (["model_tree", "--set", "min_samples_leaf=9"], "class defaults with min_samples_leaf=9"),
-        (["ridge(alpha=2)", "--set", "alpha=3"], "class defaults with alpha=3"),
+        (
+            ["model_tree(min_samples_leaf=9)", "--set", "max_depth=3"],
+            "class defaults with max_depth=3, min_samples_leaf=9",
+        ),
     ],
 )
 def test_commands_read_the_same_keys(words, ran, rankwise, letor_file, tmp_path):

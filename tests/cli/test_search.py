@@ -96,6 +96,8 @@ def test_wrong_command_lines(rankwise, tmp_path):
         (("index", tmp_path / "docs.jsonl", "--out", tmp_path / "file"), 2, "is a file"),
         (("search", tmp_path / "no", "cat"), 2, "is not a folder"),
         (("search", index, "cat", "--set", "k1"), 2, "--set must be NAME=NUMBER, got 'k1'"),
+        (("search", index, "cat", "--set", "k1=x"), 2, "--set must be NAME=NUMBER, got 'k1=x'"),
+        (("search", index, "cat", "--set", "b=0.1", "--set", "b=1"), 2, "set it once"),
         (("search", index, "cat", "--model", "best"), 2, "--model must be one of"),
         (("search", tmp_path, "cat"), 2, "has no index"),
         (("search", index, "queries.jsonl"), 2, "'queries.jsonl' is not a file"),

@@ -22,10 +22,11 @@ from sklearn.model_selection import (
 )
 from sklearn.model_selection import learning_curve as sklearn_learning_curve
 
-from rankwise import RidgeRanker
+from rankwise import RidgeRanker, compare
 from rankwise.datasets.data import Fold, FoldedData, RankingData
 from rankwise.exceptions import OneQueryWarning
 from rankwise.metrics import make_scorer
+from rankwise.selection import learning_curve
 from rankwise.selection.splits import QueryKFold, convert_to_folds, letor_folds, query_folds
 from tests.selection.helpers import graded_data
 
@@ -34,6 +35,14 @@ def make_data(qid, name="made"):
     qid = np.asarray(qid)
     X = np.arange(2 * len(qid), dtype=np.float64).reshape(-1, 2)
     return RankingData(X, np.arange(len(qid), dtype=float), qid=qid, name=name)
+
+
+def compare_ridge(data, cv):
+    return compare(["ridge"], data, cv=cv)
+
+
+def learn_ridge(data, cv):
+    return learning_curve(["ridge"], data, [2], cv=cv)
 
 
 @given(
@@ -210,6 +219,14 @@ def test_sparse_rows_and_weights_travel_with_the_folds():
             np.testing.assert_array_equal(part.X.toarray(), data.X.toarray()[rows])
             np.testing.assert_array_equal(part.sample_weight, rows + 1)
             np.testing.assert_array_equal(part.qid, qid[rows])
+
+
+@pytest.mark.parametrize("cv", [-1, 0, 1, 5, np.int64(7), True])
+@pytest.mark.parametrize("run", [convert_to_folds, query_folds, compare_ridge, learn_ridge])
+def test_cv_beyond_the_queries_is_named(cv, run):
+    said = rf"cv must lie between 2 and the number of queries, 4, got {cv}\. Use cv=2 to 4"
+    with pytest.raises(ValueError, match=said):
+        run(make_data(np.repeat(np.arange(4), 2)), cv=cv)
 
 
 @pytest.mark.parametrize("data", [np.zeros((4, 2)), [1, 2], None], ids=["array", "list", "None"])

@@ -254,19 +254,33 @@ def compares_rows(rankers: Sequence[str], measures: Mapping[str, Measure]) -> bo
     )
 
 
+def read_settings(settings: Sequence[str], value: str = "VALUE") -> dict[str, str]:
+    """Texts of the values by name, each of which is set once."""
+    found: dict[str, str] = {}
+    for setting in settings:
+        name, equals, text = map(str.strip, setting.partition("="))
+        if not equals or not name:
+            raise UsageError(f"--set must be NAME={value}, got {setting!r}.")
+        if name in found:
+            raise UsageError(f"--set {name}={text} and --set {name}={found[name]}: set it once.")
+        found[name] = text
+    return found
+
+
 def make_ranker(
     word: str, settings: Sequence[str] | None, seed: int, option: str = "--ranker"
 ) -> tuple[Any, dict[str, list[Any]]]:
     """Estimator and grid of a key, or of a key with parameters, which --set can give, too."""
-    params: dict[str, Any] = {}
-    for text in settings or ():
-        name, equals, value = text.partition("=")
-        if not equals:
-            raise UsageError(f"--set must be NAME=VALUE, got {text!r}.")
-        params[name.strip()] = parse_value(value.strip())
+    params = {name: parse_value(text) for name, text in read_settings(settings or ()).items()}
     ranker_entry(word)
     with usage():
-        parse_ranker(word, option)
+        given = parse_ranker(word, option)[1] or {}
+        twice = [name for name in params if name in given]
+        if twice:
+            raise UsageError(
+                f"--set {twice[0]}={params[twice[0]]!r} and {option} {word} both set {twice[0]}. "
+                "Set it once."
+            )
         if not settings:
             return build_ranker(word, option, seed=seed)
         return build_ranker(word, "--set", params=params)

@@ -19,7 +19,7 @@ from rankwise.cli._console import (
     say,
     waiting,
 )
-from rankwise.cli._options import Json, split_list
+from rankwise.cli._options import Json, read_settings, split_list
 
 
 def index(
@@ -206,12 +206,9 @@ def _corpus(folder: Path) -> Path:
 
 def _parameters(settings: list[str]) -> dict[str, float]:
     found = {}
-    for setting in settings:
-        name, equals, value = setting.partition("=")
+    for name, text in read_settings(settings, "NUMBER").items():
         try:
-            found[name] = float(value)
+            found[name] = float(text)
         except ValueError:
-            equals = ""
-        if not equals or not name:
-            raise UsageError(f"--set must be NAME=NUMBER, got {setting!r}.")
+            raise UsageError(f"--set must be NAME=NUMBER, got '{name}={text}'.") from None
     return found

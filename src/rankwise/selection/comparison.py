@@ -18,6 +18,7 @@ from joblib import effective_n_jobs
 from numpy.typing import NDArray
 
 from rankwise.datasets.data import Fold, FoldedData, RankingData
+from rankwise.datasets.table_columns import list_names
 from rankwise.metrics import Measure, UndefinedMeasureWarning, evaluate, parse
 from rankwise.metrics.default import (
     GRADED,
@@ -263,7 +264,9 @@ def compare(
         if not infos:
             train = fold.train
             left_out = train.left_out
-            if not all(isinstance(c.estimator, GivenScores) for c in candidates):
+            fitted = [c.name for c in candidates if not isinstance(c.estimator, GivenScores)]
+            if fitted:
+                _check_features(train, fitted)
                 # Columns compared as scores that are features of the other rankers.
                 names = train.feature_names or [str(j + 1) for j in range(train.n_features)]
                 shared = [name for name in score_columns(candidates) if name in names]
@@ -637,6 +640,18 @@ def learning_curve(
         board = compare(rankers, part, random_state=random_state, progress=note, **options)
         boards.append(board)
     return LearningCurve(checked, boards)
+
+
+def _check_features(train: RankingData, fitted: Sequence[str]) -> None:
+    if train.n_features:
+        return
+    names = list_names(fitted, quote=str)
+    left_out = [f"{name} ({why})" for name, why in train.left_out.items()]
+    raise ValueError(
+        f"{train.name or 'data'} must have a feature to fit {names} on, but has none"
+        + f"; left out: {list_names(left_out, quote=str)}" * bool(left_out)
+        + ". Leave out fewer columns, or compare scores that are given."
+    )
 
 
 def _check_sizes(sizes: Sequence[int], n_queries: int) -> NDArray[np.int64]:

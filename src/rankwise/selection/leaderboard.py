@@ -442,7 +442,7 @@ class Leaderboard(Result):
         """
         is_text = isinstance(path, str) and path.startswith("{")
         try:
-            return cls.from_dict(json.loads(path if is_text else Path(path).read_bytes()))
+            return cls.from_dict(json.loads(str(path) if is_text else Path(path).read_bytes()))
         except ValueError as error:  # also of json
             if is_text:
                 raise

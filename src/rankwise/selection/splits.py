@@ -180,6 +180,11 @@ def query_folds(data: RankingData, cv: Any = "auto", *, random_state: Seed = 0) 
             )
         cv = min(DEFAULT_SPLITS, data.n_queries)
     if isinstance(cv, Integral):
+        if not 2 <= int(cv) <= data.n_queries:
+            raise ValueError(
+                f"cv must lie between 2 and the number of queries, {data.n_queries}, got {cv}. "
+                f"Use {'cv=2' if data.n_queries == 2 else f'cv=2 to {data.n_queries}'}."
+            )
         cv = QueryKFold(int(cv), shuffle=True, random_state=random_state)
     elif not hasattr(cv, "split"):
         cv = check_cv(cv)  # rows of training and test parts

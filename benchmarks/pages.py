@@ -171,7 +171,9 @@ def report_words(articles) -> None:
 
 def report_pictures(articles) -> None:
     listed = [name for name in listed_pages() if name in articles]
-    without = [name for name in listed if not articles[name].select("img, figure svg, .chooser svg")]
+    without = [
+        name for name in listed if not articles[name].select("img, figure svg, .chooser svg")
+    ]
     print(f"{len(without)} of {len(listed)} pages without a picture: {', '.join(without)}")
 
 

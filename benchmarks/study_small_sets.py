@@ -34,8 +34,6 @@ from benchmarks.study_generalisation import (
     measure_all,
     print_differences,
     print_pooled,
-    sets_of,
-    summarise,
 )
 from rankwise._registry import build_ranker
 from rankwise.datasets import RankingData
@@ -48,8 +46,9 @@ SETS = tuple(
     if name != "cf-letor"
 )
 OURS = "lambdamart()"
-OTHERS = ("ridge", "rank_svm", "pairwise_elm")
-RANKERS = (OURS, "lambdamart", *OTHERS, *(f"{name}, scaled" for name in OTHERS))
+OTHERS = {"ridge": "ridge", "rank_svm": "rank_svm", "pairwise_elm": "pairwise_elm"}
+SCALED = {"scaled ridge": "ridge", "scaled svm": "rank_svm", "scaled elm": "pairwise_elm"}
+RANKERS = {OURS: OURS, "lambdamart": "lambdamart", **OTHERS, **SCALED}
 FEW = 100  # training queries
 
 
@@ -57,8 +56,8 @@ class Recipe:
     """A ranker as ``compare`` runs it: its recipe with its grid, and medians for missing values."""
 
     def __init__(self, name: str) -> None:
-        self.name, comma, _ = name.partition(",")
-        self._steps: list[Any] = [StandardScaler()] if comma else []
+        self.name = RANKERS[name]
+        self._steps: list[Any] = [StandardScaler()] if name in SCALED else []
 
     def fit(self, X: Any, y: Any, *, qid: Any) -> Recipe:
         if not self.name.startswith("lambdamart") and np.isnan(X).any():
@@ -76,37 +75,21 @@ class Recipe:
         return self._fitted.predict(self._columns.transform(X))
 
 
-def print_by_size(values: study_generalisation.Values) -> None:
-    """Print leads over trees on sets of few and of many training queries."""
-    queries = {name: count_queries(name) for name in sets_of(values)}
-    print(
-        f"\nnDCG@10 of each less {OURS} by training queries, in thousandths: mean, z, sets ahead\n"
-    )
-    print(" " * 22 + "".join(f"{key:>24}" for key in RANKERS[1:]))
-    few = {name for name in queries if queries[name] < FEW}
-    for title, part in ((f"below {FEW}", few), (f"{FEW} or more", queries.keys() - few)):
-        found = {key: value for key, value in values.items() if key[0] in part}
-        line = f"{f'{title} ({len(part)} sets)':22}"
-        for key in RANKERS[1:]:
-            cells, mean, z = summarise(found, key, OURS, "nDCG@10")
-            ahead = sum(lead > 0 for lead, _ in cells)
-            line += f"{mean:12.1f}{z:7.2f}{ahead:5}"
-        print(line)
-
-
 def main() -> None:
     study_generalisation.STORE = Path("build/study_small_sets.jsonl")
     names = study_more_sets.find(sys.argv[1:] or SETS)
     makers: dict[str, Any] = {name: partial(Recipe, name) for name in RANKERS}
     values = measure_all(names, SPLITS, makers, MOST_ROWS)
-    print(f"study_small_sets: recipes on {len(names)} sets, {len(SPLITS)} splits of queries\n")
+    print(f"study_small_sets: recipes on {len(names)} sets, {len(SPLITS)} splits of queries")
+    print(f"The last tables have all sets, those below {FEW} training queries, and the others.\n")
     print(f"{'':14}{'rows':>10}{'columns':>10}{'training queries':>18}")
     for name in names:
         rows = load_rows(name, MOST_ROWS)
         print(f"{name:14}{len(rows.y):10,}{rows.X.shape[1]:10,}{count_queries(name):18,}")
     print_differences(values, OURS)
-    print_pooled(values, OURS)
-    print_by_size(values)
+    few = {name for name in names if count_queries(name) < FEW}
+    for part in (names, few, {*names} - few):
+        print_pooled({key: value for key, value in values.items() if key[0] in part}, OURS)
 
 
 if __name__ == "__main__":

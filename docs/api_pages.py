@@ -17,6 +17,7 @@ from typer import Context
 from typer.main import get_command
 
 from rankwise._registry import REGISTRY, Entry
+from rankwise.cli.help_pages import example_of
 from rankwise.cli.main import app
 from rankwise.runtime.renames import PUBLIC
 
@@ -181,10 +182,13 @@ def commands() -> str:
     """One section per command of ``rankwise``: what it does, arguments, options."""
     parts = [_title("Commands", "=")]
     for name, command in _single_commands(get_command(app)):
-        parts += [_title(f"rankwise {name}", "-"), cleandoc(command.help or ""), ""]
+        about = cleandoc(command.help or "").partition("Example: ")[0]
+        example = [".. code-block:: console", "", f"    {example_of(command)}", ""]
+        parts += [_title(f"rankwise {name}", "-"), about, *example]
         for parameter in command.params:
             help_text = " ".join((getattr(parameter, "help", "") or "").split())
-            parts += [_spelling(parameter), f"    {_plain(help_text)}{_default(parameter)}", ""]
+            default = "" if "default:" in help_text else _default(parameter)
+            parts += [_spelling(parameter), f"    {_plain(help_text)}{default}", ""]
     return "\n".join(parts)
 
 
@@ -207,7 +211,9 @@ def _spelling(parameter: Any) -> str:
 
 def _default(parameter: Any) -> str:
     shown = parameter.default if isinstance(parameter.default, str | int | float) else ""
-    return "" if shown in ("", False) else f" Default: ``{getattr(shown, 'value', shown)}``."
+    if shown == "" or shown is False:
+        return ""
+    return f" Default: ``{getattr(shown, 'value', shown)}``."
 
 
 def _plain(text: str) -> str:

@@ -24,8 +24,8 @@ BRANCHES = (
         "An order of documents for each query",
         (
             ("AutoRanker", "choose-auto", "choose for me"),
-            ("PairwiseELM, RankSVM", "choose-small", "up to 20,000 rows"),
-            ("LambdaMART", "choose-trees", "more rows, or uneven features"),
+            ("LambdaMART", "choose-trees", "from 100 training queries on"),
+            ("LambdaMART, RankSVM", "choose-small", "fewer training queries"),
             ("RidgeRanker", "choose-stream", "more rows than memory"),
         ),
     ),

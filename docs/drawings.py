@@ -51,6 +51,15 @@ def draw_bars(
     axes.spines["bottom"].set_visible(False)
 
 
+def draw_boxes(axes: Axes, parts: list[Any]) -> None:
+    """Median, quartiles and range of each part, in colours of both themes."""
+    line = {"color": light("muted")}
+    axes.boxplot(
+        parts, showfliers=False, boxprops=line, whiskerprops=line, capprops=line,
+        medianprops={"color": series(0), "linewidth": 2},
+    )  # fmt: skip
+
+
 def draw_named(
     x: Any, lines: dict[str, Any], xlabel: str, ylabel: str, height: float = 2.9
 ) -> Figure:
@@ -95,25 +104,6 @@ def draw_quality_and_time() -> Figure:
     for axes in grid:
         style(axes)
         axes.grid(True, axis="x", color=light("rule"), linewidth=0.8)
-    return figure
-
-
-def draw_stopping() -> Figure:
-    """nDCG@10 on the validation rows by number of trees."""
-    train, vali = bundled().train, bundled().vali
-    ranker = rankwise.LambdaMART(120).fit(
-        train.X, train.y, qid=train.qid, X_val=vali.X, y_val=vali.y, qid_val=vali.qid
-    )
-    values = np.asarray(ranker.validation_scores_)
-    best = int(values.argmax())
-    figure, (axes,) = panels(1, 2.4, most=1)
-    axes.plot(np.arange(1, len(values) + 1), values, color=series(0), linewidth=1.6)
-    axes.axvline(best + 1, color=light("muted"), linestyle="--", linewidth=1)
-    axes.annotate(
-        f"best: {best + 1} trees", (best + 1, values.min()), (5, 2), textcoords="offset points"
-    )
-    axes.set(xlabel="trees", ylabel="validation nDCG@10")
-    style(axes)
     return figure
 
 
@@ -184,24 +174,6 @@ def draw_thresholds() -> Figure:
     y = np.digitize(signal, [-1.0, 0.3, 1.5])
     model = rankwise.ProportionalOdds().fit(X[:500], y[:500])
     return plot_thresholds(model, X[500:], y[500:])
-
-
-def draw_confusion() -> Figure:
-    """Predicted against true ranks of a kernel and of trees."""
-    from rankwise.datasets import make_ordinal_square
-    from rankwise.metrics import confusion
-    from rankwise.report import plot_confusion
-
-    X, y = make_ordinal_square(1500, random_state=0)
-    models = {
-        "OrdinalSVM, RBF kernel": rankwise.OrdinalSVM("rbf", C=1.0, gamma=1.0),
-        "RankingForest": rankwise.RankingForest(50, random_state=0),
-    }
-    found = {
-        name: confusion(y[500:], model.fit(X[:500], y[:500]).predict(X[500:]))
-        for name, model in models.items()
-    }
-    return plot_confusion(found)
 
 
 def draw_label_axes() -> Figure:
@@ -370,7 +342,7 @@ def draw_judged_clicks() -> Figure:
         truth = data.y[np.asarray(rows).astype(int)]
         grades = np.asarray(judged.grade, dtype=float)
         parts = [grades[truth == grade] for grade in np.unique(truth)]
-        axes.boxplot(parts, showfliers=False, medianprops={"color": series(0)})
+        draw_boxes(axes, parts)
         axes.set_title(method, fontsize=10, loc="left")
         axes.set_xlabel("true grade")
         axes.set_xticks(range(1, len(parts) + 1), [f"{g:g}" for g in np.unique(truth)])
@@ -599,10 +571,7 @@ def draw_drift() -> Figure:
     weeks = [rng.gamma(3.0, 1.0, 400) for _ in range(4)]
     weeks += [rng.gamma(3.0, 1.0, 400) + 1.5 for _ in range(3)]
     figure, (axes,) = panels(1, 2.3, most=1)
-    axes.boxplot(
-        weeks, showfliers=False, patch_artist=True, boxprops={"facecolor": light("paper")},
-        medianprops={"color": series(0), "linewidth": 2},
-    )  # fmt: skip
+    draw_boxes(axes, weeks)
     axes.axvline(4.5, color=light("worse"), linestyle="--", linewidth=1)
     axes.annotate("unit of the column changed", (4.5, 0), (5, 2), textcoords="offset points")
     axes.set(xlabel="week after training", ylabel="a feature")
@@ -610,10 +579,11 @@ def draw_drift() -> Figure:
     return figure
 
 
+HELPERS = ("draw_bars", "draw_boxes", "draw_lines", "draw_named")
 DRAWINGS = {
     name.removeprefix("draw_"): function
     for name, function in list(globals().items())
-    if name.startswith("draw_") and name not in ("draw_lines", "draw_bars", "draw_named")
+    if name.startswith("draw_") and name not in HELPERS
 }
 
 

@@ -53,7 +53,8 @@ def page(key: str) -> str:
             f"{run}\n",
             ".. dropdown:: Protocol\n\n   .. protocol::\n",
             ".. dropdown:: Output\n",
-            f"   .. literalinclude:: /reproduce/{key}.txt\n      :language: text\n",
+            f"   .. literalinclude:: /reproduce/{key}.txt\n      :language: text\n"
+            "      :class: wide-output\n",
         ]
     )
 

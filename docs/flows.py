@@ -1,4 +1,4 @@
-"""Draws how data become results on three pages: boxes in a row, with arrows between them."""
+"""Draws how data become results on two pages: boxes in a row, with arrows between them."""
 
 from __future__ import annotations
 
@@ -28,18 +28,6 @@ EXPORTS = (
     ),
     Stage("The same scores", (), lines("without Python", "in production"), ""),
 )
-ROUNDS = (
-    Stage("plan", (), lines("once,", "on the driver"), "send"),
-    Stage("partition_statistics", (), lines("each worker sums", "its partition"), "sums"),
-    Stage("merge", (), lines("two sums at a time,", "in any order"), "total"),
-    Stage("solve", (), lines("the model, or", "the next round"), ""),
-)
-WORKERS = (
-    Stage("Rows on each worker", (), lines("whole queries,", "bins of the features"), "add up"),
-    Stage("Histograms", (), lines("sums of gradients", "as whole numbers"), "choose"),
-    Stage("Split", (), lines("the same on", "every worker"), "repeat"),
-    Stage("Tree", (), lines("bit-identical to", "one machine"), ""),
-)
 FLOWS = {
     "commands": (
         COMMANDS,
@@ -50,16 +38,6 @@ FLOWS = {
         EXPORTS,
         (180, 230, 170),
         "A model fitted in Python is exported to a file that another program serves.",
-    ),
-    "rounds": (
-        ROUNDS,
-        (110, 190, 160, 130),
-        "plan is sent to the workers, which sum their partitions; merge adds up, solve finishes.",
-    ),
-    "workers": (
-        WORKERS,
-        (180, 160, 120, 140),
-        "Workers add up histograms of their rows; all choose the same split of the same tree.",
     ),
 }
 

@@ -5,16 +5,19 @@ reference documents it under its public name. The last part of the name finds it
 shortest one is the public one.
 
 Addresses in other libraries follow from the name, so a build needs no network and no stored
-inventory. The repository's addresses are those of ``pyproject.toml``.
+inventory. The repository's addresses are those of ``pyproject.toml``. On a page of prose, the first
+mention of another project links its documentation.
 """
 
 from __future__ import annotations
 
+import re
 import tomllib
 from pathlib import Path
 from typing import Any
 
 from docutils import nodes
+from sphinx.addnodes import pending_xref
 from sphinx.util.nodes import make_refnode
 
 PROJECT = Path(__file__).parents[1] / "pyproject.toml"
@@ -31,6 +34,37 @@ BY_MODULE = {
     "pathlib": "https://docs.python.org/3/library/{module}.html#{name}",
     "matplotlib": "https://matplotlib.org/stable/api/{last}_api.html#{name}",
 }
+
+# Documentation of the projects that pages mention.
+PROJECTS = {
+    "bm25s": "https://github.com/xhluca/bm25s",
+    "CatBoost": "https://catboost.ai/docs/",
+    "Dask": "https://docs.dask.org",
+    "Elasticsearch": "https://www.elastic.co/docs/",
+    "ir-measures": "https://ir-measur.es",
+    "LightGBM": "https://lightgbm.readthedocs.io",
+    "mord": "https://pythonhosted.org/mord/",
+    "MS MARCO": "https://microsoft.github.io/msmarco/",
+    "ONNX": "https://onnx.ai",
+    "OpenSearch": "https://docs.opensearch.org",
+    "Optuna": "https://optuna.readthedocs.io",
+    "pandas": "https://pandas.pydata.org/docs/",
+    "Polars": "https://docs.pola.rs",
+    "pyarrow": "https://arrow.apache.org/docs/python/",
+    "PyTorch": "https://docs.pytorch.org",
+    "RankLib": "https://sourceforge.net/p/lemur/wiki/RankLib/",
+    "ranx": "https://github.com/AmenRa/ranx",
+    "Ray": "https://docs.ray.io",
+    "scikit-learn": "https://scikit-learn.org/stable/",
+    "Solr": "https://solr.apache.org/guide/",
+    "Spark": "https://spark.apache.org/docs/latest/",
+    "statsmodels": "https://www.statsmodels.org",
+    "trec_eval": "https://github.com/usnistgov/trec_eval",
+    "Vespa": "https://docs.vespa.ai",
+    "XGBoost": "https://xgboost.readthedocs.io",
+}
+MENTION = re.compile(rf"(?<![\w./-])({'|'.join(map(re.escape, PROJECTS))})(?![\w/-]|\.\w)")
+NOT_PROSE = (nodes.literal, nodes.reference, nodes.title, nodes.rubric, nodes.raw, pending_xref)
 
 
 def project_urls() -> dict[str, str]:
@@ -67,6 +101,33 @@ def resolve(app: Any, env: Any, node: Any, content: Any) -> Any:
     return make_refnode(app.builder, node["refdoc"], of.docname, of.node_id, content, title=name)
 
 
+def link_projects(app: Any, doctree: nodes.document) -> None:
+    """Turn the first mention of each project in the paragraphs of a page into a link."""
+    if "/" in app.env.docname:  # the reference and the gallery
+        return
+    seen: set[str] = set()
+    for text in [
+        text
+        for paragraph in doctree.findall(nodes.paragraph)
+        for text in paragraph.findall(nodes.Text)
+    ]:
+        parent, inside = text.parent, text.parent
+        while not isinstance(inside, (nodes.paragraph, *NOT_PROSE)):
+            inside = inside.parent
+        parts = MENTION.split(str(text))  # names are at odd places
+        if isinstance(inside, NOT_PROSE) or not set(parts[1::2]) - seen:
+            continue
+        new: list[nodes.Node] = []
+        for number, part in enumerate(parts):
+            if number % 2 and part not in seen:
+                seen.add(part)
+                new.append(nodes.reference("", part, internal=False, refuri=PROJECTS[part]))
+            elif part:
+                new.append(nodes.Text(part))
+        parent.replace(text, new)
+
+
 def setup(app: Any) -> None:
-    """Connect to references that Sphinx cannot resolve."""
+    """Connect to references that Sphinx cannot resolve, and to pages once they are read."""
     app.connect("missing-reference", resolve)
+    app.connect("doctree-read", link_projects)

@@ -53,7 +53,7 @@ def test_board_writes_tables_and_a_report(rankwise, scores, tmp_path):
     assert run.code == 0, run.err
     html = page.read_text("utf-8")
     assert "3 systems compared" in html
-    assert "Rank intervals" in html
+    assert "Means and differences" in html
     assert "ranker" not in html.split("<main")[1].split('id="reproduce"')[0].lower()
 
 

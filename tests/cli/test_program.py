@@ -351,7 +351,7 @@ def test_a_terminal_gets_a_line_that_vanishes(impatient, monkeypatch):
         progress.update(2, 4, "ridge fold2")
         wait_for(lambda: "ridge fold2" in stream.getvalue())
         progress.begin("x" * 90)
-        wait_for(lambda: "x…" in stream.getvalue())
+        wait_for(lambda: "x… for" in stream.getvalue())
     shown = stream.getvalue()
     assert "Comparing" in shown
     assert "2 of 4" in shown
@@ -401,6 +401,7 @@ def test_a_line_names_the_cell_that_has_run_longest(monkeypatch):
     now[0] += 60
     text = "Comparing: 0 of 10 in 1:05, ridge on fold1 for 1:05 +1"
     assert progress.line() == text
+    assert progress.line(len(text) - 1) == text.replace("ridge on fold1", "ridge on fol…")
     progress.update(1, 10, left=30.0, ended="ridge on fold1")
     text = "Comparing: 1 of 10 in 1:05, ~0:30 left, auto on fold1 for 1:00"
     assert progress.line() == text
@@ -409,17 +410,19 @@ def test_a_line_names_the_cell_that_has_run_longest(monkeypatch):
 @pytest.mark.parametrize("isolate", [True, False])
 def test_a_comparison_announces_its_cells(isolate):
     order = []
-    with listen_to_starts(lambda cell: order.append(("start", cell.ranker, cell.fold))):
+    with listen_to_starts(lambda cell: order.append(("start", cell))):
         board = rw.compare(
             ["linear_regression", "ridge"],
             judged_data(0),
             cv=2,
             isolate=isolate,
-            progress=lambda done, total, cell: order.append(("end", cell.ranker, cell.fold)),
+            progress=lambda done, total, cell: order.append(
+                ("end", f"{cell.ranker} on {cell.fold}")
+            ),
         )
     names = [info.name for info in board.fold_infos]
-    cells = [(ranker, name) for name in names for ranker in board.rankers]
-    assert order == [(what, *cell) for cell in cells for what in ("start", "end")]
+    cells = [f"{ranker} on {name}" for name in names for ranker in board.rankers]
+    assert order == [(what, cell) for cell in cells for what in ("start", "end")]
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""The recipes for Spark and Ray in docs/cluster_recipes.rst run as printed, on stand-ins for both."""
+"""The recipes of docs/cluster_recipes.rst run as printed, on stand-ins for Spark and Ray."""
 
 from __future__ import annotations
 

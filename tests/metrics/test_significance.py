@@ -275,6 +275,8 @@ def test_effect_sizes(rng):
     assert rank_biserial(a, b) == -rank_biserial(b, a)
     assert (cohens_d(a, a), rank_biserial(a, a), cliffs_delta(a, a)) == (0.0, 0.0, 0.0)
     assert cohens_d([2.0, 2.0], [1.0, 1.0]) == math.inf
+    assert cohens_d(np.array(a) - 0.3, a) == -math.inf  # equal but for rounding
+    assert cohens_d(a * 3 / 3, a) == 0.0
     assert (rank_biserial(a + 2, b), cliffs_delta(a + 2, b)) == (1.0, 1.0)
     missing = np.where(np.arange(30) == 4, np.nan, a)
     assert rank_biserial(missing, b) == rank_biserial(np.delete(a, 4), np.delete(b, 4))

@@ -133,6 +133,13 @@ def test_costs_have_a_point_and_a_name_for_every_ranker(board):
         assert not any(a.overlaps(b) for a, b in pairs)
 
 
+def test_of_many_costs_only_the_best_are_named():
+    board = make_board(rankers={f"r{i}": 0.02 * i for i in range(20)})
+    is_open = {row["ranker"] for row in board.rows() if row["rank_low"] == 1}
+    for axes in plot_costs(board).axes:
+        assert is_open <= {text.get_text() for text in axes.texts} < {*board.rankers}
+
+
 def test_labels_are_pushed_apart():
     wanted = np.array([0.5, 0.51, 0.2, 0.505])
     places = pushed_apart(wanted, 0.05)

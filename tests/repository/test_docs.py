@@ -34,6 +34,9 @@ MODULES = sorted(
 )
 MOST_BARE = 0.02  # of all outputs
 PAGES = sorted((ROOT / "docs").glob("*.rst"))
+# Pages of use, whose studies and rules are pages of their own, and the most words that they have.
+SHORT = ("clicks_explained", "cluster", "data", "lambdamart", "measures", "pairwise", "speed")
+MOST_WORDS = 1220
 
 
 def run(test):
@@ -100,6 +103,15 @@ def test_pages_show_whole_numbers(path):
     examples = doctest.DocTestParser().get_examples(path.read_text("utf-8"))
     cut = [example.want for example in examples if re.search(r"\d\.\d*\.\.\.", example.want)]
     assert cut == []
+
+
+@pytest.mark.parametrize("name", SHORT)
+def test_pages_of_use_are_short(name):
+    text = (ROOT / "docs" / f"{name}.rst").read_text("utf-8")
+    text = re.sub(r"^\.\. raw:: html\n(?:\n|   .*\n)+", "", text, flags=re.M)
+    text = re.sub(r"^ *(?::[\w-]+:.*|\.\. (?:\S+::|_).*|[-=~]{4,})$", "", text, flags=re.M)
+    text = re.sub(r"^ +(?:\* )?- ", "", text, flags=re.M)
+    assert len(text.split()) <= MOST_WORDS
 
 
 @pytest.mark.parametrize(
@@ -173,7 +185,7 @@ def test_the_snippet_of_the_readme_runs(monkeypatch):
     ((rankers, data),) = called
     assert rankers == stored.rankers
     assert data.n_queries == len(stored.qids)
-    assert f"```text\n{printed.getvalue()}```" in readme
+    assert "".join(f"> {line}\n" for line in printed.getvalue().splitlines()) in readme
 
 
 def test_the_search_with_optuna_runs():
@@ -195,6 +207,7 @@ def test_the_commands_of_the_command_line_page_run(tmp_path, monkeypatch):
     """In this process; that ``rankwise`` starts as a program is tested in tests/cli."""
     monkeypatch.chdir(tmp_path)
     page = (ROOT / "docs" / "command_line.rst").read_text("utf-8")
+    page = re.sub(r"\\\n\s*", "", page)  # a command on two lines
     commands = re.findall(r"^   rankwise (.*)$", page, re.M)
     assert {command.split()[0] for command in commands} >= {
         "list", "lint", "compare", "cv", "fit", "info", "predict", "evaluate"

@@ -48,13 +48,14 @@ def test_the_first_pages_run_the_rankers_of_the_stored_board(board_picture):
     assert f'--rankers "{rankers}"' in board_picture.COMMAND
     assert f"\nSTORY = {rankers}\n" in (ROOT / "Makefile").read_text("utf-8")
     start = (DOCS / "start.rst").read_text("utf-8")
-    assert f'--rankers "{rankers}"' in start
+    assert f'"{rankers}"' in start
     for text in (README, start, (DOCS / "index.rst").read_text("utf-8")):
         (listed,) = re.findall(r"\brankers = (\[[^]]*\])", text)
         assert ast.literal_eval(re.sub(r"\n\s*", "", listed)) == board.rankers
         measures = ast.literal_eval(re.search(r"measures=(\[[^]]*\])", text)[1])
         assert measures == board.measures
-    assert f"```text\n{board.verdict()}\n```" in README
+    quoted = "".join(f"> {line}\n" for line in board.verdict().splitlines())
+    assert f"\n\n{quoted}\n" in README
 
 
 def test_the_readme_is_a_front_page():

@@ -79,6 +79,27 @@ def test_names_of_other_libraries_exist_and_have_an_address(docs):
     )
 
 
+def test_the_first_mention_of_a_project_is_a_link(docs):
+    from types import SimpleNamespace
+
+    from docutils import nodes
+    from docutils.core import publish_doctree
+
+    links = docs("links")
+    page = publish_doctree(
+        "LightGBM\n========\n\n``LightGBM`` and *XGBoost's* rows, LightGBM's bins,\n"
+        "`LightGBM <https://a.org>`__, LightGBM, and ONNX-like files.\n"
+    )
+    links.link_projects(SimpleNamespace(env=SimpleNamespace(docname="boosters")), page)
+    found = [(link.astext(), link["refuri"]) for link in page.findall(nodes.reference)]
+    assert found == [
+        ("XGBoost", "https://xgboost.readthedocs.io"),
+        ("LightGBM", "https://lightgbm.readthedocs.io"),
+        ("LightGBM", "https://a.org"),
+    ]
+    assert "LightGBM and XGBoost's rows, LightGBM's bins" in page.astext().replace("\n", " ")
+
+
 def test_most_of_the_literature_has_an_address():
     text = (DOCS / "references.rst").read_text("utf-8")
     entries = re.split(r"^\.\. _\w+:$", text, flags=re.M)[1:]

@@ -11,7 +11,7 @@ import pytest
 DOCS = Path(__file__).parents[2] / "docs"
 SHOWS = re.compile(
     r"^\.\. (?:drawing|figure|figure-of|image|minigallery|plot-of|speed-bars)::"
-    r"|^   :file: generated/\w+\.svg$|^ +<(?:figure|svg)\b",
+    r"|^   :file: generated/\w+\.svg$|^ +<(?:figure|svg)\b|^\.\. include:: \w+_drawing\.inc$",
     re.M,
 )
 
@@ -51,3 +51,14 @@ def test_a_drawing_is_a_figure_in_the_colours_of_the_pages(monkeypatch):
     page = drawings.shown(drawings.draw("quality_and_time"), "drawing", "All rankers.").astext()
     assert "lambdamart" in page and "<figcaption>All rankers.</figcaption>" in page
     assert "var(--series-1)" in page
+
+
+def test_code_fits_the_pages():
+    """A column has 96 characters at 1400 px; ``python -m tests.pages --wrap`` formats the rest."""
+    wide = [
+        f"{path.name}: {line}"
+        for path in sorted(DOCS.glob("*.rst"))
+        for line in path.read_text("utf-8").splitlines()
+        if re.match(r" *(>>>|\.\.\.) ", line) and len(line) > 96
+    ]
+    assert wide == []

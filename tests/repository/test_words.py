@@ -7,6 +7,7 @@ import inspect
 import re
 import sys
 from functools import cache
+from pathlib import Path
 from typing import get_args
 
 import pytest
@@ -272,3 +273,39 @@ def test_an_old_word_of_a_call_is_answered_by_the_new_one(new):
         except TypeError as error:
             silent += [] if f"{old} is now {new}" in str(error) else [name]
     assert set(silent) <= {"rankwise.fusion.fuse"}, "decorate them by names_its_class"
+
+
+# Words that read as translated, and the words of the field.
+DIALECT = {
+    "beside": "next to, with",
+    "refuse": "raises an error, does not support",
+    "refused": "raises an error, is not supported",
+    "refuses": "raises an error, does not support",
+    "told by": "recognised by",
+    "level with": "as good as, not significantly different from",
+    "beyond chance": "significantly",
+    "more than chance": "significantly",
+    "exceeds chance": "is significant",
+    "exceed chance": "are significant",
+    "is no number": "is not a number",
+    "anew": "again",
+    "earns": "gets",
+    "earn": "get",
+    "at hand": "available",
+}
+PROSE = ("docs/*.rst", "docs/reproduce/*.rst", "README.md", "CONTRIBUTING.md", "papers/README.md")
+
+
+def test_pages_use_the_words_of_the_field():
+    """Words of verdicts and of options stand in markup, which is left out."""
+    root = Path(__file__).parents[2]
+    found = []
+    for path in sorted(path for pattern in PROSE for path in root.glob(pattern)):
+        text = re.sub(r"``.*?``|\*\w+\*|\"\w+\"", "", path.read_text("utf-8"), flags=re.DOTALL)
+        words = " ".join(text.split())
+        found += [
+            f"{path.name}: {word} (use: {better})"
+            for word, better in DIALECT.items()
+            if re.search(rf"\b{word}\b", words, re.IGNORECASE)
+        ]
+    assert found == []

@@ -314,29 +314,40 @@ def test_a_note_says_that_the_order_of_tied_rows_decides():
 
 
 class Loading(Column):
-    """Its first predict takes 900 units of time, each later one 4; some need several queries."""
+    """Its first predict takes ``first`` seconds, each later one 0.004; it may predict only once."""
 
     clock: ClassVar = [0.0]
     calls: ClassVar = []
 
-    def __init__(self, fewest_rows=0):
+    def __init__(self, first=0.943, only_once=False):
         super().__init__()
-        self.fewest_rows = fewest_rows
+        self.first = first
+        self.only_once = only_once
 
     def predict(self, X):
-        self.clock[0] += 4.0 if self.calls else 900.0
+        self.clock[0] += 0.004 if self.calls else self.first
         self.calls.append(len(X))
-        if len(X) < self.fewest_rows:
-            raise ValueError("too few rows")
+        if self.only_once and len(self.calls) > 1:
+            raise ValueError("predicts once")
         return super().predict(X)
 
 
-@pytest.mark.parametrize("fewest_rows", [0, 20])
-def test_what_only_the_first_predict_does_is_not_timed(rng, monkeypatch, fewest_rows):
+@pytest.mark.parametrize(
+    ("ranker", "seconds", "n_calls"),
+    [
+        (Loading(), 0.004, 2),
+        (Loading(first=0.002), 0.002, 2),
+        (Loading(first=3.0), 3.0, 1),  # too long to be repeated
+        (Loading(only_once=True), 0.943, 2),
+    ],
+)
+def test_what_only_the_first_predict_does_is_not_timed(rng, monkeypatch, ranker, seconds, n_calls):
     monkeypatch.setattr(Loading, "calls", [])
     monkeypatch.setattr(cell_runner, "time", SimpleNamespace(perf_counter=lambda: Loading.clock[0]))
     fold = one_fold(rng)
-    board = compare({"loading": Loading(fewest_rows)}, fold, isolate=False)
-    assert board.cell("loading", board.folds[0]).predict_seconds == 4.0
-    assert Loading.calls == [8, fold.test.n_samples]
+    board = compare({"loading": ranker}, fold, isolate=False)
+    cell = board.cell("loading", board.folds[0])
+    assert cell.predict_seconds == pytest.approx(seconds)
+    assert cell.evaluate_seconds == 0.0
+    assert Loading.calls == n_calls * [fold.test.n_samples]
     assert board.rows()[0]["notes"] == []

@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 
 from rankwise import leaderboard
+from rankwise.datasets import RankingData, Run
 from rankwise.metrics.significance import detectable_difference, queries_needed
+from rankwise.selection import evaluate_systems
 
 N = 200
 
@@ -108,3 +110,21 @@ def test_values_of_different_queries():
     assert "a has the better mean (0.8250), but over other units" in text
     apart = {"a": [0.9, 0.8, 0.7, nan], "b": [nan, nan, 0.8, 0.95]}
     assert "The differences could not be tested." in leaderboard(apart, missing="pairs").verdict()
+
+
+@pytest.mark.parametrize(("lowest", "has_leader"), [(1, False), (0, True)])
+def test_another_measure_has_no_leader_if_all_tie(lowest, has_leader):
+    """Where every row is relevant, AP is 1 for every order."""
+    rng = np.random.default_rng(0)
+    y = np.tile([lowest, 1, 1, 1, 3], 60)
+    qid = np.repeat(np.arange(60), 5)
+    ids = np.array([f"d{row}" for row in range(len(y))])
+    data = RankingData(rng.normal(size=(len(y), 1)), y, qid=qid, doc_ids=ids)
+    systems = {
+        "b": 9.0 * (y == 3) - (y == 1),  # grades 3, 0, 1, 1, 1
+        "a": rng.uniform(size=len(y)) - (y == 0),  # the grade 0 comes last
+    }
+    runs = {name: Run.from_data(data, scores, tag=name) for name, scores in systems.items()}
+    board = evaluate_systems(data, runs, measures=["nDCG@10", "AP"])
+    assert board.verdict().startswith("b leads")
+    assert ("By AP, a leads" in board.verdict()) == has_leader

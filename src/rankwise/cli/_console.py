@@ -40,12 +40,11 @@ from rankwise.runtime.messages import (
     escape_hidden,
     settings_written,
 )
-from rankwise.runtime.progress import CellStart, TrialStart, listen_to_starts, watch_compilation
+from rankwise.runtime.progress import TrialStart, listen_to_starts, watch_compilation
 from rankwise.runtime.renames import find_new_name, find_new_word
 
 if TYPE_CHECKING:
     from rankwise.runtime.result import Result
-    from rankwise.selection import FoldResult
 
 # Piped tables take their natural width.
 _PIPE_WIDTH = 1000
@@ -135,13 +134,11 @@ def print_table(
 
     shown = [n for n in range(len(columns)) if any(row[n] for row in rows) or columns[n] in right]
     head = [escape_hidden(columns[n]) for n in shown]
-    lines = [
-        [
-            "\n".join(map(escape_hidden, [row[n]] if isinstance(row[n], str) else row[n]))
-            for n in shown
-        ]
-        for row in rows
-    ]
+
+    def text_of(cell: str | list[str]) -> str:
+        return "\n".join(map(escape_hidden, [cell] if isinstance(cell, str) else cell))
+
+    lines = [[text_of(row[n]) for n in shown] for row in rows]
     fixed = [n for n, name in enumerate(head) if not n or columns[shown[n]] in right]
     width = terminal_width()
     if title:
@@ -238,8 +235,8 @@ class Progress:
             self._running.pop(ended, None)
             self._end = None if left is None else time.monotonic() + left
 
-    def line(self) -> str:
-        """State of the job as one line of text."""
+    def line(self, width: int = _PIPE_WIDTH) -> str:
+        """State of the job as one line of text; the name of the cell is cut if it is too wide."""
         with self._lock:
             now = time.monotonic()
             so_far = _clock(now - self._start)
@@ -247,11 +244,15 @@ class Progress:
             known = [counted if self._total else f"{so_far} so far"]
             if self._end is not None:
                 known.append(f"~{_clock(max(0.0, self._end - now))} left")
+            rest = ["compiling …"] * self._is_compiling() + [self._note] * bool(self._note)
             for name, since in [*self._running.items()][:1]:
                 others = f" +{len(self._running) - 1}" if len(self._running) > 1 else ""
-                known.append(f"{name} for {_clock(now - since)}{others}")
-            known += ["compiling …"] * self._is_compiling() + [self._note] * bool(self._note)
-            return f"{self.what}: {', '.join(known)}"
+                lasts = f" for {_clock(now - since)}{others}"
+                left = width - len(", ".join([self.what, *known, lasts, *rest]))
+                known.append(
+                    (name if len(name) <= left else f"{name[: max(left - 1, 9)]}…") + lasts
+                )
+            return f"{self.what}: {', '.join(known + rest)}"
 
     def _show(self) -> None:
         if self._finished.wait(QUIET_SECONDS):
@@ -286,20 +287,18 @@ def trial_progress(what: str) -> Iterator[None]:
 
 @contextmanager
 def cell_progress(what: str) -> Iterator[Progress]:
-    """Show the running cells of a comparison; the caller updates the finished ones."""
-    with (
-        Progress(what) as progress,
-        listen_to_starts(lambda cell: progress.begin(name_cell(cell))),
-    ):
-        yield progress
+    """Show the running cells; the caller updates the finished ones."""
+    with Progress(what) as progress:
+
+        def begin(start: Any) -> None:
+            if isinstance(start, str):  # and not a trial within a cell
+                progress.begin(start)
+
+        with listen_to_starts(begin):
+            yield progress
 
 
-def name_cell(cell: CellStart | FoldResult) -> str:
-    """Name of a cell in progress lines."""
-    return f"{cell.ranker} on {cell.fold}"
-
-
-def _show_on_terminal(line: Callable[[], str]) -> Any:
+def _show_on_terminal(line: Callable[[int], str]) -> Any:
     """Show what ``line`` returns in the last line of the terminal, until the result stops."""
     from rich.console import Console
     from rich.live import Live
@@ -309,8 +308,9 @@ def _show_on_terminal(line: Callable[[], str]) -> Any:
     console, spinner = Console(stderr=True), Spinner("dots")
 
     def render() -> Spinner:
-        text = Text(line())
-        text.truncate(console.width - 3, overflow="ellipsis")  # the spinner, and a gap
+        width = console.width - 3  # the spinner, and a gap
+        text = Text(line(width))
+        text.truncate(width, overflow="ellipsis")
         spinner.update(text=text)
         return spinner
 

@@ -18,7 +18,6 @@ from rankwise.cli._console import (
     UsageError,
     cell_progress,
     echo,
-    name_cell,
     number,
     one_line,
     print_json,
@@ -229,7 +228,9 @@ def run(rankers: dict[str, Any], data: Any, **options: Any) -> Leaderboard:
     ahead = _Ahead(list(rankers), options["n_jobs"])
 
     def note(done: int, total: int, cell: FoldResult) -> None:
-        progress.update(done, total, left=ahead.after(total, cell), ended=name_cell(cell))
+        progress.update(
+            done, total, left=ahead.after(total, cell), ended=f"{cell.ranker} on {cell.fold}"
+        )
 
     with cell_progress("Comparing") as progress:
         return compare_rankers(rankers, data, progress=note, **options)
@@ -259,7 +260,7 @@ def _run_curve(
     from rankwise.selection import learning_curve
 
     def note(done: int, total: int, cell: FoldResult) -> None:
-        progress.update(done, total, ended=name_cell(cell))
+        progress.update(done, total, ended=f"{cell.ranker} on {cell.fold}")
 
     with cell_progress("Comparing on fewer queries") as progress:
         return learning_curve(rankers, data, sizes, progress=note, **options)
@@ -362,7 +363,7 @@ def cv(
 
 def _print(board: Leaderboard, ranker: str) -> None:
     row = board.rows()[0]
-    lines = [
+    lines: list[list[str | list[str]]] = [
         [
             info.name,
             str(len(info.qids)),
@@ -375,7 +376,8 @@ def _print(board: Leaderboard, ranker: str) -> None:
     mean: list[list[str]] = []
     for name in board.measures:
         found = row["measures"][name]
-        interval = [] if found["low"] is None else [f"{found['low']:.4f} to {found['high']:.4f}"]
+        low, high = found["low"], found["high"]
+        interval = [] if low is None else [f"{low:.4f} to", f"{high:.4f}"]
         mean.append([number(found["mean"]), *interval])
     lines.append(["mean", str(len(board.qids)), *mean, number(row["fit_seconds"], ".3f"), ""])
     columns = ["fold", "queries", *board.measures, "fit s", "chosen"]

@@ -263,7 +263,10 @@ def _show_next(
         print_json({"differences": bounds.to_dict()["rows"], "next": chosen.to_dict()["rows"]})
         return
     header = ["query", "document", "narrows by"]
-    print_table(header, [[c.qid, c.doc_id, number(c.gain)] for c in chosen], right=header[2:])
+    if chosen:
+        print_table(header, [[c.qid, c.doc_id, number(c.gain)] for c in chosen], right=header[2:])
+    else:
+        echo("Further judgements cannot change any difference.\n")
     for found in bounds:
         state = "settled" if found.is_settled else f"{found.certainty:.1%} certain"
         echo(

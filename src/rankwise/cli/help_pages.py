@@ -67,7 +67,7 @@ def help_page(command: Any, context: typer.Context) -> str:
         lines += [wrap(_EXAMPLE + example.strip(), width), ""]
     entries: dict[str, list[str]] = {"Commands": [], "Arguments": []}
     entries |= {name: [] for name in _PANELS}
-    if isinstance(command, typer.core.TyperGroup):
+    if hasattr(command, "list_commands"):
         for name in command.list_commands(context):
             about = command.get_command(context, name).help or ""
             about = re.split(r"(?<=\.)\s", about)[0]  # the first sentence

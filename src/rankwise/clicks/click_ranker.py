@@ -130,7 +130,7 @@ class ClickRanker(NamesOldAttributes, BaseEstimator):
         Raises
         ------
         TypeError
-            If ``data`` is no :class:`~rankwise.RankingData`, such as an array without ids.
+            If ``data`` is not a :class:`~rankwise.RankingData`, such as an array without ids.
         ValueError
             If the log cannot support the method, or shows no row of ``data``.
         """

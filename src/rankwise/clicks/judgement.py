@@ -383,7 +383,7 @@ def read_judgements(path: str | Path) -> Judgements:
     Raises
     ------
     ValueError
-        If the file has another format, a rating is no number, or a pair is judged twice.
+        If the file has another format, a rating is not a number, or a pair is judged twice.
     """
     path = Path(path)
     with name_file_in_errors(path):

@@ -205,7 +205,7 @@ class ClickLog(NotebookTable, NamesOldAttributes):
         Raises
         ------
         ValueError
-            If columns differ in length, there is no row, an id is missing, or a value is out of
+            If columns differ in length, the log is empty, an id is missing, or a value is out of
             range. The message names the row.
 
         Notes
@@ -381,7 +381,7 @@ class ClickLog(NotebookTable, NamesOldAttributes):
         Raises
         ------
         ValueError
-            If there is no such arm.
+            If the log does not have this arm.
         """
         names = [] if self.arm is None else self.arm.names.tolist()
         if self.arm is None or arm not in names:

@@ -367,7 +367,7 @@ class RankingData(NotebookTable):
         Raises
         ------
         ValueError
-            If there is no such feature, or no other.
+            If a feature does not exist, or none remains.
 
         Examples
         --------

@@ -76,8 +76,8 @@ def to_lightgbm(
     Raises
     ------
     ExportError
-        If the model is no sum of trees, if a category is not a whole number from 0 to 2**20, or if
-        a named category cannot be written as JSON.
+        If the model is not a sum of trees, if a category is not a whole number from 0 to 2**20, or
+        if a named category cannot be written as JSON.
     ValueError
         If the names do not match the columns.
 
@@ -357,7 +357,7 @@ def to_vespa(
         blend of trees; or a pipeline of scalers and such a model.
     path : path-like, optional
         Model file to write in addition, to be stored as ``models/NAME.json`` in the application
-        package. The profile is written beside it, with the suffix ``.profile``.
+        package. The profile is written to the same folder, with the suffix ``.profile``.
     features : sequence of str, optional
         Rank features or functions in the order of the columns, such as "bm25(title)" (default:
         names from the fit, or f1, f2, ...).
@@ -373,7 +373,7 @@ def to_vespa(
     Raises
     ------
     ExportError
-        If the model is no sum of trees, or splits unordered categories.
+        If the model is not a sum of trees, or splits unordered categories.
     ValueError
         If the names do not match the columns, or cannot be rank features or names of Vespa.
 

@@ -60,7 +60,7 @@ def to_onnx(estimator: Any, path: str | Path | None = None, *, label: bool = Fal
     -----
     Everything is computed in float64, except for models that are only sums of trees: their float32
     thresholds send every float32 row along the same path as the float64 thresholds. skl2onnx
-    computes steps of scikit-learn other than the four scalers in float32, and so rows beside a
+    computes steps of scikit-learn other than the four scalers in float32, and so rows next to a
     threshold can take another path behind these. NaN is a
     missing value if the estimator accepts missing values. For a column of text or of ordered
     categories, pass the position of the category in the list of the metadata; for a nominal column

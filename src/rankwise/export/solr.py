@@ -73,7 +73,7 @@ def to_solr(
         Where Solr finds the file, such as "models/big.json" in the configuration of the
         collection, for models above the 1 MB that ZooKeeper stores. The returned model is then a
         small DefaultWrapperModel to upload. The file at ``path`` holds the model itself, and the
-        wrapper stands beside it, with the suffix ``.wrapper.json``.
+        wrapper is written to the same folder, with the suffix ``.wrapper.json``.
 
     Returns
     -------
@@ -111,7 +111,8 @@ def to_solr(
     --------
     >>> from rankwise import RidgeRanker
     >>> from rankwise.export import to_solr
-    >>> ranker = RidgeRanker(alpha=0.0).fit([[0.0, 1.0], [2.0, 1.0], [4.0, 0.0]], [0, 1, 3], qid=0)
+    >>> X = [[0.0, 1.0], [2.0, 1.0], [4.0, 0.0]]
+    >>> ranker = RidgeRanker(alpha=0.0).fit(X, [0, 1, 3], qid=0)
     >>> model = to_solr(ranker, features=["bm25", "isBook"], name="ridge")
     >>> model["class"], model["features"]
     ('org.apache.solr.ltr.model.LinearModel', [{'name': 'bm25'}, {'name': 'isBook'}])
@@ -139,7 +140,7 @@ def to_solr(
     if size > LARGEST_NODE and resource is None:
         warnings.warn(
             f"the model is {size / 1e6:.2f} MB of JSON, more than the 1 MB that ZooKeeper stores "
-            "by default: SolrCloud refuses it. Pass resource= to keep the file beside Solr and "
+            "by default: SolrCloud rejects it. Pass resource= to keep the file next to Solr and "
             "upload a DefaultWrapperModel that names it, or fit fewer or smaller trees.",
             stacklevel=2,
         )

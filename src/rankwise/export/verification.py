@@ -60,7 +60,7 @@ def verify(
     features : sequence of str, optional
         Names that were passed to the exporter.
     random_state : int, RandomState, Generator or None, default=0
-        Seed for drawing the rows that are tried besides.
+        Seed for drawing the additional rows that are tried.
 
     Returns
     -------
@@ -108,7 +108,7 @@ def verify(
     wanted = scores_of(estimator, X, qid) if is_own else library_scores(given, X)
     rows = _numbers(estimator, X, trees)
     groups = QueryGroups.from_qid(qid, len(wanted))
-    not_tried = ["infinite values: the model refuses them"]
+    not_tried = ["infinite values: the model rejects them"]
     probes = np.zeros((0, rows.shape[1]))
     of_probes = np.zeros(0)
     if trees is not None:
@@ -119,7 +119,7 @@ def verify(
             not_tried.append(f"missing values: {known}, and the format or model has none")
         if exported.smallest:
             size = f"{exported.smallest:g}"
-            not_tried.append(f"values beside 0 of at most {size}: the program may read them as 0")
+            not_tried.append(f"values within {size} of 0: the program may read them as 0")
         rng = check_random_state(random_state)
         if exported.has_slack:
             not_tried.append("values between thresholds and the nearest that Solr can represent")
@@ -282,7 +282,7 @@ def count_orders(
 class RowDifference(Result):
     """A row that the file scores differently."""
 
-    row: int  # position in X; -1 for rows tried besides
+    row: int  # position in X; -1 for additional rows
     model_score: float
     file_score: float
     cause: str  # where the paths part; empty if that is not known
@@ -302,7 +302,7 @@ class ParityCertificate(Result):
     n_rows, n_queries : int
         Rows of X and their queries.
     n_probes : int
-        Rows tried besides: values at thresholds and beside them, zeros of both signs, missing
+        Additional rows: values at thresholds and next to them, zeros of both signs, missing
         values and unknown categories.
     largest_difference : float
         Largest absolute difference of a score, on all rows.

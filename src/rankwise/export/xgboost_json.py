@@ -68,7 +68,7 @@ def to_xgboost(
     Raises
     ------
     ExportError
-        If the model is no sum of trees, or if a category is not a whole number from 0 to 2**20.
+        If the model is not a sum of trees, or if a category is not a whole number from 0 to 2**20.
     ValueError
         If the names do not match the columns.
 
@@ -288,7 +288,7 @@ def to_opensearch(
     Raises
     ------
     ExportError
-        If the model is no sum of trees, or splits unordered categories.
+        If the model is not a sum of trees, or splits unordered categories.
     ValueError
         If the names do not match the columns.
 

@@ -129,7 +129,7 @@ def pool_runs(
     Raises
     ------
     ValueError
-        If there is no run, two systems have one name, a run has neither documents nor queries,
+        If the list is empty, two systems have one name, a run has neither documents nor queries,
         ``depth`` is not a whole number >= 1, a query of a run has a document twice, or two or more
         systems returned documents but no two of them for the same query.
     TypeError
@@ -385,7 +385,8 @@ def normalize(pool: RunPool, scaling: ScoreScaling = "min_max") -> Float64Array:
     Examples
     --------
     >>> from rankwise.fusion import normalize, pool_runs
-    >>> pool = pool_runs({"a": {"q": {"d1": 5.0, "d2": 4.0, "d3": 1.0}}, "b": {"q": {"d1": 9.0}}})
+    >>> a, b = {"q": {"d1": 5.0, "d2": 4.0, "d3": 1.0}}, {"q": {"d1": 9.0}}
+    >>> pool = pool_runs({"a": a, "b": b})
     >>> normalize(pool)
     array([[1.  , 0.  ],
            [0.75,  nan],

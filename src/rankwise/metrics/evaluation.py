@@ -88,7 +88,7 @@ def evaluate(
         its judgements in any form that :func:`rankwise.text.read_judgements` takes.
     scores : array-like of shape (n_samples,), or a run
         Finite numbers; a higher score ranks higher within its query. Whole numbers beyond 2^53 keep
-        their order, or are refused if a measure reads their distances. For measures of predicted
+        their order, or raise an error if a measure uses their distances. For measures of predicted
         ranks (MAE, ZeroOne, MacroMAE, Within, Kappa), pass the predicted labels: numbers, or class
         names if y has them. A run is a :class:`~rankwise.datasets.Run`, a path,
         ``{query: {document: score}}`` or anything else that :func:`rankwise.fusion.as_run` takes;

@@ -263,7 +263,7 @@ def make_label_scorer(measure: MeasureLike = "Hamming") -> LabelScorer:
     Raises
     ------
     ValueError
-        If there is no such measure, or the measure is PSP.
+        If the measure does not exist, or the measure is PSP.
 
     Examples
     --------

@@ -309,7 +309,7 @@ class PairwisePreferences(StrengthModel):
         Raises
         ------
         ValueError
-            If comparisons are wrong, the likelihood has no maximum, or ``reference`` is no item.
+            If comparisons are wrong, the likelihood has no maximum, or ``reference`` is unknown.
         """
         self._validate_params()
         games = _collect(

@@ -185,7 +185,7 @@ class PlackettLuce(StrengthModel):
         Raises
         ------
         ValueError
-            If orders are wrong, the likelihood has no maximum, or ``reference`` is no item.
+            If orders are wrong, the likelihood has no maximum, or ``reference`` is unknown.
         """
         self._validate_params()
         orders = _collect(X, sample_weight, clusters)

@@ -110,10 +110,10 @@ def read_comparisons(
     Raises
     ------
     ValueError
-        If a column is missing, a value is missing or is no outcome, or an item is compared with
+        If a column is missing, a value is missing or is not an outcome, or an item is compared with
         itself. The message names the row, or file and line.
     FileNotFoundError
-        If there is no such file.
+        If the file does not exist.
 
     Examples
     --------
@@ -215,7 +215,7 @@ def read_orders(
         weight or a cluster differs within an order, or columns are named for lines of text, or the
         header of a PrefLib file does not fit its orders.
     FileNotFoundError
-        If there is no such file.
+        If the file does not exist.
 
     Examples
     --------

@@ -220,12 +220,13 @@ class PointwiseELM(PartialFit, BasisExpansionRanker):
 
     Examples
     --------
-    >>> import numpy as np
     >>> from rankwise import PointwiseELM
-    >>> X = np.array([[0.0], [1.0], [0.2], [0.9]])
-    >>> ranker = PointwiseELM(n_nodes=20, random_state=0).fit(X, [0, 2, 0, 1], qid=0)
-    >>> ranker.rank(X)
-    array([4, 1, 3, 2])
+    >>> from rankwise.datasets import load_dataset
+    >>> fold = load_dataset("lambdarank", fold=1)
+    >>> train, test = fold.train, fold.test
+    >>> ranker = PointwiseELM(C="cv", random_state=0).fit(train.X, train.y, qid=train.qid)
+    >>> print(f"nDCG@10 {ranker.score(test.X, test.y, qid=test.qid):.2f} on new queries")
+    nDCG@10 0.74 on new queries
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = ELM_CONSTRAINTS
@@ -353,12 +354,13 @@ class PairwiseELM(PartialFit, BasisExpansionRanker):
 
     Examples
     --------
-    >>> import numpy as np
     >>> from rankwise import PairwiseELM
-    >>> X = np.array([[0.0], [1.0], [0.2], [0.9]])
-    >>> ranker = PairwiseELM(n_nodes=20, random_state=0).fit(X, [0, 2, 0, 1], qid=[1, 1, 2, 2])
-    >>> ranker.rank(X, qid=[1, 1, 2, 2])
-    array([2, 1, 2, 1])
+    >>> from rankwise.datasets import load_dataset
+    >>> fold = load_dataset("lambdarank", fold=1)
+    >>> train, test = fold.train, fold.test
+    >>> ranker = PairwiseELM(C="cv", random_state=0).fit(train.X, train.y, qid=train.qid)
+    >>> print(f"nDCG@10 {ranker.score(test.X, test.y, qid=test.qid):.2f} on new queries")
+    nDCG@10 0.74 on new queries
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {

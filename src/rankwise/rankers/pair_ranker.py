@@ -95,7 +95,7 @@ class PairRanker(BasisExpansionRanker):
         Convex loss h. An object has the methods ``value``, ``derivative`` and
         ``second_derivative``; each receives an array of score differences, better row minus worse
         row, and returns a new array of the same shape. They are tried on differences from -50 to 50
-        before the fit, and refused if they contradict each other.
+        before the fit; an error is raised if they contradict each other.
     features : str or callable, default="linear"
         "linear" (the columns of X) or another kernel, as in :class:`RankSVM`.
     solver : {"newton", "sgd"} or object, default="newton"
@@ -424,12 +424,13 @@ class RankLR(BasisExpansionRanker):
 
     Examples
     --------
-    >>> import numpy as np
     >>> from rankwise import RankLR
-    >>> X = np.array([[0.0], [1.0], [0.2], [0.9]])
-    >>> ranker = RankLR(C=10.0).fit(X, [0, 2, 0, 1], qid=[1, 1, 2, 2])
-    >>> ranker.rank(X, qid=[1, 1, 2, 2])
-    array([2, 1, 2, 1])
+    >>> from rankwise.datasets import load_dataset
+    >>> fold = load_dataset("lambdarank", fold=1)
+    >>> train, test = fold.train, fold.test
+    >>> ranker = RankLR(C=0.01).fit(train.X, train.y, qid=train.qid)
+    >>> print(f"nDCG@10 {ranker.score(test.X, test.y, qid=test.qid):.2f} on new queries")
+    nDCG@10 0.71 on new queries
     """
 
     n_features_in_: int

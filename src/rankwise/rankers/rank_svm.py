@@ -137,12 +137,13 @@ class RankSVM(BasisExpansionRanker):
 
     Examples
     --------
-    >>> import numpy as np
     >>> from rankwise import RankSVM
-    >>> X = np.array([[0.0], [1.0], [0.2], [0.9]])
-    >>> ranker = RankSVM(C=10.0).fit(X, [0, 2, 0, 1], qid=[1, 1, 2, 2])
-    >>> ranker.rank(X, qid=[1, 1, 2, 2])
-    array([2, 1, 2, 1])
+    >>> from rankwise.datasets import load_dataset
+    >>> fold = load_dataset("lambdarank", fold=1)
+    >>> train, test = fold.train, fold.test
+    >>> ranker = RankSVM(C=0.01).fit(train.X, train.y, qid=train.qid)
+    >>> print(f"nDCG@10 {ranker.score(test.X, test.y, qid=test.qid):.2f} on new queries")
+    nDCG@10 0.70 on new queries
     """
 
     C_: float

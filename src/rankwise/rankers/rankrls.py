@@ -127,12 +127,13 @@ class RankRLS(PartialFit, BasisExpansionRanker):
 
     Examples
     --------
-    >>> import numpy as np
     >>> from rankwise import RankRLS
-    >>> X = np.array([[0.0], [1.0], [0.2], [0.9]])
-    >>> ranker = RankRLS(alpha=0.1).fit(X, [0, 2, 0, 1], qid=[1, 1, 2, 2])
-    >>> ranker.rank(X, qid=[1, 1, 2, 2])
-    array([2, 1, 2, 1])
+    >>> from rankwise.datasets import load_dataset
+    >>> fold = load_dataset("lambdarank", fold=1)
+    >>> train, test = fold.train, fold.test
+    >>> ranker = RankRLS(alpha="cv").fit(train.X, train.y, qid=train.qid)
+    >>> print(f"nDCG@10 {ranker.score(test.X, test.y, qid=test.qid):.2f} on new queries")
+    nDCG@10 0.71 on new queries
     """
 
     n_iter_: int

@@ -80,11 +80,13 @@ class RidgeRanker(PartialFit, BasisExpansionRanker):
 
     Examples
     --------
-    >>> import numpy as np
     >>> from rankwise import RidgeRanker
-    >>> X, y = np.array([[0.0], [1.0], [2.0]]), np.array([0, 1, 2])
-    >>> RidgeRanker(alpha=2.0).fit(X, y, qid=0).coef_
-    array([0.5])
+    >>> from rankwise.datasets import load_dataset
+    >>> fold = load_dataset("lambdarank", fold=1)
+    >>> train, test = fold.train, fold.test
+    >>> ranker = RidgeRanker("cv").fit(train.X, train.y, qid=train.qid)
+    >>> print(f"nDCG@10 {ranker.score(test.X, test.y, qid=test.qid):.2f} on new queries")
+    nDCG@10 0.74 on new queries
     """
 
     _structure: ClassVar[dict[str, Rule]] = LINEAR_STRUCTURE

@@ -216,14 +216,14 @@ def largest_changes(board: Leaderboard) -> dict[str, dict[str, Any]]:
 
     Others are compared with the best; the best with the baseline, or else the next.
     """
-    finished = [row["ranker"] for row in board.rows() if row["rank"]]
+    finished: list[str] = [row["ranker"] for row in board.rows() if row["rank"]]
     values, turn = board.per_query(), 1 if board.greater_is_better() else -1
     baseline = board.settings.baseline
-    found = {}
+    found: dict[str, dict[str, Any]] = {}
     for ranker in finished if len(finished) > 1 else []:
         other = finished[0]
         if ranker == other:
-            other = baseline if baseline in finished[1:] else finished[1]
+            other = baseline if baseline is not None and baseline in finished[1:] else finished[1]
         gains = turn * (values[ranker] - values[other])
         order = np.argsort(-gains, kind="stable")
         order = order[~np.isnan(gains[order])]
@@ -231,20 +231,17 @@ def largest_changes(board: Leaderboard) -> dict[str, dict[str, Any]]:
             "gains": [at for at in order[:_MOST_CHANGES] if gains[at] > 0],
             "losses": [at for at in order[: -_MOST_CHANGES - 1 : -1] if gains[at] < 0],
         }
-        found[ranker] = {
-            "other": other,
-            **{
-                kind: [
-                    (
-                        str(board.qids[at]),
-                        format_signed(values[ranker][at] - values[other][at], 3),
-                        f"{number(values[other][at], 3)} → {number(values[ranker][at], 3)}",
-                    )
-                    for at in places
-                ]
-                for kind, places in largest.items()
-            },
-        }
+        found[ranker] = {"other": other}
+        for kind, places in largest.items():
+            pairs = [(float(values[other][at]), float(values[ranker][at])) for at in places]
+            found[ranker][kind] = [
+                (
+                    str(board.qids[at]),
+                    format_signed(new - old, 3),
+                    f"{number(old, 3)} → {number(new, 3)}",
+                )
+                for at, (old, new) in zip(places, pairs, strict=True)
+            ]
     return found
 
 

@@ -204,7 +204,7 @@ def plot_tree(
     Raises
     ------
     ValueError
-        If a list does not have one name for each column or class, or there is no such tree.
+        If a list does not have one name for each column or class, or the tree does not exist.
     NotFittedError, TypeError
         If the estimator is not fitted, or has no trees that can be drawn.
 

@@ -19,7 +19,6 @@ from rankwise import fusion
 from rankwise.metrics.significance import stratified_mean
 from rankwise.report.axes import (
     FONT,
-    MOST_NAMES,
     MOST_PANELS,
     WIDTH,
     chart_height,
@@ -38,6 +37,7 @@ from rankwise.selection.verdict import may_be_best
 from rankwise.typing import Float64Array, Int64Array
 
 _MOST_STEPS = 400
+_MOST_POINTS = 12  # with names of their own
 _TIMES = {"fit_seconds": "seconds to fit, search included", "predict_seconds": "seconds to predict"}
 
 
@@ -80,7 +80,8 @@ def plot_curves(board: Leaderboard) -> Figure | None:
 def plot_costs(board: Leaderboard, measure: str | None = None) -> Figure | None:
     """Plot the mean of every ranker against its time to fit and to predict.
 
-    Rankers that may be the best are in colour. A line joins those that no faster ranker beats.
+    Rankers that may be the best are in colour. A line joins those that no faster ranker beats. Of
+    more than twelve rankers, only these have names.
 
     Parameters
     ----------
@@ -109,7 +110,7 @@ def plot_costs(board: Leaderboard, measure: str | None = None) -> Figure | None:
     timed = {what: points for what, points in timed.items() if len(points) > 1}
     if not timed:
         return None
-    open_rows = may_be_best(rows)
+    open_rows, named = may_be_best(rows), []
     turn = 1 if board.greater_is_better(name) else -1
     figure, grid = panels(len(timed), height=3.0, most=2, share_y=True)
     for axes, (what, points) in zip(grid, timed.items(), strict=True):
@@ -118,6 +119,8 @@ def plot_costs(board: Leaderboard, measure: str | None = None) -> Figure | None:
         for row in ordered:
             if not undominated or turn * (row["mean"] - undominated[-1]["mean"]) > 0:
                 undominated.append(row)
+        is_crowded = len(points) > _MOST_POINTS
+        named.append([r for r in points if not is_crowded or r in undominated or r in open_rows])
         axes.plot([row[what] for row in undominated], [row["mean"] for row in undominated],
                   color=light("muted"), linewidth=0.7, alpha=0.6, zorder=1)  # fmt: skip
         colours = [light("accent" if row in open_rows else "muted") for row in points]
@@ -132,10 +135,9 @@ def plot_costs(board: Leaderboard, measure: str | None = None) -> Figure | None:
         style(axes)
     grid[0].set_ylabel(escape_figure(name))
     figure.draw_without_rendering()  # sizes of the panels
-    for axes, (what, points) in zip(grid, timed.items(), strict=True):
-        if len(points) <= MOST_NAMES:
-            name_points(axes, [(row[what], row["mean"]) for row in points],
-                        [row["ranker"] for row in points])  # fmt: skip
+    for axes, what, points in zip(grid, timed, named, strict=True):
+        name_points(axes, [(row[what], row["mean"]) for row in points],
+                    [row["ranker"] for row in points])  # fmt: skip
     return figure
 
 

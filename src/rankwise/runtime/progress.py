@@ -37,20 +37,12 @@ class TrialStart:
     seconds_left: float | None  # until the time limit; None: there is no limit
 
 
-@dataclass(frozen=True)
-class CellStart:
-    """A ranker of a comparison that is about to run on a fold."""
-
-    ranker: str
-    fold: str
-
-
 _LISTENER: ContextVar[Callable[[Any], None] | None] = ContextVar("listener", default=None)
 
 
 @contextmanager
 def listen_to_starts(listener: Callable[[Any], None]) -> Iterator[None]:
-    """Call ``listener`` with every TrialStart and CellStart of this context."""
+    """Call ``listener`` with every TrialStart, and every name of a cell, of this context."""
     token = _LISTENER.set(listener)
     try:
         yield
@@ -58,8 +50,8 @@ def listen_to_starts(listener: Callable[[Any], None]) -> Iterator[None]:
         _LISTENER.reset(token)
 
 
-def announce_start(start: TrialStart | CellStart) -> None:
-    """Tell the listener, if there is one, that a trial or a cell starts."""
+def announce_start(start: TrialStart | str) -> None:
+    """Tell the listener, if there is one, that a trial starts, or the cell of this name."""
     listener = _LISTENER.get()
     if listener is not None:
         listener(start)

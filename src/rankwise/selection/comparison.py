@@ -35,7 +35,7 @@ from rankwise.metrics.statistics.paired import TestMethod
 from rankwise.runtime.constraints import draw_seed
 from rankwise.runtime.finite import names_its_class
 from rankwise.runtime.messages import ArgumentError, join_lines, setting
-from rankwise.runtime.progress import CellStart, announce_start
+from rankwise.runtime.progress import announce_start
 from rankwise.runtime.result import Result, align_columns
 from rankwise.runtime.threads import available_threads, count_cores
 from rankwise.selection.cells.candidates import (
@@ -327,7 +327,7 @@ def compare(
                     sent[name] = fold
             for candidate in absent:
                 if not uses_cluster():  # which queues cells
-                    announce_start(CellStart(candidate.name, name))
+                    announce_start(f"{candidate.name} on {name}")
                 yield FoldTask(
                     candidate,
                     fold,

@@ -46,7 +46,7 @@ class ColumnDrift(Result):
     whether it is below ``1 - confidence_level``.
 
     ``missing_before`` and ``missing_now`` are shares of missing values, and ``outside`` is the
-    share of the new numbers beyond the smallest and largest ones of before. ``new_categories`` are
+    fraction of the new numbers outside the range of the training rows. ``new_categories`` are
     those that the model has never seen.
     """
 

@@ -790,6 +790,7 @@ def _list_against_baseline(
     counts = ["better", "equal", "worse"]
     header = ["", board.settings.contestant, "difference", "interval", "p", *counts]
     table, hidden = fit_width(None if width is None else width + 2, [header, *lines], counts[::-1])
+    shown = [name for name in counts if name not in hidden]
     return [
         "",
         f"Against the baseline {baseline}, {first}:",
@@ -798,7 +799,7 @@ def _list_against_baseline(
         "",
         f"interval: {joint_interval(board.settings)}. p: "
         f"{how_tested_against_baseline(board.settings)}."
-        + ("" if {*counts} <= {*hidden} else f" better, equal, worse: {board.settings.unit}."),
+        + (f" {', '.join(shown)}: {board.settings.unit}." if shown else ""),
     ]
 
 

@@ -177,8 +177,8 @@ def _where_orders_differ(board: Any, rows: list[dict[str, Any]], measure: str) -
             )
     for other in board.measures if measure == board.measures[0] else []:
         first = next(iter(board.rows(other)))
-        if first["rank"] and first["ranker"] != best["ranker"]:
-            row = next(row for row in board.rows(other) if row["ranker"] == best["ranker"])
+        row = next(row for row in board.rows(other) if row["ranker"] == best["ranker"])
+        if first["rank"] and row["diff"] != 0.0:
             is_behind = {True: "significantly behind", False: "not significantly behind"}
             known = is_behind.get(row["separable"])
             end = f"; there {best['ranker']} is {known}" if known else ""

@@ -208,7 +208,7 @@ def export_text(
     Raises
     ------
     ValueError
-        If a list has not one name for each column or class, or there is no such tree.
+        If a list does not have one name for each column or class, or the tree does not exist.
     NotFittedError, TypeError
         If the tree is not fitted, or the estimator is none.
 

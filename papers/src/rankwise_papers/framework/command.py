@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import shlex
-import shutil
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,14 +11,15 @@ import typer
 from rankwise.cli._console import (
     FAILED,
     USAGE,
-    Progress,
     UsageError,
+    cell_progress,
     check_folder,
     echo,
     one_line,
     print_json,
     print_table,
     say,
+    terminal_width,
 )
 from rankwise.cli._options import Json
 
@@ -108,7 +107,7 @@ def reproduce(
     failed: list[str] = []
     for key in known if experiment == ALL else [experiment]:
         try:
-            with Progress(f"Reproducing {key}") as progress:
+            with cell_progress(key) as progress:
                 found = run(
                     key,
                     quick=quick,
@@ -116,7 +115,9 @@ def reproduce(
                     n_jobs=n_jobs,
                     fresh=fresh,
                     any_code=any_code,
-                    progress=progress.update,
+                    progress=lambda done, total, name, line=progress: line.update(
+                        done, total, ended=name
+                    ),
                 )
         except Exception as error:
             if experiment != ALL:
@@ -138,8 +139,7 @@ def reproduce(
 def _print(found: Reproduction, written: list[Path]) -> None:
     from rankwise_papers.framework.reproduction import reproduction_text
 
-    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
-    echo(reproduction_text(found, width) + "\n")
+    echo(reproduction_text(found, terminal_width()) + "\n")
     for path in written:
         echo(str(path))
 

@@ -13,6 +13,7 @@ from joblib import effective_n_jobs
 
 from rankwise.datasets.readers.textfiles import text_sha256
 from rankwise.runtime.messages import convert_to_json
+from rankwise.runtime.progress import announce_start
 from rankwise.runtime.threads import available_threads
 from rankwise.selection.cells.cell_runner import threads
 from rankwise.selection.cells.fingerprint import (
@@ -102,6 +103,7 @@ def reproduce(
     def due() -> Iterator[ExperimentTask]:
         for cell in cells:
             if cell.name not in outcomes:
+                announce_start(cell.name)
                 yield ExperimentTask(experiment, cell, keys[cell.name], code, n_threads, lines)
 
     if progress is not None:

@@ -74,7 +74,7 @@ def load_dataset(
     Raises
     ------
     ValueError
-        If there is no such set, fold or part, or a file differs from the catalog.
+        If the set, fold or part does not exist, or a file differs from the catalog.
     FileNotFoundError
         If the set is not on this machine; the message says where to get it.
 
@@ -214,7 +214,7 @@ def load_yahoo_ltrc(
     Raises
     ------
     ValueError
-        If there is no set of this number, a file has no query ids, or a label is not a grade from 0
+        If the set does not exist, a file has no query ids, or a label is not a grade from 0
         to 4.
     FileNotFoundError
         If a file is missing; the message says where to get it.
@@ -355,8 +355,8 @@ def load_qsar(
     Raises
     ------
     ValueError
-        If there is no such set, or the numbers of descriptors or compounds in the file differ from
-        those in the papers.
+        If the set does not exist, or the numbers of descriptors or compounds in the file differ
+        from those in the papers.
     FileNotFoundError
         If the set is not on this machine; the message says where to get it.
     """

@@ -64,7 +64,7 @@ def load_mulan(
     Raises
     ------
     ValueError
-        If there is no such set or part, or the file has other content than expected.
+        If the set or part does not exist, or the file has other content than expected.
     FileNotFoundError
         If the set is not on this machine; the message says where to get it.
 
@@ -113,7 +113,7 @@ def read_mulan(
         Columns that are labels: Mulan's XML file with the names (all levels of a hierarchy count),
         the names themselves, or a number of columns in MEKA's convention: positive for the first
         columns, negative for the last. None: the number in the relation's name (``-C 6``), else the
-        XML file with the name of the ARFF file beside it.
+        XML file with the name of the ARFF file in the same folder.
     dense : bool, optional
         Whether X and Y are ndarrays rather than CSR. None: as in the file.
     max_decompressed_bytes : int >= 1
@@ -128,7 +128,7 @@ def read_mulan(
     Raises
     ------
     FileNotFoundError
-        If there is no such file.
+        If the file does not exist.
     ValueError
         If the labels are not among the attributes, are not 0/1, or the file is not valid ARFF; see
         ``read_arff``.
@@ -287,7 +287,7 @@ def read_extreme(
     Raises
     ------
     FileNotFoundError
-        If there is no such file.
+        If the file does not exist.
     ValueError
         If the header or a row is malformed, an index is out of range or repeated, or the number of
         rows differs from the header.

@@ -119,7 +119,7 @@ def load_ordinal(
     Raises
     ------
     ValueError
-        If there is no such set, split or number of classes, or the file has other content than
+        If the set, split or number of classes does not exist, or the file has other content than
         expected.
     FileNotFoundError
         If the set is not on this machine; the message says where to get it.

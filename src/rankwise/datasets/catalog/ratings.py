@@ -98,7 +98,7 @@ def load_movielens(size: Literal["100k", "1m"] = "1m") -> Ratings:
     Raises
     ------
     ValueError
-        If there is no such size, or the file has other content than expected.
+        If the size does not exist, or the file has other content than expected.
     FileNotFoundError
         If the set is not on this machine; the message says where to get it.
     """

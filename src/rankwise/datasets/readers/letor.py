@@ -390,7 +390,7 @@ def read_grouped(
     Raises
     ------
     FileNotFoundError
-        If there is no such file, or no file of sizes.
+        If the file or its file of sizes does not exist.
     ValueError
         If rows have query ids or names of columns, two files of sizes differ, sizes do not sum to
         the number of rows, the number of weights matches neither the rows nor the queries, a weight
@@ -441,7 +441,7 @@ def write_grouped(
 
     Side files of an old file at ``path``, including compressed ones, are deleted. The new files are
     put in place together, the sizes last. An interrupted write therefore leaves rows without sizes,
-    which readers refuse, but never rows with the sizes of other rows.
+    which readers reject, but never rows with the sizes of other rows.
 
     Parameters
     ----------

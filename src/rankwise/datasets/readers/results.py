@@ -105,7 +105,7 @@ def read_qrels(path: str | Path, *, max_decompressed_bytes: int = MAX_DECOMPRESS
     -----
     ASCII white space separates the words of a line (blank, tab, vertical tab, form feed, carriage
     return), and only a line feed ends it. Other characters, such as a no-break space, belong to
-    ids. Blank lines are skipped; there are no comments except in LETOR text.
+    ids. Blank lines are skipped; only LETOR text has comments.
 
     Examples
     --------

@@ -125,20 +125,21 @@ def read_table(
         If the suffix is unknown, or a column is missing, has an ambiguous role or holds values of
         the wrong kind. The message names column and line of a bad cell in a text file.
     FileNotFoundError
-        If there is no such file.
+        If the file does not exist.
 
     Warns
     -----
     IgnoredColumnsWarning
         If columns do not hold numbers and ``features`` is not given.
     UserWarning
-        If a side file of group sizes or weights stands beside a table: it is not read.
+        If the folder has a side file of group sizes or weights for a table: it is not read.
 
     Examples
     --------
     >>> from pathlib import Path
     >>> from rankwise.datasets import read_table
-    >>> rows = ["query,document,price,clicks,grade", "1,a,9.5,30,2", "1,b,7.0,4,0", "2,a,9.5,30,1"]
+    >>> rows = ["query,document,price,clicks,grade", "1,a,9.5,30,2", "1,b,7.0,4,0"]
+    >>> rows += ["2,a,9.5,30,1"]
     >>> _ = Path("mine.csv").write_text("\\n".join(rows))
     >>> data = read_table("mine.csv")
     >>> data.feature_names, data.y, data.qid

@@ -219,7 +219,7 @@ def _ratio(part: Float64Array, whole: Float64Array) -> Float64Array:
 
 @dataclass(frozen=True, eq=False)
 class KappaInterval(Result):
-    """Agreement of two judges beyond chance.
+    """Agreement of two judges, corrected for chance (Cohen's kappa).
 
     Attributes
     ----------

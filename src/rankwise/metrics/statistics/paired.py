@@ -342,8 +342,11 @@ def cohens_d(a: ArrayLike, b: ArrayLike) -> float:
     if len(differences) < 2:
         return math.nan
     mean = float(differences.mean())
-    if differences.min() == differences.max():
-        return math.copysign(math.inf, mean) if mean else 0.0
+    # Equal differences of unequal values vary by rounding.
+    largest = max(float(np.nanmax(np.abs(values))) for values in (a, b))
+    rounding = 4 * np.finfo(np.float64).eps * largest
+    if np.ptp(differences) <= rounding:
+        return math.copysign(math.inf, mean) if abs(mean) > rounding else 0.0
     return mean / float(differences.std(ddof=1))
 
 

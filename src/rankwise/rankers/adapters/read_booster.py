@@ -91,7 +91,7 @@ def read_booster(
     Of LightGBM's random forests (``boosting_type="rf"``), they are the mean of the trees, whose sum
     is ``raw_score=True``. Files are read without the libraries. Models that stopped early keep the
     trees that their own ``predict`` uses; a file of XGBoost keeps all trees, as its Booster does.
-    Nor does a file keep the ``missing`` of an ``XGBRanker``: if that is no NaN, replace the value
+    Nor does a file keep the ``missing`` of an ``XGBRanker``: if that is not NaN, replace the value
     by NaN in all rows.
 
     LightGBM truncates categories to whole numbers, and XGBoost sends unknown codes to the left;

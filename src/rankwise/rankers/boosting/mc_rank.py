@@ -75,7 +75,7 @@ class McRank(ChoosesRounds, Ranker):
     max_leaf_nodes : int >= 2, default=15
         Largest number of leaves in the trees of the default classifier.
     max_classes : int in [2, 255], optional
-        Largest number of classes. If there are no more distinct labels, each is a class. Otherwise
+        Largest number of classes. If not more distinct labels exist, each is a class. Otherwise
         labels are divided into ``max_classes`` classes with about equal numbers of rows, and the
         label of a class is the mean label of its rows. None: 32 for labels that are whole numbers
         (grades), 8 for others.

@@ -321,7 +321,8 @@ class CoordinateAscent(MeasureRanker):
     >>> import numpy as np
     >>> from rankwise import CoordinateAscent
     >>> X = np.array([[3.0, 1.0], [2.0, 5.0], [1.0, 2.0], [1.0, 8.0], [2.0, 7.0], [4.0, 7.0]])
-    >>> ranker = CoordinateAscent(random_state=0).fit(X, [0, 1, 2, 1, 0, 0], qid=[1, 1, 1, 2, 2, 2])
+    >>> qid = [1, 1, 1, 2, 2, 2]
+    >>> ranker = CoordinateAscent(random_state=0).fit(X, [0, 1, 2, 1, 0, 0], qid=qid)
     >>> ranker.measure_curve_[-1]
     np.float64(1.0)
     """

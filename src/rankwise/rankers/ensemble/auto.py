@@ -198,7 +198,7 @@ class AutoRanker(CategoricalInput, Ranker):
 
     Trees read text and categories of frames as :class:`LambdaMART` does by default. Linear rankers
     and nodes receive a column ``sqrt(3 / n_features_in_)`` or 0 for each of the 64 heaviest
-    categories of a column, chosen anew in the training rows of each part; all other categories are
+    categories of a column, chosen in the training rows of each part; all other categories are
     0 in every column. Columns of dates, durations and times of day are left out with an
     IgnoredColumnsWarning. For linear rankers and nodes, missing numbers are replaced by the mean of
     the column. Sparse rows are made dense up to 1e8 values, including zeros. Larger ones remain

@@ -41,7 +41,7 @@ class MachineJudged(Result):
     means : dict of str to dict of str to PoweredMean
         By measure and system.
     differences : dict of str to dict of (str, str) to PoweredMean
-        By measure and pair: the first system less the second. ``bias`` and ``bias_p`` tell whether
+        By measure and pair: the first system minus the second. ``bias`` and ``bias_p`` tell whether
         the machine favours the first.
     n_left_out : int
         Queries that only humans judged, which do not count.
@@ -232,7 +232,7 @@ def bias_by_rank(
     Raises
     ------
     ValueError
-        If ``k`` or ``confidence_level`` is wrong, or there is no document that both judged.
+        If ``k`` or ``confidence_level`` is wrong, or the judges have no document in common.
 
     Examples
     --------

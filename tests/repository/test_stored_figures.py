@@ -27,7 +27,7 @@ CODE = re.compile(r"^ *>>> (?:.*\S.*\n)+|^\.\. (?:code-block|math)::.*\n(?:\n| +
 NO_FIGURE = re.compile(
     r"^\.\. plot-of::.*$|"
     r"``[^`]*``|:\w+:`[^`]*`|LETOR [34]\.0|arXiv:\d+\.\d+|[Vv]ersion 0\.1(?:\.0)?|\b0\.1\.0\b"
-    r"|(?:above|below|at least) 0?\.0?5"
+    r"|(?:above|[Bb]elow|at least) 0?\.0?5"
     r"|(?:rankwise|Python|scikit-learn) \d\.\d+(?: and \d\.\d+)?|\b\d\.\d+ or later"
     r"|^ +- [\d./ ]+$",  # cells of the table in tests/metrics/test_convention_table.py
     re.M,

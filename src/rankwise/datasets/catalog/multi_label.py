@@ -660,10 +660,7 @@ def _codes(
         if cell in attribute.values or (name != cell and f"'{cell}'".encode() in data):
             name = cell
         if name != "?" and name not in attribute.values:
-            raise ValueError(
-                f"{path}: {name!r} is not one of the categories of {attribute.name!r}: "
-                f"{', '.join(attribute.categories[:10])}."
-            )
+            raise _unknown_category(path, repr(name), attribute)
         values[cell] = attribute.values.get(name, np.nan)
     return np.array([values[cell] for cell in cells])
 
@@ -676,10 +673,14 @@ def _check_categories(path: Path, attributes: Sequence[Attribute], matrix: Float
         column = matrix[:, j]
         fits = np.isnan(column) | np.isin(column, [*attribute.numbers])
         if not fits.all():
-            raise ValueError(
-                f"{path}: {column[np.argmin(fits)]:g} is not one of the categories of "
-                f"{attribute.name!r}: {', '.join(attribute.categories[:10])}."
-            )
+            raise _unknown_category(path, f"{column[np.argmin(fits)]:g}", attribute)
+
+
+def _unknown_category(path: Path, shown: str, attribute: Attribute) -> ValueError:
+    known = ", ".join(attribute.categories[:10])
+    return ValueError(
+        f"{path}: {shown} is not one of the categories of {attribute.name!r}: {known}."
+    )
 
 
 def _unquoted(name: str) -> str:

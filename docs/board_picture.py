@@ -38,8 +38,9 @@ def read() -> Leaderboard:
 
 
 def write(folder: Path) -> None:
-    """Write ``lambdarank.html``, the report of the stored leaderboard, into ``folder``."""
+    """Write the report of the stored leaderboard, and its table of notebooks, into ``folder``."""
     write_report(read(), folder / "lambdarank.html", command=COMMAND)
+    (folder / "lambdarank_notebook.html").write_text(read()._repr_html_(), encoding="utf-8")
 
 
 def texts(board: Leaderboard) -> dict[str, str]:

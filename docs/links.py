@@ -43,7 +43,7 @@ PROJECTS = {
     "Elasticsearch": "https://www.elastic.co/docs/",
     "ir-measures": "https://ir-measur.es",
     "LightGBM": "https://lightgbm.readthedocs.io",
-    "mord": "https://pythonhosted.org/mord/",
+    "mord": "https://github.com/fabianp/mord",
     "MS MARCO": "https://microsoft.github.io/msmarco/",
     "ONNX": "https://onnx.ai",
     "OpenSearch": "https://docs.opensearch.org",

@@ -260,6 +260,12 @@ def test_a_legend_names_the_columns_that_are_shown(monkeypatch, files):
     assert legend.split(", ") == [name for name in ("better", "equal", "worse") if name in head]
 
 
+def test_lists_in_docstrings_have_no_marks(rankwise):
+    text = rankwise("list", "--ranker", "lambdamart").out
+    assert re.search(r"[:;,]\s+-\s", text) is None
+    assert 'nominal features: "subset": splits send' in " ".join(text.split())
+
+
 def test_every_command_runs_on_the_terminal():
     names = {tuple(run.split()[: 1 + run.startswith("clicks")]) for run in RUNS}
     assert {*map(tuple, COMMANDS)} - names == {("clicks",), ("warm-up",)}

@@ -258,7 +258,7 @@ def test_few_units_leave_a_difference_without_bounds():
     board = leaderboard(wins)
     row = board.rows()[1]
     assert (row["diff_low"], row["diff_high"]) == (None, None)
-    assert "b (-0.3333, not bounded)" in str(board)
+    assert "b -0.3333 (not bounded)" in str(board)
 
 
 def test_the_longer_side_of_an_interval_is_called_so(rng):

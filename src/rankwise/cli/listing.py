@@ -124,8 +124,8 @@ def _described_parameters(kind: type) -> dict[str, tuple[str, str]]:
     for entry in re.split(r"\n(?=\w)", section):
         head, _, text = entry.partition("\n")
         names, _, values = head.partition(" : ")
-        # Marks of the documentation's pages say nothing in a terminal.
-        plain = re.sub(r":\w+:|`|\s*\[\d+\]_", "", " ".join(text.split()))
+        # Marks of the documentation's pages, and of its lists, say nothing in a terminal.
+        plain = re.sub(r":\w+:|`|\s*\[\d+\]_|(?<=[:;,]) -(?= )", "", " ".join(text.split()))
         first = re.split(r"(?<=\.)\s(?=[^a-z])", plain, maxsplit=1)[0]
         for name in names.split(", "):
             found[name] = (" ".join(re.sub(r",\s*default=.*", "", values).split()), first)

@@ -39,7 +39,7 @@ _STYLE = """
 .rankwise .text { text-align: left !important; white-space: normal; }
 .rankwise thead th { border-bottom: 1px solid currentColor; }
 .rankwise p { margin: 0.2em 0; max-width: 60em; }
-.rankwise svg { display: block; max-width: none; stroke: currentColor; fill: currentColor; }
+.rankwise svg { vertical-align: middle; max-width: none; stroke: currentColor; fill: currentColor; }
 """
 _DRAWN_WIDTH, _DRAWN_MARGIN = 120, 4  # pixels
 _NUMBER = re.compile(r"[-+.\de]*|-?inf|nan").fullmatch

@@ -19,7 +19,7 @@ from benchmarks._timing import interleave, report, synthetic_ranking
 from benchmarks.bench_closed_form import peak_extra_memory
 from rankwise import QueryGroups
 from rankwise.features.kernels import resolve_kernel
-from rankwise.features.nystroem import draw_landmarks, draw_nystroem_map
+from rankwise.features.nystroem import draw_landmarks, nystroem_map
 from rankwise.runtime.threads import available_threads, thread_imap
 from rankwise.solvers.least_squares.design import NodeDesign
 from rankwise.solvers.least_squares.eigen_path import path_coef
@@ -59,7 +59,8 @@ def main() -> None:
     X, y, qid = synthetic_ranking(200 if args.quick else 2000)
     problem = Problem(X, y, QueryGroups.from_qid(qid, len(y)), None, "all")
     kernel = resolve_kernel("rbf", X)
-    phi = draw_nystroem_map(X, kernel, N_LANDMARKS, random_state=0)
+    landmarks = X[draw_landmarks(X, N_LANDMARKS, "uniform", kernel, 0)]
+    phi = nystroem_map(kernel, landmarks, X.dtype)
     root = np.random.default_rng(0).standard_normal((N_LANDMARKS,) * 2, dtype=np.float32)
     print(
         f"{len(y)} x {X.shape[1]} float32 rows, {N_LANDMARKS} landmarks, rank "
@@ -68,7 +69,8 @@ def main() -> None:
 
     def fit() -> None:
         """Landmarks, map, Gram and one solution, as a ranker would."""
-        drawn = draw_nystroem_map(X, kernel, N_LANDMARKS, random_state=0)
+        rows = draw_landmarks(X, N_LANDMARKS, "uniform", kernel, 0)
+        drawn = nystroem_map(kernel, X[rows], X.dtype)
         gram = fold_grams(problem, NodeDesign([drawn]).maps[0])[0]
         path_coef(gram.matrix, gram.rhs, np.ones(1))
 

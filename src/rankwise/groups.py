@@ -275,15 +275,9 @@ def _convert_to_id_array(qid: Any) -> NDArray[Any]:
             f"qid must be one-dimensional, got shape {array.shape}. Pass one query id per row of X."
         )
     if array.dtype.kind in "fc" and np.isnan(array).any():
-        raise ValueError(
-            f"qid must not be missing, got NaN at row {int(np.isnan(array).argmax())}. "
-            "Give every row a query id."
-        )
+        raise _missing_id("NaN", np.isnan(array).argmax())
     if array.dtype.kind in "mM" and np.isnat(array).any():
-        raise ValueError(
-            f"qid must not be missing, got NaT at row {int(np.isnat(array).argmax())}. "
-            "Give every row a query id."
-        )
+        raise _missing_id("NaT", np.isnat(array).argmax())
     if array.dtype.kind not in "biufcSUOmM":
         array = array.astype(object)  # StringDType of NumPy and other extension types
     if array.dtype == object and not set(map(type, array)) <= {str, bytes, int}:
@@ -329,9 +323,7 @@ def _check_not_empty(ids: NDArray[Any]) -> None:
     else:
         return
     if row is not None:
-        raise ValueError(
-            f"qid must not be missing, got '' at row {row}. Give every row a query id."
-        )
+        raise _missing_id("''", row)
 
 
 def _check_id(value: Any, row: int) -> None:
@@ -343,9 +335,13 @@ def _check_id(value: Any, row: int) -> None:
         ) from None
     same = value == value  # NaN differs from itself; pandas.NA gives NA
     if value is None or not isinstance(same, bool | np.bool_) or not same:
-        raise ValueError(
-            f"qid must not be missing, got {value!r} at row {row}. Give every row a query id."
-        )
+        raise _missing_id(repr(value), row)
+
+
+def _missing_id(shown: str, row: Any) -> ValueError:
+    return ValueError(
+        f"qid must not be missing, got {shown} at row {row}. Give every row a query id."
+    )
 
 
 def _codes_by_first_appearance(ids: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[Any]]:

@@ -201,16 +201,26 @@ def _check_whole(labels: NDArray[Any]) -> None:
         ) from None
 
 
+def check_length(
+    name: str, n: int, n_samples: int | None, what: str = "one label per row of X"
+) -> None:
+    """Raise ValueError if ``n``, the number of entries of an argument, is another one than X has.
+
+    ``n_samples=None``: there is no X. ``what``: what to pass.
+    """
+    if n_samples is not None and n != n_samples:
+        raise ValueError(
+            f"{name} must have n_samples={n_samples} entries, got {n} (inconsistent numbers of "
+            f"samples). Pass {what}."
+        )
+
+
 def _present_labels(
     y: ArrayLike, n_samples: int | None, name: str, *, warn: bool = False
 ) -> NDArray[Any]:
     """One label per row, none of which is None, NaN or infinite."""
     labels = column_or_1d(convert_to_values(y), warn=warn)
-    if n_samples is not None and len(labels) != n_samples:
-        raise ValueError(
-            f"{name} must have n_samples={n_samples} entries, got {len(labels)} (inconsistent "
-            "numbers of samples). Pass one label per row of X."
-        )
+    check_length(name, len(labels), n_samples)
     bad = np.zeros(len(labels), dtype=bool)
     if labels.dtype.kind == "f":
         bad = ~np.isfinite(labels)

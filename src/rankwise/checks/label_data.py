@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from rankwise.checks.classes import order_labels
+from rankwise.checks.classes import check_length, order_labels
 from rankwise.checks.rows import check_rows, check_weight
 from rankwise.groups import QueryGroups
 from rankwise.row_order import training_fingerprint
@@ -129,11 +129,7 @@ def ones_of_tags(
 
     Tags that are not among the classes raise ValueError.
     """
-    if len(tags) != n_samples:
-        raise ValueError(
-            f"{name} must have n_samples={n_samples} entries, got {len(tags)} (inconsistent "
-            "numbers of samples). Pass a list of tags for every row of X."
-        )
+    check_length(name, len(tags), n_samples, "a list of tags for every row of X")
     number = {tag: label for label, tag in enumerate(classes.tolist())}
     for row, some in enumerate(tags):
         if unknown := [tag for tag in some if tag not in number]:

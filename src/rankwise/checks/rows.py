@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from sklearn.exceptions import DataConversionWarning
 from sklearn.utils.validation import check_array, validate_data
 
-from rankwise.checks.classes import OrderedLabels, class_positions
+from rankwise.checks.classes import OrderedLabels, check_length, class_positions
 from rankwise.checks.column_sizes import ColumnLimit, warn_of_dominant_columns
 from rankwise.checks.exact_values import RowError, check_exact
 from rankwise.groups import FitData, QueryGroups, count_copies
@@ -328,11 +328,7 @@ def check_target(y: ArrayLike, n_samples: int | None = None, *, name: str = "y")
         raise ValueError(
             f"{name} must be one-dimensional, got shape {y.shape}. Pass one label per row of X."
         )
-    if n_samples is not None and len(y) != n_samples:
-        raise ValueError(
-            f"{name} must have n_samples={n_samples} entries, got {len(y)} (inconsistent numbers "
-            "of samples). Pass one label per row of X."
-        )
+    check_length(name, len(y), n_samples)
     y = _convert_to_float(y, name, "Encode grades as numbers, larger for more relevant.")
     check_exact(given, y, name)
     if not np.isfinite(y).all():

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -160,11 +160,6 @@ def _is_unit(text: str, known: Collection[str]) -> bool:
     return not plain or (not is_code and all(part in known for part in re.split(r"[\s/]+", plain)))
 
 
-def count_values(values: Iterable[Any]) -> Counter[Any]:
-    """Number of rows of each value that is text."""
-    return Counter(value for value in values if isinstance(value, str) and value.strip())
-
-
 # Categories of each nominal column, by its number.
 Categories = Mapping[int, NDArray[Any]]
 
@@ -192,11 +187,6 @@ def _number_categories(values: Collection[Any]) -> tuple[NDArray[Any], dict[Any,
     place_of = {category: float(place) for place, category in enumerate(known)}
     codes = {value: place_of[category] for value, category in category_of.items()}
     return np.array(known, dtype=object), codes
-
-
-def are_categories(codes: NDArray[Any], known: NDArray[Any]) -> bool:
-    """Whether text repeats enough to be categories: each value in two rows on average."""
-    return 2 * len(known) <= len(codes) - int(np.isnan(codes).sum())
 
 
 def check_codes(X: Any, names: Sequence[str] | None, categories: Categories) -> None:

@@ -163,6 +163,11 @@ Store = Annotated[
 ]
 
 
+def text_option(metavar: str, text: str) -> Any:
+    """Annotation of an option that takes a text and is None if it is not given."""
+    return Annotated[str | None, typer.Option(metavar=metavar, help=text)]
+
+
 def add_options(
     name: str, options: Mapping[str, Any], group: Callable[..., Any]
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -358,57 +363,31 @@ Unjudged = Annotated[
 ]
 
 _OPTIONS = {
-    "label": Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME",
-            help="Label column of tables (default: relevance, label, grade, rel, y, target, "
-            "rating or judgement).",
-        ),
-    ],
-    "qid": Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME",
-            help="Query column of tables (default: qid, query_id, query-id, query, q or the like).",
-        ),
-    ],
-    "features": Annotated[
-        str | None,
-        typer.Option(
-            metavar="A,B,…",
-            help="Feature columns of tables (default: all remaining columns of numbers; of text, "
-            "too, whose values repeat, if a ranker takes categories).",
-        ),
-    ],
-    "doc_id": Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME",
-            help="Document id column of tables (default: doc_id, docno, corpus-id or the like).",
-        ),
-    ],
-    "sample_weight": Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME",
-            help="Column of the weights of rows in tables (default: sample_weight, if present).",
-        ),
-    ],
-    "ignore": Annotated[
-        str | None,
-        typer.Option(
-            metavar="A,B,…",
-            help="Columns that are not features, such as scores of the system in production.",
-        ),
-    ],
-    "sep": Annotated[
-        str | None,
-        typer.Option(
-            metavar="CHARACTER",
-            help="Column separator of text tables, such as ';' or '\\t' (default: by suffix).",
-        ),
-    ],
+    "label": text_option(
+        "NAME",
+        "Label column of tables (default: relevance, label, grade, rel, y, target, "
+        "rating or judgement).",
+    ),
+    "qid": text_option(
+        "NAME", "Query column of tables (default: qid, query_id, query-id, query, q or the like)."
+    ),
+    "features": text_option(
+        "A,B,…",
+        "Feature columns of tables (default: all remaining columns of numbers; of text, "
+        "too, whose values repeat, if a ranker takes categories).",
+    ),
+    "doc_id": text_option(
+        "NAME", "Document id column of tables (default: doc_id, docno, corpus-id or the like)."
+    ),
+    "sample_weight": text_option(
+        "NAME", "Column of the weights of rows in tables (default: sample_weight, if present)."
+    ),
+    "ignore": text_option(
+        "A,B,…", "Columns that are not features, such as scores of the system in production."
+    ),
+    "sep": text_option(
+        "CHARACTER", "Column separator of text tables, such as ';' or '\\t' (default: by suffix)."
+    ),
     "one_query": Annotated[
         bool,
         typer.Option("--one-query", help="Treat all rows as one query if files name none."),

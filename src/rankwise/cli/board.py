@@ -31,6 +31,7 @@ from rankwise.cli._options import (
     add_options,
     read_number,
     split_list,
+    text_option,
 )
 from rankwise.runtime.files import write_file
 
@@ -129,32 +130,19 @@ NO_SCORE_OPTIONS = ScoreOptions()
 
 
 _OPTIONS = {
-    "system": Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME", help="Column of systems (default: system, model, method or the like)."
-        ),
-    ],
-    "unit": Annotated[
-        str | None,
-        typer.Option(
-            metavar="A,B,…",
-            help="Columns that name a unit together (default: unit, task, query, prompt or the "
-            "like).",
-        ),
-    ],
-    "score": Annotated[
-        str | None,
-        typer.Option(
-            metavar="A,B,…",
-            help="Columns of scores (default: score or value); several are several measures of a "
-            "long table. With one column per system: the systems.",
-        ),
-    ],
-    "run": Annotated[
-        str | None,
-        typer.Option(metavar="NAME", help="Column of seeds or other runs of a system."),
-    ],
+    "system": text_option(
+        "NAME", "Column of systems (default: system, model, method or the like)."
+    ),
+    "unit": text_option(
+        "A,B,…",
+        "Columns that name a unit together (default: unit, task, query, prompt or the like).",
+    ),
+    "score": text_option(
+        "A,B,…",
+        "Columns of scores (default: score or value); several are several measures of a "
+        "long table. With one column per system: the systems.",
+    ),
+    "run": text_option("NAME", "Column of seeds or other runs of a system."),
     "average_repeats": Annotated[
         bool,
         typer.Option(
@@ -162,25 +150,13 @@ _OPTIONS = {
             help="Average several values of a system for one unit, as independent repeats.",
         ),
     ],
-    "stratum": Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME",
-            help="Column of given groups of units, such as tasks: means are means of their means.",
-        ),
-    ],
-    "cluster": Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME",
-            help="Column of groups that are drawn as a whole, such as users: they become the "
-            "units.",
-        ),
-    ],
-    "ignore": Annotated[
-        str | None,
-        typer.Option(metavar="A,B,…", help="Columns to leave out, which hold no scores."),
-    ],
+    "stratum": text_option(
+        "NAME", "Column of given groups of units, such as tasks: means are means of their means."
+    ),
+    "cluster": text_option(
+        "NAME", "Column of groups that are drawn as a whole, such as users: they become the units."
+    ),
+    "ignore": text_option("A,B,…", "Columns to leave out, which hold no scores."),
     "missing": Annotated[
         str,
         typer.Option(
@@ -189,18 +165,12 @@ _OPTIONS = {
             "units, or count them as a number.",
         ),
     ],
-    "sep": Annotated[
-        str | None,
-        typer.Option(metavar="CHARACTER", help="Column separator (default: by the first line)."),
-    ],
-    "decimal": Annotated[
-        str | None,
-        typer.Option(
-            metavar=".|,",
-            help="Decimal mark (default: a comma in files with semicolons, if numbers show it, "
-            "else a point).",
-        ),
-    ],
+    "sep": text_option("CHARACTER", "Column separator (default: by the first line)."),
+    "decimal": text_option(
+        ".|,",
+        "Decimal mark (default: a comma in files with semicolons, if numbers show it, "
+        "else a point).",
+    ),
 }
 
 

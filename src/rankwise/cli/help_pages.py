@@ -82,7 +82,8 @@ def help_page(command: Any, context: typer.Context) -> str:
         panel_of.clear()
     for parameter in command.get_params(context):
         if parameter.param_type_name == "argument":
-            entries["Arguments"].append(_entry(_name_of(parameter), parameter, width - 4))
+            name = parameter.metavar or parameter.name.upper()
+            entries["Arguments"].append(_entry(name, parameter, width - 4))
         elif not parameter.hidden:
             name = "/".join(sorted(parameter.opts, key=len, reverse=True)).replace("/-", ", -")
             panel = parameter.rich_help_panel or panel_of.get(parameter.name, "Options")
@@ -94,11 +95,6 @@ def help_page(command: Any, context: typer.Context) -> str:
     if command.epilog:
         lines += ["", wrap(command.epilog, width, hang=0)]
     return "\n".join(lines)
-
-
-def _name_of(argument: Any) -> str:
-    """Name of an argument in its panel."""
-    return argument.metavar or argument.name.upper()
 
 
 def _values(option: Any, hint: Any) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import warnings
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, NamedTuple, Protocol
@@ -31,8 +32,6 @@ from rankwise.checks.text_categories import (
     NUMBERS_AS_TEXT,
     SAMPLE_ROWS,
     UNITS,
-    are_categories,
-    count_values,
     encode_texts,
     kind_of_text,
     share_codes_inplace,
@@ -292,7 +291,8 @@ class Columns:
             left_out |= dict.fromkeys(index, _INDEX) | dict.fromkeys(ids, IDS)
             if sample is not None and categories is not True:
                 for name in [name for name, kind in kept.items() if kind in TEXTS]:
-                    found = kind_of_text(count_values(sample(name)))
+                    texts = (v for v in sample(name) if isinstance(v, str) and v.strip())
+                    found = kind_of_text(Counter(texts))
                     kept[name] = kept[name] if found == "text" else found
             features, others = choose_features(kept, with_text=categories is True)
             left_out |= others
@@ -410,7 +410,8 @@ class Columns:
                 filled = codes[~np.isnan(codes)].astype(np.int64)
                 counts = np.bincount(filled, minlength=len(known)).tolist()
                 kind = kind_of_text(dict(zip(known.tolist(), counts, strict=True)))
-                if kind == "text" and not are_categories(codes, known):
+                # Text is categories if each value is in two rows on average.
+                if kind == "text" and 2 * len(known) > len(filled):
                     kind = IDS if _resemble_document_ids(codes, known, rows.qid) else FREE_TEXT
                 if kind != "text":
                     left[self.features[j]] = kind

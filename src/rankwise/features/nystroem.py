@@ -263,9 +263,8 @@ callable, default="rbf"
         X = check_rows(self, X, reset=True)
         warn_of_dominant_columns(self, X, kernel_limit(self.kernel))
         kernel = resolve_kernel(self.kernel, X, self.gamma, self.kernel_params)
-        self.map_: NystroemMap = draw_nystroem_map(
-            X, kernel, self.n_components, self.method, self.random_state
-        )
+        drawn = draw_landmarks(X, self.n_components, self.method, kernel, self.random_state)
+        self.map_: NystroemMap = nystroem_map(kernel, X[drawn], X.dtype)
         self.landmarks_: Matrix = self.map_.landmarks
         self.gamma_: float | None = kernel.gamma
         self._n_features_out = self.map_.n_features_out
@@ -389,17 +388,6 @@ def _diagonal(phi: NystroemMap, X: Matrix) -> Float64Array:
             values = 2 * (values - phi.kernel(rows, phi.landmarks[:1])[:, 0])
         diagonal[lo : lo + _DIAGONAL_ROWS] = values
     return diagonal
-
-
-def draw_nystroem_map(
-    X: Matrix,
-    kernel: Kernel,
-    n: int,
-    method: str = "uniform",
-    random_state: Seed = None,
-) -> NystroemMap:
-    """Draw ``n`` landmarks from X and return their Nyström map in the precision of X."""
-    return nystroem_map(kernel, X[draw_landmarks(X, n, method, kernel, random_state)], X.dtype)
 
 
 # Rows mapped at a time: their kernel values stay in a core's caches until they are multiplied.

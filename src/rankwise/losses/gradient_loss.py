@@ -16,7 +16,7 @@ References
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -52,10 +52,6 @@ class JudgedRows:
         if self.weight is None:
             return np.ones(len(range(int(self.indptr[-1]))[rows]))
         return self.weight[rows]
-
-    def without_labels(self) -> JudgedRows:
-        """The same queries and weights; ``y`` is empty."""
-        return replace(self, y=self.y[:0].copy())
 
     def query_codes(self) -> Int64Array:
         """Query number of every row."""

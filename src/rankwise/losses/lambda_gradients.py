@@ -59,7 +59,7 @@ class MeasureGradients(GradientLoss):
 
     def __init__(self, rows: JudgedRows, changes: MeasureChanges, n_threads: int) -> None:
         super().__init__(rows, n_threads)
-        self.rows, self._gains = rows.without_labels(), CodedValues.of(changes.gains)
+        self.rows, self._gains = replace(rows, y=rows.y[:0].copy()), CodedValues.of(changes.gains)
         self._changes = replace(changes, gains=np.empty(0))
 
     def _targets(self, rows: slice) -> Float64Array:

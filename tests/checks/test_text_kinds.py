@@ -28,7 +28,7 @@ AMOUNTS = [
     ["US$ 5", "-$3"], ["30€", "1.000,50 €"], ["kr 30", "kr 5"], ["30 kr", "50 kr"],
     ["30 km", "500 m"], ["30km", "5km"], ["30 km/h"], ["35 m²"], ["30°C", "25 °F"], ['5.5"', '6"'],
     ["12 GB", "1 TB"], ["5 stars", "4 stars"], ["30 sq ft", "50 sq ft"], ["5x", "6x"], ["3 years"],
-    ["1,000", "2,500,000"], ["0,5", "1,25"], ["1'000", "2'500"], ["1 000", "30 000"],
+    ["1,000", "2,500,000"], ["4,089", "5,125"], ["0,5 %", "1,2"], ["2,5", "1.5"], ["1'000", "2'500"], ["1 000", "30 000"],
     ["30%", "n/a", "20%"], ["30", "40", "35%"], ["<10%", ">20%"], ["-5%", "+3%"],
     ["5'10\"", "6'1\""], ["5 ft 10 in", "6 ft"], ["2h 30m", "1h 5m"], ["3 days, 2 hours", "1 day"],
     ["1 lb 4 oz", "2 lb 3 oz"], ["1.2M", "3M"], ["CHF 5.-", "CHF 30.-"], ["30,-", "5,-"],
@@ -55,6 +55,15 @@ def test_dates_and_times_are_dates(cells):
 def test_numbers_with_units_and_marks(cells):
     example = next(cell for cell in cells if not cell.isdecimal())
     assert kind_of_text(dict.fromkeys(cells, 2)) == f"numbers with units, such as {example!r}"
+
+
+@pytest.mark.parametrize(
+    "cells", [["0,5", "1,25"], ["4,089", "12,5", "3"], ["-0,125"], ["1.234,50", "2,75"]], ids=str
+)
+def test_decimal_commas(cells):
+    example = next(cell for cell in cells if "," in cell and cell != "4,089")
+    found = kind_of_text(dict.fromkeys(cells, 2))
+    assert found == f"numbers with decimal commas, such as {example!r}"
 
 
 @pytest.mark.parametrize("cells", TEXTS, ids=lambda cells: " ".join(cells))

@@ -75,7 +75,8 @@ def test_every_parameter_of_the_exporters_is_an_option():
     assert len(exporters) == 9
     parameters = {name for f in exporters for name in inspect.signature(f).parameters}
     parameters -= {"estimator", "path"}
-    options = set(inspect.signature(export).parameters) - {"model", "out", "to", "json", "verify"}
+    options = set(inspect.signature(export).parameters) - {"model", "out", "to", "json"}
+    options -= {"verify", "qid", "sep"}
     assert {OPTIONS.get(name, name) for name in parameters} == options
 
 
@@ -129,6 +130,23 @@ def test_an_export_that_reorders_fails(rankwise, saved, tmp_path):
     assert "THE FILE DIFFERS" in run.out and "missing values as 0" in run.out
     run = rankwise("export", model, tmp_path / "m.py", "--verify", tmp_path / "rows.csv")
     assert run.code == 0, run.out
+
+
+def test_rows_to_verify_with_another_separator(rankwise, tmp_path):
+    rng = np.random.default_rng(0)
+    lines = [f"{i // 10};{i % 3};{a};{b}" for i, (a, b) in enumerate(rng.random((60, 2)))]
+    rows = tmp_path / "rows.csv"
+    rows.write_text("\n".join(["Suche;Note;a;b", *lines]) + "\n", encoding="utf-8")
+    model, out = tmp_path / "m", tmp_path / "m.py"
+    names = ("--sep", ";", "--qid", "Suche")
+    run = rankwise("fit", rows, *names, "--label", "Note", "--ranker", "ridge()", "--out", model)
+    assert run.code == 0, run.err
+    run = rankwise("export", model, out, "--verify", rows)
+    assert run.code == 1 and "Pass the column separator: --sep ';'." in run.err
+    run = rankwise("export", model, out, "--verify", rows, *names)
+    assert run.code == 0 and "60 in 6 queries" in run.out, run.err
+    run = rankwise("export", model, out, *names)
+    assert run.code == 2 and "--qid applies only to the rows of --verify" in run.err
 
 
 def test_models_of_boosting_libraries(rankwise, letor_file, tmp_path):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from rankwise import ModelTree, load
+from rankwise import ModelTree, compare, load
 from rankwise.datasets import read_letor
 
 
@@ -35,6 +35,19 @@ def test_commands_read_the_same_keys(words, ran, rankwise, letor_file, tmp_path)
         compared = rankwise("compare", letor_file, "--rankers", key, "--cv", 3, "--json")
         assert [row["ran"] for row in compared.json["rows"]] == [ran]
         assert compared.json["rows"][0]["mean"] == cv.json["rows"][0]["mean"]
+
+
+@pytest.mark.parametrize(
+    "key",
+    ["lambdamart(n_estimators=12)", "auto(n_trials=1)", "rank_boost(n_estimators=12)", "ridge()"],
+)
+def test_parameters_mean_the_same_in_python(key, rankwise, letor_file):
+    """No validation rows for the class of a key, unless its parameters ask for them."""
+    compared = rankwise("compare", letor_file, "--rankers", key, "--cv", 3, "--json")
+    board = compare([key], read_letor(letor_file), cv=3, measures=["nDCG@10", "AP"])
+    (row,), (expected,) = compared.json["rows"], board.rows()
+    assert row["mean"] == expected["mean"]
+    assert row["chosen"] == expected["chosen"]
 
 
 def test_fit_uses_all_rows_of_the_chosen_setting(rankwise, letor_file, tmp_path):

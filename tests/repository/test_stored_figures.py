@@ -159,15 +159,15 @@ def counted(key, column, passed):
 def test_counts_in_words():
     """Counts that no cell holds: said in words, and counted here."""
     page = " ".join(" ".join(path.read_text("utf-8").split()) for path in FINDINGS)
-    assert "Three of ELMRank's 17 published cells are missed" in page
+    assert "Three of ELMRank's 17 published values are missed" in page
     assert counted("elmrank-recommendation", "ELMRank", "-") == (3, 17)
-    assert "is met or better in four of its five cells" in page
+    assert "meets or improves four of its five values" in page
     assert counted("elmrank-recommendation", "RankBoost", "=+") == (4, 5)
-    assert "All ten published cells of ELMRank are met" in page
+    assert "All ten published values of ELMRank are met" in page
     assert counted("elmrank-qsar", "ELMRank", "=") == (10, 10)
-    assert "each misses one cell on DHFR" in page
+    assert "Each misses one value on DHFR" in page
     assert [counted("elmrank-qsar", name, "-")[0] for name in ("SVR", "RankSVM")] == [1, 1]
-    assert "The twelve perceptrons are met" in page
+    assert "The values of the twelve perceptrons are met" in page
     perceptrons = cells("ranking-tree-synthetic", "Table 1", "rank loss")[:-2]
     assert [cell.mark for _, cell in perceptrons] == 12 * ["="]
 

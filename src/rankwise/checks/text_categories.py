@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 # Kinds of text that are numbers or dates to people; the kind of a column adds an example.
 UNITS, NUMBERS_AS_TEXT, DATES = "numbers with units", "numbers as text", "dates"
+DECIMAL_COMMAS = "numbers with decimal commas"
 # Rows whose text says what a column holds where only a note needs it.
 SAMPLE_ROWS = 10_000
 
@@ -93,6 +94,8 @@ _COMPOUND = re.compile(
 )
 _CLOTHING = re.compile("x*[sml]|x+l")  # 2XL and 3XL are sizes, not amounts
 _MILLIONS = ("M", "B", "T")  # units if a cell has a fraction: 1.2M and 3M, but not 3M alone
+# A comma that marks no thousands: "1,5" and "0,125", but not "4,089", which may be either.
+_COMMA = re.compile(r"[+-]?(?:\d+,(?!\d{3}$)\d+|0\d*,\d{3}|\d{4,},\d{3}|\d{1,3}(?:\.\d{3})+,\d+)")
 _SIGNS = re.compile(r"[%\u2030\u00b0\u2032\u2033\"\u00b2\u00b3$\u20ac\u00a3\u00a5\u20a0-\u20cf#]")
 
 
@@ -101,7 +104,8 @@ def kind_of_text(counts: Mapping[Any, int], n_plain: int = 0) -> str:
 
     Dates are so called if most filled cells are dates or times. Numbers with units need a unit that
     nothing else is (%, EUR, km, a mark for thousands) in one of the cells, or one that more than
-    half of the cells share ("5 stars"); most cells are then numbers with or without it. Numbers as
+    half of the cells share ("5 stars"); most cells are then numbers with or without it. Numbers
+    have decimal commas if one of them has, and none has a unit or another mark. Numbers as
     text have a decimal point or an exponent; whole numbers may be codes, so they are text.
     ``counts`` are rows per value, where only text is looked at; ``n_plain`` further cells hold
     plain numbers.
@@ -109,7 +113,8 @@ def kind_of_text(counts: Mapping[Any, int], n_plain: int = 0) -> str:
     cells = {str(value).strip(): n for value, n in counts.items() if isinstance(value, str)}
     filled = sum(cells.values()) + n_plain
     n_dates, n_numbers = 0, n_plain
-    date = amount = decimal = fraction = ""
+    date = amount = decimal = fraction = comma = ""
+    marked = False
     n_large = 0
     shared: Counter[str] = Counter()
     for cell, n in cells.items():
@@ -119,19 +124,21 @@ def kind_of_text(counts: Mapping[Any, int], n_plain: int = 0) -> str:
             n_dates += n
             date = date or cell
         elif _COMPOUND.fullmatch(cell):
-            n_numbers, amount = n_numbers + n, amount or cell
+            n_numbers, amount, marked = n_numbers + n, amount or cell, True
         elif found := _AMOUNT.fullmatch(re.sub(r"(?<=\d)[.,][-\u2013\u2014]{1,2}$", ",00", cell)):
             before, after = found["before"].lower(), (found["after"] or "").strip()
             after = after.lower() if len(after) > 1 else after  # "5 m", but not "5M"
             if not before and not after:
                 n_numbers += n
-                if not amount and not re.fullmatch(r"[+-]?\d*\.?\d*(e[+-]?\d+)?", cell.lower()):
-                    amount = cell
+                if not re.fullmatch(r"[+-]?\d*\.?\d*(e[+-]?\d+)?", cell.lower()):
+                    amount = amount or cell
+                    comma = comma or (cell if _COMMA.fullmatch(cell) else "")
+                    marked = marked or not re.fullmatch(r"[+-]?\d[\d.]*,\d+", cell)
                 elif not cell.lstrip("+-").isdecimal():
                     decimal = decimal or cell
             elif _is_unit(before, _BEFORE) and _is_unit(after, _AFTER):
                 n_numbers += n
-                amount = amount or cell
+                amount, marked = amount or cell, True
             elif after in _MILLIONS and not before:
                 n_large += n
                 fraction = fraction or (cell if "." in cell else "")
@@ -140,11 +147,13 @@ def kind_of_text(counts: Mapping[Any, int], n_plain: int = 0) -> str:
     if 2 * n_dates > filled:
         return f"{DATES}, such as {date!r}"
     if fraction:
-        n_numbers, amount = n_numbers + n_large, amount or fraction
+        n_numbers, amount, marked = n_numbers + n_large, amount or fraction, True
     (unit, n_shared), *_ = shared.most_common(1) or [("", 0)]
     with_unit = [cell for cell in cells if unit and cell.lower().endswith(unit)]
     if 2 * n_shared > filled and len(with_unit) > 1:
-        n_numbers, amount = n_numbers + n_shared, amount or with_unit[0]
+        n_numbers, amount, marked = n_numbers + n_shared, amount or with_unit[0], True
+    if 2 * n_numbers > filled and comma and not (marked or decimal):
+        return f"{DECIMAL_COMMAS}, such as {comma!r}"
     if 2 * n_numbers > filled and (amount or decimal):
         return f"{UNITS if amount else NUMBERS_AS_TEXT}, such as {amount or decimal!r}"
     return "text"

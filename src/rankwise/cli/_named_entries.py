@@ -173,8 +173,9 @@ def _candidate(word: str, random_state: Any) -> tuple[str, Any]:
         key, params = parse_ranker(entry, "--rankers")
     if params is None:
         ranker_entry(key)
-        return name or entry, entry
-    return name or entry, make_ranker(entry, None, random_state, "--rankers")[0]
+    else:
+        make_ranker(entry, None, random_state, "--rankers")  # raises for wrong parameters
+    return name or entry, entry
 
 
 def _read_entry(word: str) -> tuple[str, Any]:

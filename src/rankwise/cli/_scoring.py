@@ -277,11 +277,15 @@ def join_tables(tables: Iterator[pa.Table]) -> pa.Table:
 
 
 def verify_rows(
-    estimator: Any, path: Path, data: Sequence[str], features: list[str] | None
+    estimator: Any,
+    path: Path,
+    data: Sequence[str],
+    features: list[str] | None,
+    columns: ColumnOptions = NO_COLUMNS,
 ) -> ParityCertificate:
     """Certificate for the rows of DATA, all of them in memory."""
     with waiting("Verifying"):
-        chunks = list(chunks_to_score(data, NO_COLUMNS, estimator))
+        chunks = list(chunks_to_score(data, columns, estimator))
         if not chunks:
             raise UsageError(f"--verify needs rows, but {data[0]} has none.")
         names = getattr(estimator, "feature_names_in_", None)

@@ -207,16 +207,17 @@ def compare(
 
 
 def _takes_categories(candidate: Any) -> bool:
-    """Whether a ranker that is a key or an object takes columns of text."""
+    """Whether a ranker that is a key, also with parameters, or an object takes columns of text."""
     from rankwise._registry import RANKING
     from rankwise.selection.cells.candidates import takes_categories
 
     if not isinstance(candidate, str):
         return takes_categories(candidate)
-    if candidate not in RANKING:
+    key = candidate.partition("(")[0]
+    if key not in RANKING:
         return False
     try:
-        return takes_categories(RANKING[candidate].load()())
+        return takes_categories(RANKING[key].load()())
     except ImportError:  # of an extra, and compare says so
         return False
 

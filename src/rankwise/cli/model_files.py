@@ -23,7 +23,7 @@ from rankwise.cli._console import (
     waiting,
 )
 from rankwise.cli._named_entries import DEFAULT
-from rankwise.cli._options import Json, complete_rankers, make_ranker
+from rankwise.cli._options import ColumnOptions, Json, complete_rankers, make_ranker
 
 
 def info(
@@ -127,6 +127,20 @@ def export(
             "order changes or a value at a threshold goes another way. May be given again.",
         ),
     ] = None,
+    qid: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="Query column of ROWS (default: qid, query_id, query-id, query, q or the like).",
+        ),
+    ] = None,
+    sep: Annotated[
+        str | None,
+        typer.Option(
+            metavar="CHARACTER",
+            help="Column separator of ROWS, such as ';' or '\\t' (default: by suffix).",
+        ),
+    ] = None,
     features: Annotated[
         str | None,
         typer.Option(
@@ -197,6 +211,9 @@ def export(
             raise UsageError(
                 f"{option} applies only to --format {'|'.join(kinds)}, got {kind}. Drop it."
             )
+    for option, value in (("--qid", qid), ("--sep", sep)):
+        if value and not verify:
+            raise UsageError(f"{option} applies only to the rows of --verify. Drop it.")
     check_model_file(model)
     check_target(out, "OUT")
     estimator = _load(model)
@@ -217,7 +234,9 @@ def export(
     if verify:
         from rankwise.cli._scoring import verify_rows
 
-        certificate = verify_rows(estimator, out, verify, given.get("features"))
+        certificate = verify_rows(
+            estimator, out, verify, given.get("features"), ColumnOptions(qid=qid, sep=sep)
+        )
     if json:
         facts: dict[str, Any] = {
             "model": str(model),

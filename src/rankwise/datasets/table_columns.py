@@ -29,6 +29,7 @@ from rankwise.checks.exact_values import (
     MissingWordsWarning as MissingWordsWarning,  # exported by datasets
 )
 from rankwise.checks.text_categories import (
+    DECIMAL_COMMAS,
     NUMBERS_AS_TEXT,
     SAMPLE_ROWS,
     UNITS,
@@ -111,6 +112,9 @@ TIMES_FIX = "Replace them by numbers, such as days since a fixed day."
 _UNITS_FIX = (
     "Write plain numbers with a decimal point, without units and marks for thousands, or name the "
     "columns to use them as categories."
+)
+_COMMAS_FIX = (
+    "Write decimal points: pandas.read_csv(…, decimal=',') reads the commas, and to_csv writes points."
 )
 # What columns hold that may be categories.
 TEXTS = ("text", "categories")
@@ -561,11 +565,17 @@ def _warn_of_kinds(kinds: Mapping[str, str]) -> None:
     fixes: dict[str | None, dict[str, str]] = {}
     for name, kind in kinds.items():
         what = kind.partition(",")[0]
-        units = what in (UNITS, NUMBERS_AS_TEXT)
-        fix = TIMES_FIX if what in TIMES else _UNITS_FIX if units else None
+        fix = _FIXES.get(what)
         fixes.setdefault(fix, {})[name] = kind
     for fix, found in fixes.items():
         warn_of_ignored(found, fix)
+
+
+_FIXES = {
+    **dict.fromkeys(TIMES, TIMES_FIX),
+    **dict.fromkeys((UNITS, NUMBERS_AS_TEXT), _UNITS_FIX),
+    DECIMAL_COMMAS: _COMMAS_FIX,
+}
 
 
 def _warn_of_ids(names: Sequence[str], may_be_documents: bool) -> None:
@@ -667,8 +677,10 @@ def _choose_if_there(
                 f"{setting('ignore')}."
             )
         if named not in columns:
+            hint = did_you_mean(str(named), map(str, columns), "")
             raise ValueError(
                 f"{setting(what, named)} is not a column; there are {list_names(columns)}."
+                f"{' ' * bool(hint)}{hint}"
             )
         return named
     found = [column for column in columns if column.lower() in usual]

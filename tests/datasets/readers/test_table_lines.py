@@ -151,6 +151,13 @@ def test_text_that_is_not_utf8_is_named_by_line_and_column(tmp_path, above):
         read_table(path)
 
 
+def test_features_that_are_not_utf8_are_named(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_bytes(b"label,qid,a,title\n1,q,2,x\n0,q,3,caf\xe9\n")
+    with pytest.raises(ValueError, match=r"t\.csv, line 3: column 'title' is not UTF-8 text"):
+        read_table(path)
+
+
 @pytest.mark.parametrize("above", ["\n", "\r\n\n"])
 @pytest.mark.parametrize("header", ["label,qid,a", '"label","qid","a"'])
 def test_blank_lines_may_stand_before_the_header(tmp_path, above, header):

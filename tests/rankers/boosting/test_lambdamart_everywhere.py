@@ -131,8 +131,8 @@ def test_the_command_line_takes_it(name):
     assert getattr(ranker, name) == value
     spec = f"lambdamart({name}={value})"
     ((shown, candidate),) = read_candidates(spec, None)[0].items()
-    assert shown == spec
-    assert getattr(candidate, name) == value
+    assert shown == candidate == spec
+    assert getattr(make_ranker(spec, None, 0)[0], name) == value
 
 
 BLEND = {
@@ -151,8 +151,9 @@ BLEND = {
 @pytest.mark.parametrize(("name", "value"), [(name, v) for name in BLEND for v in BLEND[name]])
 def test_the_command_line_takes_those_of_the_blend(name, value):
     assert set(BLEND) == set(AutoRanker().get_params())
-    ranker = read_candidates(f"auto({name}={value})", None)[0][f"auto({name}={value})"]
-    assert getattr(ranker, name) == value
+    spec = f"auto({name}={value})"
+    assert read_candidates(spec, None)[0] == {spec: spec}
+    assert getattr(make_ranker(spec, None, 0)[0], name) == value
 
 
 @pytest.mark.parametrize("setting", ["clock=60", "n_trials=0.5", "query_weight=60", "cv=0.5"])

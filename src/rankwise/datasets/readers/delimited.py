@@ -110,7 +110,7 @@ def name_file_in_errors(
             ) from None
         if "UTF8" in message and (cell := _NO_TEXT.search(message)):
             column, row = map(int, cell.groups())
-            name = repr(names[column]) if column < len(names) else f"number {column}"
+            name = repr(names[column]) if column < len(names) else f"number {column + 1}"
             raise ValueError(
                 f"{place(row - 2)}: column {name} is not UTF-8 text. Convert the file to UTF-8."
             ) from None
@@ -586,7 +586,7 @@ def refine_by_cells(
     for file in files:
         counts = {name: _Cells() for name in numbers}
         row = 0
-        with file.name_in_errors():
+        with file.name_in_errors(file.header):
             for batch in islice(file.texts(names), most_batches):
                 if label is not None:
                     _check_labels(batch.column(label), label, row)

@@ -114,7 +114,8 @@ _UNITS_FIX = (
     "columns to use them as categories."
 )
 _COMMAS_FIX = (
-    "Write decimal points: pandas.read_csv(…, decimal=',') reads the commas, and to_csv writes points."
+    "Write decimal points: pandas.read_csv(…, decimal=',') reads the commas, and to_csv writes "
+    "points."
 )
 # What columns hold that may be categories.
 TEXTS = ("text", "categories")

@@ -274,11 +274,11 @@ def table() -> list[Line]:
         module for module in files if module.lines < TINY_FILE and module.path.stem != "__init__"
     ]
     return [
-        Line("lines", sum(lines), 121_120),
-        Line("files", len(files), 361),
+        Line("lines", sum(lines), 122_480),
+        Line("files", len(files), 363),
         Line("lines of the median file", median(lines), -250),
         Line(f"files below {TINY_FILE} lines", len(tiny), 9),
-        Line("lines of code", n_code, 77_730),
+        Line("lines of code", n_code, 78_520),
         Line("imports, share of code", of_imports / n_code, 0.092, ".1%"),
         Line("dataclasses", len(dataclasses()), 410),
         Line("docstring lines with sections, not exported", internal_docstring_lines(), 1_000),

@@ -34,7 +34,7 @@ RAN = {
     "linear_regression": "class defaults",
     "ridge": "tuned: alpha along its path",
     "model_tree": "tuned: min_samples_leaf of 4, 32",
-    "ada_rank": "tuned: trees by early stopping; with early_stopping_rounds=50",
+    "ada_rank": "tuned: rounds by early stopping; with early_stopping_rounds=50",
     "svr": "tuned: C along its path; epsilon of 0.0, 0.1, 0.25, 0.4; with kernel='linear'",
     "prank": "class defaults with n_epochs=5; ranked by rank_score",
     "model_tree()": "class defaults",

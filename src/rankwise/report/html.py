@@ -154,6 +154,17 @@ _MOST_PLACES = 3
 _MOST_CHANGES = 3
 
 
+def _join_alike(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Rows without a rank, where those of the same status and message are one."""
+    alike: dict[tuple[str, str], list[str]] = {}
+    for row in rows:
+        alike.setdefault((row["status"], row["message"]), []).append(row["ranker"])
+    return [
+        {"ranker": ", ".join(names), "status": status, "message": message}
+        for (status, message), names in alike.items()
+    ]
+
+
 def leaderboard_section(board: Leaderboard) -> dict[str, Any]:
     """Rows of the table, and rankers not in it."""
     rows = board.rows()
@@ -181,7 +192,7 @@ def leaderboard_section(board: Leaderboard) -> dict[str, Any]:
         "has_ranks": has_rank_intervals(rows),
         "rows": shown,
         "folded": _fold_columns(shown, board.settings.contestant),
-        "missing": [row for row in rows if not row["rank"]],
+        "missing": _join_alike([row for row in rows if not row["rank"]]),
         "ran": {row["ranker"]: row["ran"] for row in finished if is_fitted(board.settings)},
         "notes": [
             *(("all", line) for line in shares_of_unjudged(board)),

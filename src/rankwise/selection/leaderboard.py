@@ -489,7 +489,9 @@ class Leaderboard(Result):
         rows = self.rows()
         header, lines, caption = _table_cells(self, [row for row in rows if row["rank"]], "text", 4)
         lost = [
-            f"{row['ranker']} {row['status']}: {row['message']}." for row in rows if not row["rank"]
+            f"{row['ranker']} {row['status']}: {row['message'].removesuffix('.')}."
+            for row in rows
+            if not row["rank"]
         ]
         return [header, *lines], [*list_intervals(rows, self.settings), caption, *lost]
 
@@ -680,14 +682,16 @@ def leaderboard_text(board: Leaderboard, width: int | None = None) -> str:
     text += rows_left_out(board)
     specs = {name: spec for name, spec in board.specs.items() if name != spec}
     text += [f"{name} = {spec}" for name, spec in specs.items()]
+    alike: dict[tuple[str, str, str], list[str]] = {}
     for row in rows:
         if not row["rank"] and row["status"] == DONE:
             text.append(f"{row['ranker']} has no value of {first}.")
         elif not row["rank"]:
             missing = [c.fold for c in board.cells if c.ranker == row["ranker"] and not c.values]
-            text.append(
-                f"{row['status']}: {row['ranker']} ({', '.join(missing)}): {row['message']}"
-            )
+            what = row["status"], ", ".join(missing), row["message"]
+            alike.setdefault(what, []).append(row["ranker"])
+    for (status, missed, message), names in alike.items():
+        text.append(f"{status}: {', '.join(names)} ({missed}): {message}")
     text += [f"note: {who}: {note}" for who, note in merge_notes(rows, settings.contestant)]
     return join_lines(text)
 

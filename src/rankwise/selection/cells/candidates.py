@@ -168,7 +168,8 @@ def describe_settings(
             tuned.append(f"{name} along its path")
             del changed[name]
         elif name == "early_stopping_rounds":
-            tuned.append(f"{'epochs' if 'n_epochs' in defaults else 'trees'} by early stopping")
+            rounds = "trees" if "trees" in entry.tags else "rounds"
+            tuned.append(f"{'epochs' if 'n_epochs' in defaults else rounds} by early stopping")
     given = "with " + ", ".join(f"{name}={value!r}" for name, value in changed.items())
     if tuned:
         return f"tuned: {'; '.join([*tuned, given] if changed else tuned)}{ranked}"

@@ -250,7 +250,7 @@ def test_folds_are_made_when_they_are_due(rng):
             "needs t statistics, got test='wilcoxon'",
         ),
         ({"confidence_level": 95}, ValueError, "between 0 and 1, got 95"),
-        ({"cv": 1}, ValueError, "between 2 and n_queries=20"),
+        ({"cv": 1}, ValueError, "between 2 and the number of queries, 20, got 1"),
         ({"n_jobs": 0}, ValueError, "n_jobs must be a number of processes.*got 0"),
         ({"n_jobs": 1.5}, ValueError, "n_jobs must be a number of processes.*got 1.5"),
         ({"n_jobs": "2"}, ValueError, "n_jobs must be a number of processes.*got '2'"),

@@ -6,6 +6,7 @@ import shutil
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from rankwise import RidgeRanker, compare
@@ -157,6 +158,38 @@ def test_csv_files_are_one_table(rankwise, part_files, tmp_path):
     assert [f["fingerprint"] for f in from_csv["folds"]] == [
         f["fingerprint"] for f in from_text["folds"]
     ]
+
+
+def table_with_missing(folder, **columns):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"query": np.arange(240) // 8, "grade": np.tile(np.arange(8) // 3, 30)})
+    frame["clicks"] = frame.grade + rng.random(240)
+    frame["price"] = np.where(rng.random(240) < 0.3, np.nan, rng.random(240))
+    frame.assign(**columns).to_csv(folder / "t.csv", index=False)
+    return folder / "t.csv"
+
+
+def test_missing_values_change_the_rankers_without_a_word(rankwise, tmp_path):
+    path = table_with_missing(tmp_path)
+    run = rankwise("compare", path, "--cv", 2)
+    assert run.code == 0, run.err
+    assert "note: values are missing, so the rankers are some of those that accept them" in run.err
+    assert "lambdamart" in run.out and "rank_svm" not in run.out
+    named = rankwise("compare", path, "--cv", 2, "--rankers", "lambdamart(),ridge,linear_regression",
+                     "--report", tmp_path / "r.html")  # fmt: skip
+    assert named.code == 1
+    told = "failed: linear_regression, ridge (fold1, fold2): "
+    assert told in named.out and named.out.count("contains NaN") == 1
+    page = (tmp_path / "r.html").read_text(encoding="utf-8")
+    assert "<dt>linear_regression, ridge, failed</dt>" in page
+
+
+def test_missing_categories_do_not(rankwise, tmp_path):
+    brand = np.resize(["a", "b", None], 240)
+    path = table_with_missing(tmp_path, brand=brand, price=np.linspace(0, 1, 240))
+    run = rankwise("compare", path, "--cv", 2)
+    assert run.code == 0, run.err
+    assert "rank_svm" in run.out and "values are missing" not in run.err
 
 
 def test_a_failed_ranker_is_exit_code_one_and_the_rest_is_shown(rankwise, tmp_path, monkeypatch):

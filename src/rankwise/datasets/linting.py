@@ -381,7 +381,7 @@ def check_features(part: HashedRows) -> Iterator[Finding]:
     )  # fmt: skip
     yield _make_finding(
         "warning", "features with NaN", where, hashes.n_nan > 0, part.feature,
-        f"{int(hashes.n_nan.sum()):,} values; only trees and boosting adapters accept them",
+        f"{int(hashes.n_nan.sum()):,} values; only trees, AutoRanker and boosting adapters accept them",
     )  # fmt: skip
     yield _make_finding(
         "warning", "constant features", where, hashes.constant, part.feature,

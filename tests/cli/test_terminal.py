@@ -113,6 +113,20 @@ def test_a_missing_argument_shows_usage_and_an_example(rankwise):
     assert example.startswith("example: rankwise fit judged.csv ")
 
 
+def test_findings_on_a_narrow_terminal_are_paragraphs(monkeypatch, tmp_path):
+    monkeypatch.setattr("rankwise.cli._console.QUIET_SECONDS", 3600.0)
+    queries = ["red shoes", "garden hose", "coffee machine", "cordless drill"]
+    frame = pd.DataFrame({"query": np.resize(queries, 40), "grade": np.resize([0, 1, 2], 40)})
+    frame["price"] = np.where(frame.grade == 2, np.nan, np.arange(40) / 8)
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    lines, code, broken = check_lines(monkeypatch, ["lint", str(tmp_path / "t.csv")])
+    assert code == 0 and not broken
+    assert (
+        "warning  data  1 of 1  features with NaN: 13 values; only trees, AutoRanker and" in lines
+    )
+    assert "  such as red shoes, garden hose, coffee machine, cordless drill" in lines
+
+
 @pytest.mark.parametrize("what", ["rankers", "measures", "presets", "datasets", "labels"])
 def test_lists_break_no_word(monkeypatch, what):
     _, code, broken = check_lines(monkeypatch, ["list", what])

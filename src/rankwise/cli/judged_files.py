@@ -20,6 +20,7 @@ from rankwise.cli._console import (
     print_json,
     say,
     show_result,
+    terminal_width,
     waiting,
 )
 from rankwise.cli._data import load_table, name_lines, read_row_summary
@@ -76,6 +77,7 @@ def lint(
     from rankwise.cli._data import load_folds
     from rankwise.datasets import lint as check
     from rankwise.datasets.judged_source import ignore_columns
+    from rankwise.datasets.linting import lint_text
     from rankwise.selection.splits import convert_to_folds
 
     damaged = [
@@ -94,7 +96,7 @@ def lint(
     if json:
         print_json(report.to_dict() | {"caches_rebuilt": damaged})
     else:
-        echo(str(report))
+        echo(lint_text(report, terminal_width()))
     for problem in damaged:
         say(f"warning: {problem}; rebuilt")
     if not report.ok:

@@ -381,7 +381,8 @@ def check_features(part: HashedRows) -> Iterator[Finding]:
     )  # fmt: skip
     yield _make_finding(
         "warning", "features with NaN", where, hashes.n_nan > 0, part.feature,
-        f"{int(hashes.n_nan.sum()):,} values; only trees, AutoRanker and boosting adapters accept them",
+        f"{int(hashes.n_nan.sum()):,} values; only trees, AutoRanker and boosting adapters accept "
+        "them",
     )  # fmt: skip
     yield _make_finding(
         "warning", "constant features", where, hashes.constant, part.feature,
@@ -547,45 +548,56 @@ class LintReport(Result):
         ]
 
     def __str__(self) -> str:
-        title = escape_hidden(self._heading())
-        parts = _table(
-            ("part", "rows", "queries", "features", "rows a query", "labels"),
-            [
+        return lint_text(self)
+
+
+def lint_text(report: LintReport, width: int | None = None) -> str:
+    """Tables of parts and findings; findings are paragraphs if their table is too wide."""
+    title = escape_hidden(report._heading())
+    parts = _table(
+        ("part", "rows", "queries", "features", "rows a query", "labels"),
+        [
+            (
+                part.name,
+                f"{part.n_samples:,}",
+                f"{part.n_queries:,}",
+                f"{part.n_features:,}",
+                "{min:.0f} to {max:.0f}, median {median:g}".format(**part.group_sizes)
+                if part.n_queries
+                else "",
+                _join_labels(part, "  "),
+            )
+            for part in report.parts
+        ],
+        right=(1, 2, 3),
+    )
+    seen: Counter[str] = Counter()
+    lines = []
+    for finding in report.rows:
+        seen[finding.what] += 1
+        if seen[finding.what] <= LIKE_FINDINGS:
+            lines.append(
                 (
-                    part.name,
-                    f"{part.n_samples:,}",
-                    f"{part.n_queries:,}",
-                    f"{part.n_features:,}",
-                    "{min:.0f} to {max:.0f}, median {median:g}".format(**part.group_sizes)
-                    if part.n_queries
-                    else "",
-                    _join_labels(part, "  "),
+                    finding.level,
+                    finding.where,
+                    f"{finding.count:,} of {finding.total:,}",
+                    f"{finding.what}: {finding.note}",
+                    ", ".join(finding.examples),
                 )
-                for part in self.parts
-            ],
-            right=(1, 2, 3),
+            )
+    findings = _table(("", "where", "found", "", "such as"), lines, right=(2,))
+    if width is not None and max(map(len, findings.split("\n"))) > width:
+        findings = join_lines(
+            piece
+            for *facts, examples in lines
+            for piece in ["  ".join(facts), *([f"  such as {examples}"] if examples else [])]
         )
-        seen: Counter[str] = Counter()
-        lines = []
-        for finding in self.rows:
-            seen[finding.what] += 1
-            if seen[finding.what] <= LIKE_FINDINGS:
-                lines.append(
-                    (
-                        finding.level,
-                        finding.where,
-                        f"{finding.count:,} of {finding.total:,}",
-                        f"{finding.what}: {finding.note}",
-                        ", ".join(finding.examples),
-                    )
-                )
-        findings = _table(("", "where", "found", "", "such as"), lines, right=(2,))
-        more = join_lines(
-            f"{what}: {count - LIKE_FINDINGS} more, see to_dict()"
-            for what, count in seen.items()
-            if count > LIKE_FINDINGS
-        )
-        return "\n\n".join(block for block in (title, parts, findings, more) if block)
+    more = join_lines(
+        f"{what}: {count - LIKE_FINDINGS} more, see to_dict()"
+        for what, count in seen.items()
+        if count > LIKE_FINDINGS
+    )
+    return "\n\n".join(block for block in (title, parts, findings, more) if block)
 
 
 def _join_labels(part: PartSummary, sep: str) -> str:

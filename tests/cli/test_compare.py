@@ -175,8 +175,8 @@ def test_missing_values_change_the_rankers_without_a_word(rankwise, tmp_path):
     assert run.code == 0, run.err
     assert "note: values are missing, so the rankers are some of those that accept them" in run.err
     assert "lambdamart" in run.out and "rank_svm" not in run.out
-    named = rankwise("compare", path, "--cv", 2, "--rankers", "lambdamart(),ridge,linear_regression",
-                     "--report", tmp_path / "r.html")  # fmt: skip
+    words = ("--rankers", "lambdamart(),ridge,linear_regression", "--report", tmp_path / "r.html")
+    named = rankwise("compare", path, "--cv", 2, *words)
     assert named.code == 1
     told = "failed: linear_regression, ridge (fold1, fold2): "
     assert told in named.out and named.out.count("contains NaN") == 1

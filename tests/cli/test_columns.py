@@ -91,7 +91,7 @@ def test_messages_name_options(rankwise, odd_file, letor_file, tmp_path):
     for words, message in (
         ((odd_file, *NAMED[2:]), "label needs a column, .* Pass --label NAME."),
         ((odd_file, "--label", "grade", *NAMED[2:]), "--label 'grade' is not a column; there are"),
-        ((odd_file, *NAMED, "--features", "age,x"), "features must be columns, but 'x' are not"),
+        ((odd_file, *NAMED, "--features", "age,x"), "features must be columns, but 'x' is not"),
         ((odd_file, *NAMED[:-1], ";;"), "sep must be one ASCII character, got ';;'"),
         ((odd_file, *NAMED[:-1], "|"), "Pass the column separator: --sep ';'"),
         ((letor_file, *NAMED[:2]), "LETOR text, whose columns have no names. Drop --label"),

@@ -113,7 +113,7 @@ def test_a_model_file_lists_them(rankwise, table, tmp_path):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("--ignore", "BM2"), "ignore must be columns, but 'BM2' are not; there are"),
+        (("--ignore", "BM2"), "ignore must be columns, but 'BM2' is not; there are"),
         (("--ignore", "BM2"), "Did you mean 'BM25'?"),
         (("--ignore", "label"), "'label' is to be ignored, but it is that of label. Drop it from"),
         (("--ignore", "qid"), "'qid' is to be ignored, but it is that of qid"),

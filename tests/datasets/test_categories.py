@@ -143,7 +143,7 @@ def test_named_columns_are_categories_whatever_they_hold(suffix, tmp_path):
     assert texts_of(data) == {"title": list("abcdef"), "mixed": frame["mixed"].tolist()}
     (known,) = read(categories=["size"], features=["size"]).categories.values()
     assert [int(value) for value in known] == [10, 20]
-    with pytest.raises(ValueError, match="categories must be columns, but 'colours' are not"):
+    with pytest.raises(ValueError, match="categories must be columns, but 'colours' is not"):
         read(categories=["colours"])
     with pytest.raises(ValueError, match="categories must be a list of columns, got 'colour'"):
         read(categories="colour")

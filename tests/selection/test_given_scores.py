@@ -163,7 +163,7 @@ def test_a_score_column_of_a_frame_is_a_feature_unless_it_is_ignored(data):
     assert np.nanmean(board.per_query()["now"]) == pytest.approx(
         np.nanmean(expected.per_query["AP"])
     )
-    with pytest.raises(ValueError, match=r"score_columns must be columns, but 'x99' are not"):
+    with pytest.raises(ValueError, match=r"score_columns must be columns, but 'x99' is not"):
         rankwise.compare({"now": "column:x99"}, frame)
 
 

@@ -6,13 +6,10 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from rankwise._registry import RANKING, REGISTRY, parse_ranker
 from rankwise.cli._console import UsageError, usage
 from rankwise.cli._data import LetorLayout, first_index_of_model
 from rankwise.cli._options import make_ranker, ranker_entry, split_list
-from rankwise.typing import is_sparse
 
 if TYPE_CHECKING:
     from rankwise.typing import Seed
@@ -86,7 +83,10 @@ def read_systems_and_baseline(
 
 def has_missing(data: Any) -> bool:
     """Whether numbers are missing in a table or in the parts of a fold; categories may be."""
+    import numpy as np
+
     from rankwise.datasets import Fold, RankingData
+    from rankwise.typing import is_sparse
 
     if isinstance(data, Fold):
         return any(has_missing(part) for part in (data.train, data.vali, data.test))

@@ -621,8 +621,9 @@ def _check_columns(what: str, names: Sequence[str], columns: list[str]) -> None:
     missing = sorted({*names} - {*columns})
     if missing:
         hint = did_you_mean(str(missing[0]), columns, "")
+        verb = "is" if len(missing) == 1 else "are"
         raise ValueError(
-            f"{what} must be columns, but {list_names(missing)} are not; there are "
+            f"{what} must be columns, but {list_names(missing)} {verb} not; there are "
             f"{list_names(columns)}.{' ' * bool(hint)}{hint}"
         )
 

@@ -179,7 +179,7 @@ GOOD = {"qid": [1, 2], "y": [0, 1], "x": [0.5, 1.5]}
         ({"rel": [1, 2]}, {}, "label could be any of the columns 'y', 'rel'. Pass label="),
         ({"q": [1, 2]}, {}, "qid could be any of the columns 'qid', 'q'"),
         ({}, {"label": "grade"}, "label='grade' is not a column; there are 'qid', 'y', 'x'"),
-        ({}, {"features": ["x", "z"]}, "features must be columns, but 'z' are not"),
+        ({}, {"features": ["x", "z"]}, "features must be columns, but 'z' is not"),
         ({"x": ["a", "b"]}, {"features": ["x"]}, "features must hold numbers, .* 'x' holds text"),
         ({}, {"features": "x"}, "features must be a list of columns, got 'x'"),
         ({"y": ["a", "b"]}, {}, "label must hold numbers, column 'y' holds text"),

@@ -97,7 +97,7 @@ def has_missing(data: Any) -> bool:
     numbers = np.ones(data.n_features, dtype=bool)
     numbers[[*(data.categories or {})]] = False
     blocks = (data.X[row : row + _BLOCK_ROWS] for row in range(0, len(data.X), _BLOCK_ROWS))
-    return any(np.isnan(block).any(axis=0)[numbers].any() for block in blocks)
+    return any(np.isnan(block[:, numbers]).any() for block in blocks)
 
 
 def columns_of(candidates: Mapping[str, Any]) -> tuple[str, ...]:

@@ -95,6 +95,13 @@ def test_what_the_queries_show_and_how_many_settle_it():
     assert f"needs about {float(f'{needed:.2g}'):,.0f} units." in text
 
 
+def test_a_lead_that_far_more_queries_would_settle():
+    a = np.tile([0.4, 0.6], 100)
+    values = {"a": a, "b": a[::-1] - 1e-4, "c": a - np.tile([0.2, 0.4], 100)}
+    text = leaderboard(values).verdict()
+    assert "A lead of 0.0001, as over b, needs more than 100 times as many units." in text
+
+
 def test_smaller_is_better_turns_the_verdict():
     values = noisy(a=(0.2, 0.1), b=(0.2, 0.1), c=(0, 0.1))
     text = leaderboard(values, greater_is_better=False).verdict()

@@ -25,7 +25,7 @@ DEFAULT = (
     "lambdamart",
 )
 # Those for rows with missing values, which most of the above refuse.
-DEFAULT_IF_MISSING = ("rank_boost", "frank", "mc_rank", "lambdamart")
+DEFAULT_IF_MISSING = ("rank_boost", "frank", "lambdamart")
 _BLOCK_ROWS = 1 << 14
 _COLUMN = "column:"
 

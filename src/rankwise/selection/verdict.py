@@ -15,6 +15,7 @@ from rankwise.metrics.statistics.stratified import FEW_QUERIES
 from rankwise.selection.standing import has_rank_intervals, is_adjusted, level_of
 
 _MOST_NAMED = 4
+_MOST_TIMES = 100  # as many queries as there are
 
 
 def describe_verdict(board: Any, measure: str | None = None) -> list[str]:
@@ -139,7 +140,9 @@ def _what_would_settle(board: Any, rows: list[dict[str, Any]], measure: str) -> 
     except ValueError:
         settled = "more than ten million"
     else:
-        settled = f"about {float(f'{needed:.2g}'):,.0f}"
+        many = needed > _MOST_TIMES * n  # a number that nobody will judge says no more than this
+        times = f"more than {_MOST_TIMES} times as many"
+        settled = times if many else f"about {float(f'{needed:.2g}'):,.0f}"
     rival = rivals[0]["ranker"]
     return [f"{text} A lead of {lead:.2g}, as over {rival}, needs {settled} {unit}."]
 

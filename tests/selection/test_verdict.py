@@ -82,7 +82,7 @@ def test_sentences(case):
 
 
 def test_what_the_queries_show_and_how_many_settle_it():
-    values = noisy(a=(0.01, 0.1), b=(0.0, 0.1), c=(-0.3, 0.1))
+    values = noisy(a=(0.03, 0.1), b=(0.0, 0.1), c=(-0.3, 0.1))
     board = leaderboard(values)
     lead = board.rows()[0]["mean"] - board.rows()[1]["mean"]
     shown = detectable_difference(values)

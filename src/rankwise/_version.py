@@ -9,7 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 
 # Without the commit: what caches and stores compare, so that a new commit does not empty them.
-RELEASE = "0.3.0"
+RELEASE = "0.4.0.dev0"
 COMMIT_FILE = "_commit.txt"
 _DIGITS = 9
 

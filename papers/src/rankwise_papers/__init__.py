@@ -1,3 +1,3 @@
 """Reproductions of papers on learning to rank, for ``rankwise reproduce``."""
 
-__version__ = "0.3.0"
+__version__ = "0.4.0.dev0"

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import matplotlib as mpl
+import sklearn
 from cycler import cycler
 from docutils import nodes
 from docutils.parsers.rst import Directive
@@ -47,13 +48,18 @@ LOOK = {
     "ytick.labelcolor": light("muted"),
 }
 
+SETTINGS = sklearn.get_config()  # Sphinx loads its extensions before the gallery runs
+
 
 def run_examples(text: str, until: int, variables: dict[str, Any], done: int = 0) -> int:
     """Run the examples in the lines from ``done`` to ``until``; returns ``until``.
 
-    Examples that show an error are left out.
+    Examples that show an error are left out. Settings of scikit-learn last until the end of the
+    page, and those of other pages and of the gallery do not count.
     """
+    settings = variables.setdefault("_settings", dict(SETTINGS))
     with (
+        sklearn.config_context(**settings),
         tempfile.TemporaryDirectory() as folder,
         contextlib.chdir(folder),
         contextlib.redirect_stdout(io.StringIO()),
@@ -64,6 +70,7 @@ def run_examples(text: str, until: int, variables: dict[str, Any], done: int = 0
         for example in doctest.DocTestParser().get_examples(text):
             if done <= example.lineno < until and example.exc_msg is None:
                 exec(compile(example.source, "<example>", "single"), variables)
+        settings |= sklearn.get_config()
     return until
 
 

@@ -16,8 +16,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rankwise.export.chains import chain_of
-from rankwise.export.maps import Affine, Chain, ExportError, HiddenNodes, Scaled, Trees
+from rankwise.export.chains import chain_of, columns_of, engine_names
+from rankwise.export.maps import (
+    NEVER,
+    Affine,
+    Chain,
+    Columns,
+    ExportError,
+    HiddenNodes,
+    Scaled,
+    Trees,
+    feature_names,
+)
 from rankwise.prediction import innermost
 from rankwise.trees.tree_ensemble import ScoreTree
 from rankwise.typing import Float64Array, Int64Array
@@ -59,7 +69,8 @@ def part_of(estimator: Any, format: str, activations: Sequence[str] = ()) -> Mod
     if it does not support the model). ``activations`` are those of networks that the format
     supports; empty if it supports no networks.
     """
-    chain = chain_of(estimator)
+    chain = behind_columns(chain_of(estimator))
+    _warn_of_fillings(estimator, format, encoded_only=False)
     scaled, rest = split_scalers(chain)
     match rest:
         case (Affine() as weighted,) if weighted.weights.shape[1] == 1:
@@ -70,7 +81,8 @@ def part_of(estimator: Any, format: str, activations: Sequence[str] = ()) -> Mod
                 ", which trees of search engines cannot split. Encode them as columns of 0 and 1, "
                 "or use to_onnx."
             )
-            return TreePart(_unscale_thresholds(trees, scaled, fix))
+            trees = _send_fillings(trees, scaled, estimator)
+            return TreePart(_unscale_thresholds(trees, scaled, estimator, fix))
         case (*layers,) if layers and activations and is_network(layers, activations):
             return NetworkPart(scaled, tuple(layers))  # type: ignore[arg-type]
         case _:
@@ -79,6 +91,57 @@ def part_of(estimator: Any, format: str, activations: Sequence[str] = ()) -> Mod
                 f"{format} takes linear models, sums of trees{networks}, with scalers before them; "
                 f"{describe_model(estimator, chain)} Use to_onnx."
             )
+
+
+def behind_columns(chain: Chain) -> Chain:
+    """The maps on columns that the first steps make, which engines without encoders are offered."""
+    return chain[1:] if chain and isinstance(chain[0], Columns) else chain
+
+
+def _send_fillings(trees: Trees, scaled: tuple[Scaled, ...], estimator: Any) -> Trees:
+    """The trees with missing values on the side of what an imputer puts in their place."""
+    made = columns_of(estimator)
+    if made is None or not made.fillings:
+        return trees
+    filling = np.full(len(made.columns), np.nan)
+    filling[list(made.fillings)] = list(made.fillings.values())
+    grown = []
+    for tree in trees.trees:
+        inner = np.flatnonzero((tree.feature >= 0) & ~np.isnan(filling[tree.feature]))
+        values = filling[tree.feature[inner]]
+        for step in scaled:
+            values = step.scale(values, tree.feature[inner])
+        missing_left = tree.missing_left.copy()
+        missing_left[inner] = values <= tree.threshold[inner]
+        grown.append(replace(tree, missing_left=missing_left))
+    return replace(trees, trees=tuple(grown), has_missing=True)
+
+
+def _warn_of_fillings(estimator: Any, format: str, *, encoded_only: bool) -> None:
+    """Warn of missing values that an engine without imputers has to fill as the pipeline does.
+
+    Trees with sides for missing values need it of encoded columns only.
+    """
+    made = columns_of(estimator)
+    if made is None:
+        return
+    names = feature_names(estimator)
+    said = [
+        f"{names[column.source]!r} as {column.fill if column.key is None else column.key!r}"
+        for column in made.columns
+        if (
+            not encoded_only and column.fill is not None
+            if column.key is None
+            else column.fill == 1.0 and column.key != NEVER
+        )
+    ]
+    if said:
+        warnings.warn(
+            f"the pipeline reads missing values of {', '.join(said)}, which {format} cannot. Give "
+            "the features these values where the table has none.",
+            UserWarning,
+            stacklevel=4,
+        )
 
 
 def split_scalers(chain: Chain) -> tuple[tuple[Scaled, ...], Chain]:
@@ -177,7 +240,9 @@ def compose_scalers(scaled: tuple[Scaled, ...]) -> Scaled:
     return Scaled(center, spread, first.to_unit and not others)
 
 
-def _unscale_thresholds(trees: Trees, scaled: tuple[Scaled, ...], fix: str) -> Trees:
+def _unscale_thresholds(
+    trees: Trees, scaled: tuple[Scaled, ...], estimator: Any, fix: str
+) -> Trees:
     """Trees with thresholds for the features before scaling, in float32.
 
     ``fix`` ends the message for a tree that splits categories.
@@ -186,7 +251,7 @@ def _unscale_thresholds(trees: Trees, scaled: tuple[Scaled, ...], fix: str) -> T
     for tree in trees.trees:
         if tree.members:
             column = int(tree.feature[next(iter(tree.members))])
-            raise ExportError(f"column {column} has unordered categories{fix}")
+            raise ExportError(f"{column_word(estimator, column)} has unordered categories{fix}")
         inner = np.flatnonzero(tree.feature >= 0)
         threshold = tree.threshold.copy()
         threshold[inner] = floor_before(scaled, threshold[inner], tree.feature[inner])
@@ -217,6 +282,7 @@ def describe_model(estimator: Any, chain: Chain) -> str:
 
 _WORDS = {
     "Affine": "weighted sums",
+    "Columns": "encoded columns",
     "Filled": "columns with filled gaps",
     "KernelValues": "kernel values",
     "RunningSums": "running sums",
@@ -240,16 +306,17 @@ def trees_of(estimator: Any, format: str, *, encoded: bool = False) -> Trees:
     model is not a sum of trees, or scales a column of categories, or if trees compare statistics of
     categories that the format cannot look up (unless ``encoded``).
     """
-    chain = chain_of(estimator)
+    chain = behind_columns(chain_of(estimator))
     scaled, rest = split_scalers(chain)
     match rest:
         case (Trees() as trees,):
             if scaled or not encoded:
                 _refuse_encoded(trees, estimator, format, is_scaled=bool(scaled))
+            trees = _send_fillings(trees, scaled, estimator)
             if not scaled:
                 return trees
             fix = " behind a scaler. Fit without the scaler, which trees do not need."
-            return _unscale_thresholds(trees, scaled, fix)
+            return _unscale_thresholds(trees, scaled, estimator, fix)
         case _:
             raise ExportError(
                 f"{format} takes sums of trees, with scalers before them; "
@@ -260,15 +327,20 @@ def trees_of(estimator: Any, format: str, *, encoded: bool = False) -> Trees:
 def _refuse_encoded(trees: Trees, estimator: Any, format: str, *, is_scaled: bool = False) -> None:
     """Raise if trees compare statistics of categories, which would look like numbers of rows."""
     for column in trees.encoded:
-        names = getattr(innermost(estimator), "feature_names_in_", None)
-        called = column if names is None else f"{column} ({str(names[column])!r})"
         fix = "Use to_onnx, to_python, to_lightgbm or to_xgboost."
         if is_scaled:
             fix = "Fit without the scaler, which trees do not need."
         raise ExportError(
-            f"column {called} has categories in whose place the trees compare statistics, which "
-            f"{format} cannot look up{' behind a scaler' if is_scaled else ''}. {fix}"
+            f"{column_word(estimator, column)} has categories in whose place the trees compare "
+            f"statistics, which {format} cannot look up{' behind a scaler' if is_scaled else ''}. "
+            f"{fix}"
         )
+
+
+def column_word(estimator: Any, column: int) -> str:
+    """The column in messages: by its name if the model knows one, and by its number."""
+    names = engine_names(estimator)
+    return f"column {column}" if names[column] == f"f{column + 1}" else f"column {names[column]!r}"
 
 
 def _members(estimator: Any) -> str:

@@ -26,7 +26,7 @@ def table(n=400, seed=0, *, missing=True):
     frame = pd.DataFrame(
         {
             "rating": rng.random(n).round(3) * 5,
-            "meal": rng.choice(MEALS, n),
+            "meal": rng.choice(MEALS, n).astype(object),
             "price": rng.integers(1, 90, n).astype(float),
             "stars": rng.integers(1, 5, n),
             "unused": rng.choice(["x", "y"], n),
@@ -35,7 +35,7 @@ def table(n=400, seed=0, *, missing=True):
     y = (frame.rating + (frame.meal == "lunch") * 2 + (frame.price < 20)).round() % 5
     if missing:
         frame.loc[rng.random(n) < 0.2, "rating"] = np.nan
-        frame.loc[rng.random(n) < 0.2, "meal"] = None
+        frame.loc[rng.random(n) < 0.2, "meal"] = np.nan
     return frame, y.astype(int), np.repeat(np.arange(n // 10), 10)
 
 
@@ -57,7 +57,7 @@ STEPS = {
     "filled text and indicators": lambda: ColumnTransformer(
         [
             ("numbers", _imputed(add_indicator=True), ["price", "rating"]),
-            ("text", make_pipeline(_imputed("most_frequent", missing_values=None), text()), [1]),
+            ("text", make_pipeline(_imputed("most_frequent"), text()), [1]),
             ("stars", OneHotEncoder(drop="first"), ["stars"]),
         ]
     ),
@@ -75,10 +75,11 @@ STEPS = {
             ("numbers", make_pipeline(_imputed("constant", fill_value=2), RobustScaler()), [0, 2]),
             ("same", "passthrough", np.array([False, False, False, True, False])),
             ("text", make_pipeline(
-                _imputed("constant", fill_value="none", missing_values=None), text()), ["meal"]),
+                _imputed("constant", fill_value="none"), text()), ["meal"]),
         ]
     ),
 }  # fmt: skip
+N_MADE = {"names": 7, "filled text and indicators": 10, "remainder": 9, "robust": 8}
 MODELS = {
     "trees": lambda: rw.RankingForest(5, max_depth=5, random_state=0, leaf="mean"),
     "boosted": lambda: rw.LambdaMART(5, max_leaf_nodes=8, min_samples_leaf=5),
@@ -108,8 +109,10 @@ def test_every_format_ranks_as_the_pipeline(steps, model, tmp_path):
     assert formats == (LINEAR if model == "linear" else EVERY)
     for name in formats:
         path = tmp_path / f"model.{name}"
-        getattr(export, f"to_{name}")(pipeline, path)
-        certificate = verify(pipeline, path, X, qid=qid)
+        given = {"features": [f"f{i}" for i in range(1, 20)][: N_MADE[steps]]}
+        given = given if name == "vespa" else {}
+        getattr(export, f"to_{name}")(pipeline, path, **given)
+        certificate = verify(pipeline, path, X, qid=qid, **given)
         assert certificate.holds and certificate.n_rows == 400, f"{name}: {certificate}"
 
 

@@ -37,6 +37,10 @@ class ColumnStep(BaseEstimator):
         self.n_features_in_ = step.n_features_in_
         self._n_features_out = n_columns
 
+    def fit(self, X: Any, y: Any = None) -> ColumnStep:
+        """Nothing: the step is fitted."""
+        return self
+
     def transform(self, X: Any) -> Any:
         """Columns of the step."""
         return self.step.transform(X)

@@ -82,7 +82,7 @@ def part_of(estimator: Any, format: str, activations: Sequence[str] = ()) -> Mod
                 "or use to_onnx."
             )
             trees = _send_fillings(trees, scaled, estimator)
-            return TreePart(_unscale_thresholds(trees, scaled, estimator, fix))
+            return TreePart(_unscale_thresholds(trees, scaled, estimator, fix, np.float32))
         case (*layers,) if layers and activations and is_network(layers, activations):
             return NetworkPart(scaled, tuple(layers))  # type: ignore[arg-type]
         case _:
@@ -241,9 +241,9 @@ def compose_scalers(scaled: tuple[Scaled, ...]) -> Scaled:
 
 
 def _unscale_thresholds(
-    trees: Trees, scaled: tuple[Scaled, ...], estimator: Any, fix: str
+    trees: Trees, scaled: tuple[Scaled, ...], estimator: Any, fix: str, dtype: Any
 ) -> Trees:
-    """Trees with thresholds for the features before scaling, in float32.
+    """Trees with thresholds for the features before scaling, which are numbers of the type.
 
     ``fix`` ends the message for a tree that splits categories.
     """
@@ -254,7 +254,7 @@ def _unscale_thresholds(
             raise ExportError(f"{column_word(estimator, column)} has unordered categories{fix}")
         inner = np.flatnonzero(tree.feature >= 0)
         threshold = tree.threshold.copy()
-        threshold[inner] = floor_before(scaled, threshold[inner], tree.feature[inner])
+        threshold[inner] = floor_before(scaled, threshold[inner], tree.feature[inner], dtype)
         out.append(replace(tree, threshold=threshold))
     return replace(trees, trees=tuple(out))
 
@@ -301,8 +301,8 @@ def trees_of(estimator: Any, format: str, *, encoded: bool = False) -> Trees:
     """Trees of a model on its original features, with categories.
 
     The model is a sum of trees, or a pipeline of scalers and such a model. Its thresholds are kept,
-    but if scalers precede the trees, they are float32 numbers such that every float32 row takes the
-    branches of the pipeline. ``format`` names the function in errors: ExportError is raised if the
+    but if scalers precede the trees, they are such that every row takes the branches of the
+    pipeline. ``format`` names the function in errors: ExportError is raised if the
     model is not a sum of trees, or scales a column of categories, or if trees compare statistics of
     categories that the format cannot look up (unless ``encoded``).
     """
@@ -316,7 +316,7 @@ def trees_of(estimator: Any, format: str, *, encoded: bool = False) -> Trees:
             if not scaled:
                 return trees
             fix = " behind a scaler. Fit without the scaler, which trees do not need."
-            return _unscale_thresholds(trees, scaled, estimator, fix)
+            return _unscale_thresholds(trees, scaled, estimator, fix, np.float64)
         case _:
             raise ExportError(
                 f"{format} takes sums of trees, with scalers before them; "
@@ -454,7 +454,11 @@ DOWN, UP = np.float32(-np.inf), np.float32(np.inf)
 # Solr adds this slack to every threshold that it reads.
 SOLR_SLACK = np.float32(1e-6)
 _NEIGHBOURS = 3
-_INFINITE = np.int64(0x7F800000)  # number of inf if float32 numbers are counted from 0.0
+# Number of inf if float32 or float64 numbers are counted from 0.0, and unsigned numbers as wide
+_COUNTED: dict[Any, tuple[int, Any]] = {
+    np.float32: (0x7F800000, np.uint32),
+    np.float64: (0x7FF0000000000000, np.uint64),
+}
 
 
 def floor_float32(values: Any) -> Float32Array:
@@ -466,27 +470,29 @@ def floor_float32(values: Any) -> Float32Array:
 
 
 def floor_before(
-    scaled: tuple[Scaled, ...], thresholds: Float64Array, features: Int64Array
-) -> Float32Array:
-    """Largest float32 numbers (n,) whose scaled values are not above the thresholds (n,).
+    scaled: tuple[Scaled, ...], thresholds: Float64Array, features: Int64Array, dtype: Any
+) -> NDArray[Any]:
+    """Largest numbers (n,) of the type whose scaled values are not above the thresholds (n,).
 
     The scalers are applied one after the other; ``features`` (n,) are the columns of the
     thresholds.
     """
 
-    def within(x: Float32Array) -> NDArray[np.bool_]:
+    def within(x: NDArray[Any]) -> NDArray[np.bool_]:
         values = x.astype(np.float64)
         for step in scaled:
             values = step.scale(values, features)
         return values <= thresholds
 
-    # Bisect the float32 numbers between -inf, which is below everything, and inf.
-    low, high = np.full(len(thresholds), -_INFINITE), np.full(len(thresholds), _INFINITE)
+    # Bisect the numbers between -inf, which is below everything, and inf.
+    infinite = _COUNTED[dtype][0]
+    low, high = np.full(len(thresholds), -infinite), np.full(len(thresholds), infinite)
     while (low < high).any():
-        middle = (low + high + 1) // 2
-        fits = within(_number_to_float32(middle))
+        # The sum of both may be too large for an integer.
+        middle = (low >> 1) + (high >> 1) + (((low & 1) + (high & 1) + 1) >> 1)
+        fits = within(_number_to_float(middle, dtype))
         low, high = np.where(fits, middle, low), np.where(fits, high, middle - 1)
-    return _number_to_float32(low)
+    return _number_to_float(low, dtype)
 
 
 def subtract_slack(thresholds: Any) -> Float32Array:
@@ -525,7 +531,7 @@ def _next(values: Float32Array, way: np.float32) -> Float32Array:
         return np.nextafter(values, way)
 
 
-def _number_to_float32(numbers: Int64Array) -> Float32Array:
-    """Float32 numbers by their position in ascending order, counted from 0.0."""
-    sizes = np.abs(numbers).astype(np.uint32).view(np.float32)
-    return np.where(numbers < 0, -sizes, sizes).astype(np.float32)
+def _number_to_float(numbers: Int64Array, dtype: Any) -> NDArray[Any]:
+    """Numbers of the type by their position in ascending order, counted from 0.0."""
+    sizes = np.abs(numbers).astype(_COUNTED[dtype][1]).view(dtype)
+    return np.where(numbers < 0, -sizes, sizes)

@@ -56,8 +56,7 @@ def to_python(
     Notes
     -----
     Trees are evaluated in float64, in the order of the model: scores of models that are sums of
-    trees are bit-equal. Behind a scaler, float32 rows take the branches of the pipeline. Arrays
-    are stored as base64 text, so the file neither rounds nor reads anything else.
+    trees are bit-equal, also behind scalers, encoders and imputers. Arrays are stored as base64 text, so the file neither rounds nor reads anything else.
 
     Time is O(n_rows depth) NumPy operations per tree.
 

@@ -125,13 +125,12 @@ def test_the_python_file_takes_frames(model, library):
     wanted = rw.scores(pipeline, X)
     rows = {
         "pandas": X[X.columns[::-1]],
-        "polars": pl.DataFrame(X.to_dict("list")),
+        "polars": pl.from_pandas(X.convert_dtypes()),
         "rows": X.to_numpy(object).tolist(),
     }[library]
     if library != "rows":
         with pytest.raises(ValueError, match=r"lacks \['meal'\]"):
             module["encode"](X.drop(columns="meal"))
-    X = X.drop(columns="unused")
     found = module["score"](module["encode"](rows))
     np.testing.assert_allclose(found, wanted, rtol=1e-12, atol=1e-12)
 
@@ -141,5 +140,16 @@ def test_engines_are_offered_encoded_columns():
     with pytest.warns(UserWarning, match="missing values of 'rating' as 2"):
         model = export.to_solr(pipeline)
     names = [feature["name"] for feature in model["features"]]
-    assert names == ["meal_breakfast", "meal_dinner", "meal_late snack", "meal_lunch", "meal_None",
-                     "rating", "price"]  # fmt: skip
+    assert names == ["meal_breakfast", "meal_dinner", "meal_late snack", "meal_lunch",
+                     "missingindicator_meal", "rating", "price"]  # fmt: skip
+
+
+def test_a_blend_with_a_column_of_text_leaves_as_onnx(tmp_path):
+    X, y, qid = table(200)
+    ranker = rw.AutoRanker(n_trials=3, random_state=0).fit(X.drop(columns="unused"), y, qid=qid)
+    assert "onnx" in export_formats(ranker)
+    export.to_onnx(ranker, tmp_path / "blend.onnx")
+    X = table(seed=1)[0].drop(columns="unused")
+    X.loc[:20, "meal"] = "brunch"
+    certificate = verify(ranker, tmp_path / "blend.onnx", X)
+    assert certificate.holds, certificate

@@ -269,6 +269,9 @@ def _(step: Columns, graph: Graph, x: str) -> str:
 
 @write.register
 def _(step: Scaled, graph: Graph, x: str) -> str:
+    if step.factor is not None and step.shift is not None:
+        product = graph.node("Mul", x, graph.constant(step.factor))
+        return graph.node("Add", product, graph.constant(step.shift))
     above = graph.node("Sub", x, graph.constant(step.center)) if step.center.any() else x
     return graph.node("Div", above, graph.constant(step.spread))
 

@@ -112,7 +112,10 @@ def _reading(
 ) -> str:
     """Source of the functions that read rows and make the columns of the first steps."""
     if made is not None:
-        categories, encoded = dict(made.categories), list(made.categories)
+        # Whatever stands in columns that are not used is unknown.
+        unused = set(range(n_features)) - {column.source for column in made.columns}
+        categories = dict(sorted({**made.categories, **dict.fromkeys(unused, [])}.items()))
+        encoded = list(categories)
     columns = [
         "    (" + ", ".join(_literal(value) for value in numbers) + "),\n"
         for numbers in ([] if made is None else made.numbers())

@@ -283,7 +283,10 @@ def text_columns_of(model: Any) -> dict[str, Any]:
 
         made, read = columns_of(model), getattr(model, "feature_names_in_", None)
         if made is not None and read is not None:
-            return {str(read[j]): text_array(known) for j, known in made.categories.items()}
+            # Columns that are not used may hold text, too.
+            unused = {*range(len(read))} - {column.source for column in made.columns}
+            listed = {**made.categories, **{j: [] for j in unused}}
+            return {str(read[j]): text_array(known) for j, known in listed.items()}
     encoder = innermost(model)
     table = getattr(encoder, "columns_", None)
     # A step of a pipeline may see other columns than the pipeline, in another order.

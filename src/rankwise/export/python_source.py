@@ -56,7 +56,8 @@ def to_python(
     Notes
     -----
     Trees are evaluated in float64, in the order of the model: scores of models that are sums of
-    trees are bit-equal, also behind scalers, encoders and imputers. Arrays are stored as base64 text, so the file neither rounds nor reads anything else.
+    trees are bit-equal, also behind scalers, encoders and imputers. Arrays are stored as base64
+    text, so the file neither rounds nor reads anything else.
 
     Time is O(n_rows depth) NumPy operations per tree.
 
@@ -114,7 +115,7 @@ def _reading(
     if made is not None:
         # Whatever stands in columns that are not used is unknown.
         unused = set(range(n_features)) - {column.source for column in made.columns}
-        categories = dict(sorted({**made.categories, **dict.fromkeys(unused, [])}.items()))
+        categories = dict(sorted({**made.categories, **{key: [] for key in unused}}.items()))
         encoded = list(categories)
     columns = [
         "    (" + ", ".join(_literal(value) for value in numbers) + "),\n"

@@ -638,6 +638,9 @@ def _pandas_of_arrow(table: Any) -> Any:
         frame = table.to_pandas()
     except ImportError:
         return table
+    # Scalers compute in the type of their columns.
+    narrow = frame.select_dtypes(include=["float32"]).columns
+    frame = frame.astype(dict.fromkeys(narrow, np.float64))
     text = frame.select_dtypes(include=["category", "object"]).columns
     for name in text:
         frame[name] = frame[name].astype(object).where(frame[name].notna(), np.nan)

@@ -277,6 +277,16 @@ def text_columns_of(model: Any) -> dict[str, Any]:
     """Columns of text that a fitted model knows by their names, and their categories."""
     from rankwise.prediction import innermost
 
+    if hasattr(model, "steps"):
+        from rankwise.export.chains import columns_of
+        from rankwise.runtime.frames import text_array
+
+        made, read = columns_of(model), getattr(model, "feature_names_in_", None)
+        if made is not None and read is not None:
+            # Columns that are not used may hold text, too.
+            unused = {*range(len(read))} - {column.source for column in made.columns}
+            listed = {**made.categories, **{j: [] for j in unused}}
+            return {str(read[j]): text_array(known) for j, known in listed.items()}
     encoder = innermost(model)
     table = getattr(encoder, "columns_", None)
     # A step of a pipeline may see other columns than the pipeline, in another order.

@@ -92,7 +92,8 @@ def predict_rows(estimator: Any, chunks: Iterator[Chunk], classes: bool) -> Iter
         chunks = _whole_queries(chunks)
     names = getattr(estimator, "feature_names_in_", None)
     names = None if names is None else [str(name) for name in names]
-    known = {name: {*map(str, v.tolist())} for name, v in text_columns_of(estimator).items()}
+    listed = text_columns_of(estimator).items()
+    known = {name: {*map(str, v.tolist())} for name, v in listed if len(v)}
     unknown: dict[str, str] = {}
     row = 0
     for chunk in chunks:

@@ -23,7 +23,15 @@ from rankwise.cli._console import (
     waiting,
 )
 from rankwise.cli._named_entries import DEFAULT
-from rankwise.cli._options import ColumnOptions, Json, complete_rankers, make_ranker
+from rankwise.cli._options import (
+    NO_COLUMNS,
+    ROW_OPTIONS,
+    ColumnOptions,
+    Json,
+    complete_rankers,
+    make_ranker,
+    reads_rows,
+)
 
 
 def info(
@@ -100,6 +108,7 @@ _NAMED = (_F.solr, _F.elasticsearch, _F.opensearch, _F.vespa)
 _WITH_FEATURES = (*_NAMED, _F.lightgbm, _F.xgboost, _F.python)
 
 
+@reads_rows
 def export(
     model: Annotated[
         Path,
@@ -125,20 +134,6 @@ def export(
             help="Rows, with or without labels, on which OUT is compared with MODEL: scored by the "
             "program of the format if it is installed, else by its arithmetic. Exit code 1 if an "
             "order changes or a value at a threshold goes another way. May be given again.",
-        ),
-    ] = None,
-    qid: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME",
-            help="Query column of ROWS (default: qid, query_id, query-id, query, q or the like).",
-        ),
-    ] = None,
-    sep: Annotated[
-        str | None,
-        typer.Option(
-            metavar="CHARACTER",
-            help="Column separator of ROWS, such as ';' or '\\t' (default: by suffix).",
         ),
     ] = None,
     features: Annotated[
@@ -185,6 +180,7 @@ def export(
         bool,
         typer.Option("--classes", help="ONNX: add the class of an ordinal model as an output."),
     ] = False,
+    columns: ColumnOptions = NO_COLUMNS,
     json: Json = False,
 ) -> None:
     """Export a saved model to the format of another program.
@@ -211,9 +207,11 @@ def export(
             raise UsageError(
                 f"{option} applies only to --format {'|'.join(kinds)}, got {kind}. Drop it."
             )
-    for option, value in (("--qid", qid), ("--sep", sep)):
-        if value and not verify:
-            raise UsageError(f"{option} applies only to the rows of --verify. Drop it.")
+    for option in ROW_OPTIONS:
+        if getattr(columns, option) and not verify:
+            raise UsageError(
+                f"--{option.replace('_', '-')} applies only to the rows of --verify. Drop it."
+            )
     check_model_file(model)
     check_target(out, "OUT")
     estimator = _load(model)
@@ -234,9 +232,7 @@ def export(
     if verify:
         from rankwise.cli._scoring import verify_rows
 
-        certificate = verify_rows(
-            estimator, out, verify, given.get("features"), ColumnOptions(qid=qid, sep=sep)
-        )
+        certificate = verify_rows(estimator, out, verify, given.get("features"), columns)
     if json:
         facts: dict[str, Any] = {
             "model": str(model),

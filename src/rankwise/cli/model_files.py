@@ -32,6 +32,7 @@ from rankwise.cli._options import (
     make_ranker,
     reads_rows,
 )
+from rankwise.runtime.jit import always_compiled
 
 
 def info(
@@ -305,7 +306,7 @@ def _names(features: str | None) -> list[str] | None:
     return [part.strip() for part in features.split(",")]
 
 
-# A few rows are scored without compiled code, and many by several threads.
+# One row, some and many take different code.
 _SIZES = (1, 100, 20_000)
 
 
@@ -335,7 +336,7 @@ def warm_up(
             check_model_file(Path(entry))
     for entry in entries or list(DEFAULT):
         start = time.perf_counter()
-        with waiting(f"Warming up {entry}"):
+        with waiting(f"Warming up {entry}"), always_compiled():
             _score(entry) if Path(entry).is_file() else _fit(entry)
         found[entry] = time.perf_counter() - start
     if json:

@@ -14,7 +14,7 @@ import numpy as np
 
 from rankwise.checks.exact_values import RowError
 from rankwise.cli._console import UsageError, waiting
-from rankwise.cli._data import ScoreFormat, load_table, text_columns_of
+from rankwise.cli._data import ScoreFormat, load_table
 from rankwise.cli._options import NO_COLUMNS, ColumnOptions
 from rankwise.datasets.judged_source import are_numbers, are_tables, exists, have_sizes, table_words
 from rankwise.datasets.readers.text_columns import id_column
@@ -30,7 +30,7 @@ from rankwise.datasets.readers.trec import (
 from rankwise.datasets.table_columns import Columns
 from rankwise.export import ParityCertificate, verify
 from rankwise.groups import Chunk, join_ids
-from rankwise.prediction import call_with, reads_queries, scores_of
+from rankwise.prediction import call_with, reads_queries, scores_of, text_columns_of
 from rankwise.runtime.arrow import pa, pa_csv, pa_parquet
 from rankwise.runtime.frames import frame_for, text_array
 from rankwise.streams.row_stream import CHUNK_ROWS, UnjudgedLetor, table_stream

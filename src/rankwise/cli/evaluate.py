@@ -415,7 +415,8 @@ def _rows(
     systems: dict[str, Any], data: list[str], columns: ColumnOptions, *, may_be_one: bool
 ) -> RankingData:
     """Read judged rows with the features of all models among the systems."""
-    from rankwise.cli._data import load_table, refuse_one_query, text_columns_of
+    from rankwise.cli._data import load_table, refuse_one_query
+    from rankwise.prediction import text_columns_of
 
     models = [system for system in systems.values() if hasattr(system, "predict")]
     named = [model.feature_names_in_ for model in models if hasattr(model, "feature_names_in_")]

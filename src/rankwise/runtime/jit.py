@@ -16,8 +16,9 @@ import atexit
 import glob
 import os
 import sys
-from collections.abc import Callable
-from contextlib import ExitStack, suppress
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from contextvars import ContextVar
 from functools import cache, cached_property, update_wrapper
 from pathlib import Path
 from typing import Any, ParamSpec, overload
@@ -112,7 +113,7 @@ class CompiledFunction:
         """Call again after the cache failed, here or in a kernel that this one calls."""
         global _uses_cache
         while True:
-            before = _count_signatures()
+            before = count_signatures()
             try:
                 return self.dispatcher(*arguments)
             except Exception as error:
@@ -121,7 +122,7 @@ class CompiledFunction:
                 # Numba keeps what it compiled, also if it could not store it: each try gets further
                 # unless the cache cannot be read.
                 is_damaged = not isinstance(error, OSError)
-                if _count_signatures() > before or (is_damaged and _remove_damaged()):
+                if count_signatures() > before or (is_damaged and _remove_damaged()):
                     continue
                 if not _uses_cache:
                     raise
@@ -165,7 +166,7 @@ def _link_read_only_cache() -> None:
         config.CACHE_DIR = str(links)
 
 
-def _count_signatures() -> int:
+def count_signatures() -> int:
     """Number of forms of all kernels that are compiled or were loaded."""
     return sum(len(kernel.dispatcher.signatures) for kernel in _started.copy())
 
@@ -234,11 +235,33 @@ def njit(
     return CompiledFunction(func, fastmath, unchecked_division)
 
 
+_WARMS_UP: ContextVar[bool] = ContextVar("warms_up", default=False)
+
+
+@contextmanager
+def prefer_compiled() -> Iterator[None]:
+    """Take compiled code for few rows, too, for which NumPy is done before it loads."""
+    token = _WARMS_UP.set(True)
+    try:
+        yield
+    finally:
+        _WARMS_UP.reset(token)
+
+
+def lay_out(X: Any) -> Any:
+    """``X`` as kernels are compiled for it: in C order, aligned and writable.
+
+    Requests are often read-only, as arrays over the bytes of a body or of a frame are. Numba would
+    compile a kernel for them anew, which takes longer than any copy of a block.
+    """
+    return X if X.flags.carray else np.array(X, order="C")
+
+
 def is_ready(kernel: Callable[..., Any]) -> bool:
     """Whether a kernel was called before, so that a call does not import Numba."""
-    return "dispatcher" in vars(kernel)
+    return "dispatcher" in vars(kernel) or _WARMS_UP.get()
 
 
 def numba_is_imported() -> bool:
     """Whether this process has paid for Numba's import already."""
-    return "numba" in sys.modules
+    return "numba" in sys.modules or _WARMS_UP.get()

@@ -1,6 +1,6 @@
 """Serving over HTTP: start, memory, first request and latency of four ways to serve one model.
 
-    python -m benchmarks.bench_serving_http > docs/speed_serving_http.txt
+    python -m benchmarks serving_http
 
 Every server is the one of the page "Serve over HTTP": Python's ``http.server``, forked into one or
 four workers after the model is loaded. A request is a connection's next POST of rows of 136 float64
@@ -8,8 +8,8 @@ features as bytes, and the answer their scores as bytes, so that no text is pars
 LambdaMART of 100 trees with 31 leaves, fitted on 3,000 rows, and for the side of LightGBM, its own
 model of the same size by ``Booster.predict`` on one thread.
 
-- start: seconds from the launch of the interpreter until all workers listen, median of five;
-- first: milliseconds of the first request (100 rows) of a worker, median of five;
+- start: seconds from the launch of the interpreter until all workers listen, median of three;
+- first: milliseconds of the first request (100 rows) of a worker, median of three;
 - private: memory of a worker that no other process shares, after its requests (Linux);
 - p50, p99: milliseconds of requests, the servers in turn, on connections that stay open.
 

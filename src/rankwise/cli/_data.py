@@ -273,9 +273,9 @@ def first_index_of_model(path: Path) -> int | None:
     return None if summary is None else summary.first_index
 
 
-def text_columns_of(model: Any) -> dict[str, Any]:
-    """Columns of text that a fitted model knows by their names, and their categories."""
-    from rankwise.prediction import innermost
+def read_as_text(model: Any) -> dict[str, Any]:
+    """Columns of text that a fitted model or the first step of a pipeline knows, and categories."""
+    from rankwise.prediction import text_columns_of
 
     if hasattr(model, "steps"):
         from rankwise.export.chains import columns_of
@@ -287,18 +287,7 @@ def text_columns_of(model: Any) -> dict[str, Any]:
             unused = {*range(len(read))} - {column.source for column in made.columns}
             listed = {**made.categories, **{j: [] for j in unused}}
             return {str(read[j]): text_array(known) for j, known in listed.items()}
-    encoder = innermost(model)
-    table = getattr(encoder, "columns_", None)
-    # A step of a pipeline may see other columns than the pipeline, in another order.
-    names = getattr(encoder, "feature_names_in_", None)
-    if table is None or names is None:
-        return {}
-    read = set(map(str, getattr(model, "feature_names_in_", ())))
-    return {
-        str(names[j]): values
-        for j, values in {**table.nominal, **table.ordered}.items()
-        if str(names[j]) in read and any(isinstance(value, str) for value in values.tolist())
-    }
+    return text_columns_of(model)
 
 
 @contextmanager

@@ -14,7 +14,7 @@ import numpy as np
 
 from rankwise.checks.exact_values import RowError
 from rankwise.cli._console import UsageError, say, waiting
-from rankwise.cli._data import ScoreFormat, load_table, text_columns_of
+from rankwise.cli._data import ScoreFormat, load_table, read_as_text
 from rankwise.cli._options import NO_COLUMNS, ColumnOptions
 from rankwise.datasets.judged_source import are_numbers, are_tables, exists, have_sizes, table_words
 from rankwise.datasets.readers.text_columns import id_column
@@ -51,7 +51,7 @@ def chunks_to_score(
     """
     names = getattr(estimator, "feature_names_in_", None)
     n_features = getattr(estimator, "n_features_in_", None)
-    columns = replace(columns, categories=tuple(text_columns_of(estimator)))
+    columns = replace(columns, categories=tuple(read_as_text(estimator)))
     if columns.ignore and not (all(map(exists, data)) and are_tables(data, columns.words)):
         raise UsageError(
             f"--ignore leaves columns out by name, but those of {data[0]} have none. Drop it."
@@ -93,7 +93,7 @@ def predict_rows(estimator: Any, chunks: Iterator[Chunk], classes: bool) -> Iter
         chunks = _whole_queries(chunks)
     names = getattr(estimator, "feature_names_in_", None)
     names = None if names is None else [str(name) for name in names]
-    listed = text_columns_of(estimator).items()
+    listed = read_as_text(estimator).items()
     known = {name: {*map(str, v.tolist())} for name, v in listed if len(v)}
     unknown: dict[str, str] = {}
     indicator = getattr(first_step(estimator), "indicator_", None)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-import warnings
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
@@ -306,10 +305,6 @@ def _names(features: str | None) -> list[str] | None:
     return [part.strip() for part in features.split(",")]
 
 
-# One row, some and many take different code.
-_SIZES = (1, 100, 20_000)
-
-
 def warm_up(
     entries: Annotated[
         list[str] | None,
@@ -330,6 +325,8 @@ def warm_up(
 
     Example: rankwise warm-up model.rankwise
     """
+    from rankwise.persistence import load
+
     found = {}
     for entry in entries or list(DEFAULT):
         if Path(entry).suffix or "/" in entry:
@@ -337,7 +334,7 @@ def warm_up(
     for entry in entries or list(DEFAULT):
         start = time.perf_counter()
         with waiting(f"Warming up {entry}"), always_compiled():
-            _score(entry) if Path(entry).is_file() else _fit(entry)
+            load(entry, warm=True) if Path(entry).is_file() else _fit(entry)
         found[entry] = time.perf_counter() - start
     if json:
         print_json({"seconds": found})
@@ -346,45 +343,15 @@ def warm_up(
     print_table(["entry", "seconds"], lines, right=["seconds"])
 
 
-def _score(path: str) -> None:
-    """Score rows of zeros with a saved model, few and many."""
-    import numpy as np
-
-    from rankwise.checks.text_categories import category_frame
-    from rankwise.cli._data import text_columns_of
-    from rankwise.persistence import load
-    from rankwise.prediction import scores_of
-    from rankwise.runtime.frames import frame_for
-
-    model = load(path)
-    known = getattr(model, "feature_names_in_", None)
-    names = None if known is None else [str(name) for name in known]
-    texts = text_columns_of(model)
-    for n in _SIZES:
-        X: Any = np.zeros((n, getattr(model, "n_features_in_", 1)))
-        rows = frame_for(model, X, names)
-        if names is not None and texts:
-            rows = category_frame(X, names, {names.index(name): texts[name] for name in texts})
-        with warnings.catch_warnings():
-            # The columns of zeros are those of the model.
-            warnings.filterwarnings("ignore", "X does not have valid feature names")
-            scores_of(model, rows, np.zeros(n, np.int64))
-
-
 def _fit(key: str) -> None:
-    """Fit a ranker on some bundled rows, and score few and many."""
-    import numpy as np
-
+    """Fit a ranker on some bundled rows, and prepare it to score."""
     from rankwise.datasets import load_dataset
     from rankwise.metrics import parse
-    from rankwise.prediction import scores_of
+    from rankwise.prediction import warm_up as prepare_scoring
     from rankwise.selection import tune
 
     words = ["time_budget=5"] if key == "auto" else None
     fold = load_dataset("lambdarank", fold=1)
     estimator, space = make_ranker(key, words, 0, "entries")
     tuned = tune(estimator, fold.train, fold.vali, parse("nDCG@10"), space=space)
-    rows_of_test: Any = fold.test.X
-    for n in _SIZES:
-        rows = np.resize(rows_of_test, (n, fold.test.n_features))
-        scores_of(tuned.estimator, rows, np.zeros(n, np.int64))
+    prepare_scoring(tuned.estimator)

@@ -132,7 +132,7 @@ class CompiledFunction:
         """Call again after the cache failed, here or in a kernel that this one calls."""
         global _uses_cache
         while True:
-            before = _count_signatures()
+            before = count_signatures()
             try:
                 return self.dispatcher(*arguments)
             except Exception as error:
@@ -141,7 +141,7 @@ class CompiledFunction:
                 # Numba keeps what it compiled, also if it could not store it: each try gets further
                 # unless the cache cannot be read.
                 is_damaged = not isinstance(error, OSError)
-                if _count_signatures() > before or (is_damaged and _remove_damaged()):
+                if count_signatures() > before or (is_damaged and _remove_damaged()):
                     continue
                 if not _uses_cache:
                     raise
@@ -185,7 +185,7 @@ def _link_read_only_cache() -> None:
         config.CACHE_DIR = str(links)
 
 
-def _count_signatures() -> int:
+def count_signatures() -> int:
     """Number of forms of all kernels that are compiled or were loaded."""
     return sum(len(kernel.dispatcher.signatures) for kernel in _started.copy())
 
@@ -279,6 +279,15 @@ def are_few(kernel: Callable[..., Any], n_steps: int) -> bool:
         return False
     kernel.plain_steps = steps
     return True
+
+
+def lay_out(X: Any) -> Any:
+    """``X`` as kernels are compiled for it: in C order, aligned and writable.
+
+    Requests are often read-only, as arrays over the bytes of a body or of a frame are. Numba would
+    compile a kernel for them anew, which takes longer than any copy of a block.
+    """
+    return X if X.flags.carray else np.array(X, order="C")
 
 
 def is_ready(kernel: Callable[..., Any]) -> bool:

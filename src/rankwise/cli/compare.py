@@ -61,6 +61,7 @@ from rankwise.cli._options import (
     read_unjudged,
     reads_tables,
     split_list,
+    with_settings,
 )
 from rankwise.cli.board import Correction, Table, TestOfPair, Wide, check_outputs, write_table
 
@@ -134,7 +135,7 @@ def compare(
     Example: rankwise compare judged.csv --rankers lambdamart,rank_svm
     """
     from rankwise._registry import REGISTRY, parse_value
-    from rankwise.cli._data import load_folds, refuse_one_query
+    from rankwise.cli._data import check_apart, load_folds, refuse_one_query
     from rankwise.datasets.judged_source import ignore_columns
 
     if correction is Correction.max_t and test is not TestOfPair.t:
@@ -160,6 +161,13 @@ def compare(
     loaded, n_folds = load_folds(
         data, cv, vali_data, test_data, columns, layout=layout_of(candidates)
     )
+    if test_data is not None:
+        for option, path, part in (
+            ("--vali-data", vali_data, loaded.vali),
+            ("--test-data", test_data, loaded.test),
+        ):
+            for note in check_apart(loaded.train, part, data, option, path):
+                say(f"note: {note}")
     candidates = number_columns(candidates, loaded, data)
     loaded = ignore_columns(loaded, columns.words, data)
     if rankers is None and has_missing(loaded):
@@ -354,7 +362,7 @@ def cv(
     if compares_rows([ranker], wanted):
         refuse_one_query(loaded, data, columns)
     board = run(
-        {ranker: estimator if set_ else ranker},
+        {ranker: with_settings(ranker, set_)},
         loaded,
         cv=n_folds,
         measures=list(wanted),

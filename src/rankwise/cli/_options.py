@@ -291,7 +291,7 @@ def make_ranker(
         return build_ranker(word, "--set", params=params)
 
 
-def with_settings(word: str, settings: Sequence[str] | None) -> str:
+def add_settings(word: str, settings: Sequence[str] | None) -> str:
     """KEY(NAME=VALUE,…) of a key, perhaps with parameters, and those of --set."""
     if not settings:
         return word

@@ -54,6 +54,7 @@ from rankwise.cli._options import (
     TimeLimit,
     Unjudged,
     ValiData,
+    add_settings,
     compares_rows,
     complete_rankers,
     make_ranker,
@@ -61,7 +62,6 @@ from rankwise.cli._options import (
     read_unjudged,
     reads_tables,
     split_list,
-    with_settings,
 )
 from rankwise.cli.board import Correction, Table, TestOfPair, Wide, check_outputs, write_table
 
@@ -362,7 +362,7 @@ def cv(
     if compares_rows([ranker], wanted):
         refuse_one_query(loaded, data, columns)
     board = run(
-        {ranker: with_settings(ranker, set_)},
+        {ranker: add_settings(ranker, set_)},
         loaded,
         cv=n_folds,
         measures=list(wanted),

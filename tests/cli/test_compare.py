@@ -242,6 +242,23 @@ def test_cv_shows_every_fold(rankwise, letor_file):
     assert as_json["rows"][0]["mean"] == row["mean"]
 
 
+@pytest.mark.parametrize(
+    "settings",
+    [["n_estimators=9"], ["n_estimators=9", "max_leaf_nodes=4"], ["measure=nDCG@5"]],
+    ids=",".join,
+)
+def test_cv_with_settings_is_cv_of_the_key_with_parameters(rankwise, letor_file, settings):
+    def values(ranker, *words):
+        run = rankwise("cv", letor_file, "--ranker", ranker, *words, "--cv", 3, "--json")
+        assert run.code == 0, run.err
+        return [(cell["values"], cell["chosen"]) for cell in run.json["cells"]]
+
+    whole = values(f"lambdamart({','.join(settings)})")
+    assert values("lambdamart", *(word for text in settings for word in ("--set", text))) == whole
+    last = ("--set", settings[-1])
+    assert values(f"lambdamart({','.join(settings[:-1])})", *last) == whole
+
+
 def test_cv_tunes_without_settings(rankwise, letor_file):
     run = rankwise("cv", letor_file, "--ranker", "ridge", "--cv", 3, "--json")
     assert all("alpha" in cell["chosen"] for cell in run.json["cells"])

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -220,6 +220,26 @@ def _part(chunk: Chunk, rows: slice) -> Chunk:
     return Chunk(X[rows], None, chunk.qid[rows], doc_ids=doc_ids)
 
 
+def check_trec_ids(chunks: Iterator[Chunk]) -> Iterator[Chunk]:
+    """Raise at the first row without a query, or with an id that no TREC run can hold."""
+    row = 0
+    for chunk in chunks:
+        if chunk.qid is None:
+            _refuse_without_queries("a TREC run needs")
+        for name, ids in (("qid", chunk.qid), ("doc_ids", chunk.doc_ids)):
+            try:
+                if ids is not None:
+                    id_column(name, id_array(ids, name))
+            except RowError as error:
+                raise error.at(row + error.row) from None
+        yield chunk
+        row += chunk.n_rows
+
+
+def _refuse_without_queries(what: str) -> NoReturn:
+    raise UsageError(f"{what} queries, but DATA has none. Name the query column: --qid NAME.")
+
+
 def best_of_each_query(
     table: pa.Table, top: int | None, as_trec: bool, where: Callable[[int], str]
 ) -> pa.Table:
@@ -229,16 +249,13 @@ def best_of_each_query(
     row in errors.
     """
     if "qid" not in table.column_names:
-        what = "a TREC run needs" if as_trec else "the best rows of each query need"
-        raise UsageError(f"{what} queries, but DATA has none. Name the query column: --qid NAME.")
+        _refuse_without_queries("the best rows of each query need")
     (codes,), n_queries = string_codes(_texts(table["qid"]))
     scores = table["score"].to_numpy()
     ids = _texts(table[_id_column(table)])
     if as_trec:  # before sorting, so that errors name rows of the input
         queries = id_array(table["qid"].to_pylist(), "qid")
         check_distinct(queries, ids, where)
-        for name, column in (("qid", queries), ("doc_ids", ids)):
-            id_column(name, column)
     order = trec_order(codes, scores, ids) if as_trec else np.lexsort((-scores, codes))
     starts = np.searchsorted(codes[order], np.arange(n_queries))
     ranks = np.arange(1, len(order) + 1) - starts[codes[order]]

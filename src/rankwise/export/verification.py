@@ -158,7 +158,8 @@ def verify(
     if exported.is_shifted:
         found = found + np.median(both - found)
     made = _certificate(exported, trees, estimator, groups, both, found, rows, probes, not_tried)
-    return replace(made, n_moved=n_moved, moved=example)
+    n_queries = 0 if qid is None else made.n_queries
+    return replace(made, n_queries=n_queries, n_moved=n_moved, moved=example)
 
 
 def _round_values(
@@ -353,7 +354,7 @@ class ParityCertificate(Result):
         Program that scored the file, with its version; or "interpreter", the arithmetic of the
         program rebuilt by rankwise.
     n_rows, n_queries : int
-        Rows of X and their queries.
+        Rows of X and their queries; 0 queries without ``qid``, which compares all rows.
     n_probes : int
         Additional rows: values at thresholds and next to them, zeros of both signs, missing
         values and unknown categories.
@@ -403,9 +404,12 @@ class ParityCertificate(Result):
 
     def __str__(self) -> str:
         verdict = "the file ranks as the model" if self.holds else "THE FILE DIFFERS"
+        in_queries = "without queries"
+        if self.n_queries:
+            in_queries = f"in {self.n_queries:,} quer{'y' if self.n_queries == 1 else 'ies'}"
         lines = [
             f"{self.format}, read by {self.reader}: {verdict}",
-            f"  rows                  {self.n_rows:,} in {self.n_queries:,} queries, and "
+            f"  rows                  {self.n_rows:,} {in_queries}, and "
             f"{self.n_probes:,} at thresholds",
             f"  largest difference    {self.largest_difference:.3g} (rounding: up to "
             f"{self.tolerance:.3g})",

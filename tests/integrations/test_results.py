@@ -77,6 +77,28 @@ def test_revisions_are_systems(tmp_path):
     ]  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    ("make", "measures"),
+    [
+        (beir, "ndcg@10"),
+        (sentence_transformers, "cosine-ndcg@10"),
+        (old_mteb, "ndcg@10"),
+        (mteb, None),
+    ],
+)
+def test_folders_of_folders_and_single_models(tmp_path, make, measures):
+    """Models in folders of their makers are apart; the folder of a model has its name."""
+    for maker in ("x", "y"):
+        make(tmp_path / maker)
+    found = read_results(tmp_path, measures=measures)
+    assert all(row.keys() == set(TASKS) for row in found.scores.values())
+    if make not in (mteb, old_mteb):  # mteb names models itself, or by the folder above
+        assert len(found.scores) == 4
+    alone = read_results(tmp_path / "x" / "org__good", measures=measures).scores
+    [row] = alone.values()
+    assert row == pytest.approx(VALUES["org/good"])
+
+
 def test_nothing_left_is_an_error_with_the_measures(tmp_path):
     beir(tmp_path)
     for words in ({}, {"measures": "recall@7"}, {"measures": "NDCG@10", "tasks": ["x"]}):

@@ -41,7 +41,7 @@ def read_folder(folder: Path, left_out: Counter[str]) -> Iterator[TaskScores]:
             found = []
         left_out["files that hold no results"] += not found
         for part in found:
-            yield part._replace(system=part.system if len(where) > 1 else folder.resolve().name)
+            yield part._replace(system=part.system or folder.resolve().name)
 
 
 def numbers_of(values: Mapping[Any, Any]) -> dict[str, float]:
@@ -60,12 +60,13 @@ def _of_json(
         return _of_lm_evaluation(data, where, left_out)
     if "task_name" not in data and "mteb_dataset_name" not in data:  # BEIR's save_results
         values = {name: v for block in data.values() for name, v in numbers_of(block).items()}
-        return [TaskScores(where[0], path.stem, values)] if any("@" in v for v in values) else []
+        system = "/".join(where[:-1])
+        return [TaskScores(system, path.stem, values)] if any("@" in v for v in values) else []
     # mteb: model/revision/Task.json, before its version 1.12 with the splits at the top
     if path.parent not in names:
         meta = path.parent / "model_meta.json"
         stated = json.loads(meta.read_text("utf-8")).get("name") if meta.is_file() else None
-        model = where[-3] if len(where) > 2 else where[0]
+        model = where[-3] if len(where) > 2 else "/".join(where[:-1])
         name = stated or model.replace("__", "/")
         revisions = (
             [f for f in path.parent.parent.iterdir() if f.is_dir()] if len(where) > 2 else []
@@ -88,7 +89,7 @@ def _of_json(
 def _of_lm_evaluation(
     data: Any, where: tuple[str, ...], left_out: Counter[str]
 ) -> list[TaskScores]:
-    system = data.get("model_name") or where[0].replace("__", "/")
+    system = data.get("model_name") or "/".join(where[:-1]).replace("__", "/")
     groups = {name for name, tasks in data.get("group_subtasks", {}).items() if tasks}
     found = []
     for task, values in data["results"].items():
@@ -114,4 +115,5 @@ def _of_sentence_transformers(
     values = {
         name: float(cell) for name, cell in rows[-1].items() if name not in ("epoch", "steps")
     }
-    return [TaskScores(where[0], stem.removesuffix("_results"), values)]
+    system = "/".join(name for name in where[:-1] if name != "eval")
+    return [TaskScores(system, stem.removesuffix("_results"), values)]

@@ -43,6 +43,8 @@ def test_measures_are_found_by_name():
     judged = [peer.Qrel(q, d, g) for q, docs in QRELS.items() for d, g in docs.items()]
     ours = evaluate(judge(QRELS, RUN, all_queries=True), "nDCG(ties=mean)@2")
     assert peer.calc_aggregate([parsed], judged, documents)[parsed] == ours["nDCG(ties=mean)@2"]
+    twice = [parsed, Rankwise(spec="nDCG(ties=mean)@2"), peer.NumRet]
+    assert len(set(peer.calc_aggregate(twice, judged, documents).values())) == 2
     assert str(parsed) == "Rankwise(spec='nDCG(ties=mean)')@2"
 
 

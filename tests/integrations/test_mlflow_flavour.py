@@ -8,8 +8,11 @@ from importlib import invalidate_caches
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 from rankwise import LambdaMART, RidgeRanker, evaluate
+from rankwise.prediction import fit_with
 
 mlflow = pytest.importorskip("mlflow")
 pytestmark = pytest.mark.filterwarnings("ignore")  # of MLflow's own dependencies
@@ -33,12 +36,16 @@ def table(rng):
     return frame
 
 
-@pytest.mark.parametrize("ranker", [LambdaMART(n_estimators=5), RidgeRanker()], ids=str)
+@pytest.mark.parametrize(
+    "ranker",
+    [LambdaMART(n_estimators=5), RidgeRanker(), make_pipeline(StandardScaler(), RidgeRanker())],
+    ids=["LambdaMART", "RidgeRanker", "pipeline"],
+)
 def test_logged_models_come_back_bit_equal(tracking, table, ranker):
     from rankwise.integrations.mlflow import log_model
 
     X = table[["a", "b", "c"]]
-    ranker.fit(X, table.label, qid=table.qid)
+    fit_with(ranker, X, table.label, {"qid": table.qid})
     with mlflow.start_run():
         info = log_model(ranker, name="model", pip_requirements=[])
     loaded = mlflow.sklearn.load_model(info.model_uri)
@@ -93,3 +100,14 @@ def test_evaluation_is_ours(tracking, entry_point, table, static):
     assert found.artifacts["per_query.csv"].content.AP.to_numpy() == pytest.approx(
         ours.per_query["AP"], nan_ok=True
     )
+
+
+def test_a_model_alone_has_a_board_without_a_plot(tracking, entry_point, table):
+    X = table[["a", "qid"]].assign(score=table.a)
+    with mlflow.start_run():
+        found = mlflow.models.evaluate(
+            data=X.assign(label=table.label), predictions="score", targets="label",
+            model_type="ranker",
+        )  # fmt: skip
+    assert found.metrics["AP"] == pytest.approx(evaluate(table.label, table.a, table.qid)["AP"])
+    assert "leaderboard.html" in found.artifacts

@@ -63,10 +63,6 @@ class RankwiseProvider(peer.Provider):
             return True
         return False
 
-    def install_instructions(self) -> str:
-        """Return the command that installs this library."""
-        return "pip install rankwise"
-
     def _evaluator(self, measures: Iterable[Any], qrels: Any) -> _Evaluator:
         return _Evaluator(list(measures), peer.util.QrelsConverter(qrels).as_dict_of_dict())
 
@@ -74,15 +70,15 @@ class RankwiseProvider(peer.Provider):
 class _Evaluator(peer.Evaluator):
     def __init__(self, measures: list[Any], qrels: Any) -> None:
         super().__init__(measures, list(qrels))
-        self.qrels = qrels
+        self.qrels, self.specs = qrels, [(m.spec, m) for m in measures]
 
     def _iter_calc(self, run: Any) -> Iterator[Any]:
         lists = peer.util.RunConverter(run).as_dict_of_dict()
         # As everywhere in ir_measures, judged queries without a result list count.
         judged = judge(self.qrels, lists, all_queries=True)
-        result = evaluate(judged, [measure.spec for measure in self.measures])
-        for measure in self.measures:
-            values = result.per_query[measure.spec]
+        result = evaluate(judged, list(dict(self.specs)))
+        for spec, measure in self.specs:
+            values = result.per_query[spec]
             for query, value in zip(result.qids, values, strict=True):
                 yield peer.Metric(query_id=str(query), measure=measure, value=float(value))
 

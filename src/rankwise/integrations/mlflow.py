@@ -17,9 +17,9 @@ from rankwise.report.rank_diagram import plot_leaderboard
 from rankwise.selection.table_leaderboard import leaderboard
 
 try:
-    import mlflow.sklearn
-    from mlflow.models.evaluation import artifacts as kinds
-    from mlflow.models.evaluation import base
+    import mlflow.sklearn  # pyright: ignore[reportMissingImports]
+    from mlflow.models.evaluation import artifacts as kinds  # pyright: ignore[reportMissingImports]
+    from mlflow.models.evaluation import base  # pyright: ignore[reportMissingImports]
 except ModuleNotFoundError as error:
     if (error.name or "").partition(".")[0] != "mlflow":
         raise
@@ -114,12 +114,14 @@ class RankingEvaluator(base.ModelEvaluator):
             table = type(X)({"qid": result.qids, **result.per_query})
             table.to_csv(Path(folder, "per_query.csv"), index=False)
             write_report(board, Path(folder, "leaderboard.html"))
-            plot_leaderboard(board).savefig(Path(folder, "leaderboard.png"))
+            if (figure := plot_leaderboard(board)) is not None:  # of several systems
+                figure.savefig(Path(folder, "leaderboard.png"))
             for name, kind in (
                 ("per_query.csv", kinds.CsvEvaluationArtifact),
                 ("leaderboard.html", kinds.TextEvaluationArtifact),
                 ("leaderboard.png", kinds.ImageEvaluationArtifact),
             ):
-                client.log_artifact(run_id, str(Path(folder, name)))
-                found[name] = kind(uri=mlflow.get_artifact_uri(name))
+                if Path(folder, name).exists():
+                    client.log_artifact(run_id, str(Path(folder, name)))
+                    found[name] = kind(uri=mlflow.get_artifact_uri(name))
         return base.EvaluationResult(metrics=metrics, artifacts=found, run_id=run_id)

@@ -51,7 +51,12 @@ def test_docstrings(name, tmp_path, monkeypatch):
     if name.startswith("rankwise.rankers.neural."):
         pytest.importorskip("torch", reason="needs rankwise[neural]")
     monkeypatch.chdir(tmp_path)
-    module = importlib.import_module(name)
+    try:
+        module = importlib.import_module(name)
+    except ImportError as error:  # of the tool that the module is for
+        if not name.startswith("rankwise.integrations."):
+            raise
+        pytest.skip(str(error))
     for test in doctest.DocTestFinder(exclude_empty=True).find(module):
         run(test)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import doctest
 import importlib
+import importlib.util
 import io
 import pkgutil
 import re
@@ -66,6 +67,8 @@ def resolves(name):
     parts = name.split(".")
     for cut in range(len(parts), 0, -1):
         with contextlib.suppress(ImportError):
+            if cut == len(parts) and importlib.util.find_spec(name):
+                return True  # a module, perhaps for a tool that is not installed
             value = importlib.import_module(".".join(parts[:cut]))
             return all(
                 hasattr(value, part) and (value := getattr(value, part)) for part in parts[cut:]

@@ -208,7 +208,7 @@ def test_ignored_columns(source, tmp_path):
     [
         ({"ignore": ["prise"]}, r"ignore must be columns, but 'prise' .* Did you mean 'price'\?"),
         ({"ignore": ["PRICE"]}, r"ignore must be columns, but 'PRICE' .* Did you mean 'price'\?"),
-        ({"score_columns": ["PRICE"]}, r"but 'PRICE' are not.* Did you mean 'price'\?"),
+        ({"score_columns": ["PRICE"]}, r"but 'PRICE' is not.* Did you mean 'price'\?"),
         ({"ignore": "price"}, "ignore must be a list of columns, got 'price'"),
         ({"ignore": ["label"]}, "'label' is to be ignored, but it is that of label"),
         ({"ignore": ["qid"]}, "'qid' is to be ignored, but it is that of qid"),

@@ -221,6 +221,7 @@ def print_latencies(paths: dict[str, Path], X: np.ndarray) -> None:
                 clients[side] = Client(port)
         for n_rows in SIZES:
             times: dict[str, list[float]] = {side: [] for side in clients}
+            before: dict[str, float] = {}
             for turn in range(-20, REQUESTS):
                 if turn == 0:
                     before = {side: cpu_milliseconds(worker) for side, worker in workers.items()}

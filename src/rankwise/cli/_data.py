@@ -274,7 +274,10 @@ def first_index_of_model(path: Path) -> int | None:
 
 
 def text_columns_of(model: Any) -> dict[str, Any]:
-    """Columns of text that a fitted model knows by their names, and their categories."""
+    """Columns of text that a fitted model knows by their names, and their categories.
+
+    Text that hardly repeated has none.
+    """
     from rankwise.prediction import innermost
 
     encoder = innermost(model)
@@ -287,7 +290,8 @@ def text_columns_of(model: Any) -> dict[str, Any]:
     return {
         str(names[j]): values
         for j, values in {**table.nominal, **table.ordered}.items()
-        if str(names[j]) in read and any(isinstance(value, str) for value in values.tolist())
+        if str(names[j]) in read
+        and (not len(values) or any(isinstance(value, str) for value in values.tolist()))
     }
 
 

@@ -93,7 +93,8 @@ def predict_rows(estimator: Any, chunks: Iterator[Chunk], classes: bool) -> Iter
         chunks = _whole_queries(chunks)
     names = getattr(estimator, "feature_names_in_", None)
     names = None if names is None else [str(name) for name in names]
-    known = {name: {*map(str, v.tolist())} for name, v in text_columns_of(estimator).items()}
+    texts = text_columns_of(estimator)
+    known = {name: {*map(str, values.tolist())} for name, values in texts.items() if len(values)}
     unknown: dict[str, str] = {}
     indicator = getattr(first_step(estimator), "indicator_", None)
     gaps, row = 0, 0

@@ -362,7 +362,7 @@ def _score(path: str) -> None:
     model = load(path)
     known = getattr(model, "feature_names_in_", None)
     names = None if known is None else [str(name) for name in known]
-    texts = text_columns_of(model)
+    texts = {name: known for name, known in text_columns_of(model).items() if len(known)}
     for n in _SIZES:
         X: Any = np.zeros((n, getattr(model, "n_features_in_", 1)))
         rows = frame_for(model, X, names)

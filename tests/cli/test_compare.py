@@ -189,7 +189,8 @@ def test_rankers_of_numbers_fill_missing_values(rankwise, tmp_path):
     scored = rankwise("predict", model, path, "--out", scores)
     assert scored.code == 0, scored.err
     n_missing = int(frame[["clicks", "price"]].isna().sum().sum())
-    assert f"note: {n_missing} missing values are filled" in scored.err
+    filled = f"note: {n_missing} missing values are filled by the model's imputer (median), in "
+    assert filled in scored.err
     assert "in clicks, price; the training rows had none in clicks" in scored.err
     assert np.isfinite(pd.read_csv(scores)["score"]).all()
 
@@ -240,6 +241,23 @@ def test_cv_shows_every_fold(rankwise, letor_file):
     ).json
     assert as_json["rankers"] == board.descriptions
     assert as_json["rows"][0]["mean"] == row["mean"]
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [["n_estimators=9"], ["n_estimators=9", "max_leaf_nodes=4"], ["measure=nDCG@5"]],
+    ids=",".join,
+)
+def test_cv_with_settings_is_cv_of_the_key_with_parameters(rankwise, letor_file, settings):
+    def values(ranker, *words):
+        run = rankwise("cv", letor_file, "--ranker", ranker, *words, "--cv", 3, "--json")
+        assert run.code == 0, run.err
+        return [(cell["values"], cell["chosen"]) for cell in run.json["cells"]]
+
+    whole = values(f"lambdamart({','.join(settings)})")
+    assert values("lambdamart", *(word for text in settings for word in ("--set", text))) == whole
+    last = ("--set", settings[-1])
+    assert values(f"lambdamart({','.join(settings[:-1])})", *last) == whole
 
 
 def test_cv_tunes_without_settings(rankwise, letor_file):

@@ -52,6 +52,7 @@ from rankwise.cli._options import (
     TimeLimit,
     Unjudged,
     ValiData,
+    add_settings,
     compares_rows,
     complete_rankers,
     make_ranker,
@@ -132,7 +133,7 @@ def compare(
     Example: rankwise compare judged.csv --rankers lambdamart,rank_svm
     """
     from rankwise._registry import REGISTRY, parse_value
-    from rankwise.cli._data import load_folds, refuse_one_query
+    from rankwise.cli._data import check_apart, load_folds, refuse_one_query
     from rankwise.datasets.judged_source import ignore_columns
 
     if correction is Correction.max_t and test is not TestOfPair.t:
@@ -158,6 +159,13 @@ def compare(
     loaded, n_folds = load_folds(
         data, cv, vali_data, test_data, columns, layout=layout_of(candidates)
     )
+    if test_data is not None:
+        for option, path, part in (
+            ("--vali-data", vali_data, loaded.vali),
+            ("--test-data", test_data, loaded.test),
+        ):
+            for note in check_apart(loaded.train, part, data, option, path):
+                say(f"note: {note}")
     candidates = number_columns(candidates, loaded, data)
     loaded = ignore_columns(loaded, columns.words, data)
     keys = [entry for entry in candidates.values() if isinstance(entry, str) and entry in REGISTRY]
@@ -344,7 +352,7 @@ def cv(
     if compares_rows([ranker], wanted):
         refuse_one_query(loaded, data, columns)
     board = run(
-        {ranker: estimator if set_ else ranker},
+        {ranker: add_settings(ranker, set_)},
         loaded,
         cv=n_folds,
         measures=list(wanted),

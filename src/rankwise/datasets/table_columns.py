@@ -250,6 +250,16 @@ class Columns:
         # A feature of a usual name, such as product_id, is not the id of the documents, too.
         chosen = [name for name in (*(features or ()), *named) if name.lower() in DOCUMENT_LAST]
         no_ids = (*ignore, *chosen) if doc_id is None else ignore
+        usual = {"label": LABEL_NAMES, "qid": (*QUERY_NAMES, *QUERY_LAST)}
+        if label is None and qid is None:
+            known = {name.lower() for name in columns}
+            if known.isdisjoint((*usual["label"], *usual["qid"])):
+                names = "; ".join(f"{what}: {', '.join(n)}" for what, n in usual.items())
+                raise ValueError(
+                    f"label and qid need columns, but none has a usual name ({names}); there are "
+                    f"{list_names(columns)}. Pass {setting('label')} and {setting('qid')}, or "
+                    f"{setting('qid', False)} if all rows are one query."
+                )
         roles = (
             _choose("label", label, LABEL_NAMES, columns, ignore=ignore),
             _choose("qid", qid, QUERY_NAMES, columns, QUERY_LAST, ignore),

@@ -435,7 +435,17 @@ def _describe(fold: Fold, name: str) -> FoldInfo:
         fingerprint=fold_fingerprint(fold),
         recall=recall_of(fold.test),
         n_unjudged=len(fold.train) - len(train),
+        n_uniform=_count_uniform(fold.test),
     )
+
+
+def _count_uniform(test: RankingData) -> int:
+    """Number of queries that every order of their rows gives the same value above 0."""
+    groups = test.groups
+    y, starts = groups.sort(test.grades), groups.indptr[:-1]
+    high, low = np.maximum.reduceat(y, starts), np.minimum.reduceat(y, starts)
+    # Measures have rules of their own for queries without a relevant row.
+    return int(((groups.sizes == 1) | ((high == low) & (high > 0))).sum())
 
 
 def _keys(

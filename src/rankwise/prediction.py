@@ -193,13 +193,16 @@ def _make_requests(estimator: Any, rows: Any, size: int) -> list[Any]:
     zeros = np.zeros((size, getattr(estimator, "n_features_in_", 1)))
     names = [str(name) for name in getattr(estimator, "feature_names_in_", ())]
     if texts := text_columns_of(estimator):
-        numbers = {names.index(name): values for name, values in texts.items()}
+        numbers = {names.index(name): values for name, values in texts.items() if len(values)}
         return [category_frame(zeros, names, numbers)]
     return [frame_for(estimator, zeros.astype(dtype), names) for dtype in (float, np.float32)]
 
 
 def text_columns_of(model: Any) -> dict[str, Any]:
-    """Columns of text that a fitted model knows by their names, and their categories."""
+    """Columns of text that a fitted model knows by their names, and their categories.
+
+    Text that hardly repeated has none.
+    """
     encoder = innermost(model)
     table = getattr(encoder, "columns_", None)
     # A step of a pipeline may see other columns than the pipeline, in another order.
@@ -210,7 +213,8 @@ def text_columns_of(model: Any) -> dict[str, Any]:
     return {
         str(names[j]): values
         for j, values in {**table.nominal, **table.ordered}.items()
-        if str(names[j]) in read and any(isinstance(value, str) for value in values.tolist())
+        if str(names[j]) in read
+        and (not len(values) or any(isinstance(value, str) for value in values.tolist()))
     }
 
 

@@ -342,7 +342,7 @@ def warm_up(
 
 
 def _score(path: str) -> None:
-    """Score made-up rows with a saved model, with missing text where its first step reads text."""
+    """Score made-up rows with a saved model, which may be a pipeline that encodes text."""
     import numpy as np
 
     from rankwise.checks.text_categories import category_frame
@@ -352,13 +352,10 @@ def _score(path: str) -> None:
     from rankwise.runtime.frames import frame_for
 
     model, rows = load(path), None
-    texts = read_as_text(model) if hasattr(model, "steps") else {}
-    if texts:
+    if hasattr(model, "steps") and (texts := read_as_text(model)):
         names = [str(name) for name in model.feature_names_in_]
-        categories = {names.index(name): values for name, values in texts.items()}
-        X = np.zeros((1, len(names)))
-        X[:, [j for j, values in categories.items() if not len(values)]] = np.nan
-        rows = frame_for(model, category_frame(X, names, categories), names)
+        known = {names.index(name): values for name, values in texts.items() if len(values)}
+        rows = frame_for(model, category_frame(np.zeros((1, len(names))), names, known), names)
     try:
         prepare_scoring(model, rows)
     except (TypeError, ValueError) as error:

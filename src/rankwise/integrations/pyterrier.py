@@ -40,10 +40,9 @@ class ModelTransformer(pt.Transformer):
         return pt.model.add_ranks(inp.assign(score=values))
 
     def _rows(self, results: Any) -> Any:
-        is_vector = isinstance(self.features, str)
-        columns = [self.features] if is_vector else self.features
-        pt.validate.result_frame(results, extra_columns=columns, context=self)
-        if not (is_vector and len(results)):
+        columns = [self.features] if isinstance(self.features, str) else self.features
+        pt.validate.result_frame(results, extra_columns=columns)
+        if columns is self.features or not len(results):
             return results[columns]
         vectors = [np.atleast_1d(vector) for vector in results[self.features]]
         if len(sizes := {len(vector) for vector in vectors}) > 1:
@@ -61,19 +60,18 @@ class RankerEstimator(ModelTransformer, pt.Estimator):
     """
 
     def fit(self, topics_or_res_tr: Any, qrels_tr: Any, topics_or_res_va: Any = None,
-            qrels_va: Any = None) -> RankerEstimator:  # fmt: skip
+            qrels_va: Any = None) -> None:  # fmt: skip
         """Fit to training results; a result without a judgement or with one below 0 has label 0.
 
         Validation results go to a ranker whose ``fit`` takes ``X_val``. Results that are empty, or
         of which none is judged, raise ValueError.
         """
         X, y, qid = self._judge(topics_or_res_tr, qrels_tr, "training")
-        validation = None
+        validation: dict[str, Any] | None = None
         if topics_or_res_va is not None and qrels_va is not None:
             judged = self._judge(topics_or_res_va, qrels_va, "validation")
             validation = dict(zip(("X_val", "y_val", "qid_val"), judged, strict=True))
         fit_with(self.estimator, X, y, {"qid": qid}, validation)
-        return self
 
     def _judge(self, results: Any, qrels: Any, part: str) -> tuple[Any, Any, Any]:
         rows = self._rows(results)
@@ -116,5 +114,5 @@ class FusionTransformer(pt.Transformer):
 
     def transform_outputs(self, inp_cols: list[str]) -> list[str]:
         """Columns of the results, for columns of the queries."""
-        pt.validate.columns(inp_cols, includes=["qid"], context=self)
+        pt.validate.columns(inp_cols, includes=["qid"])
         return [*(name for name in inp_cols if name.startswith("q")), "docno", "score", "rank"]

@@ -26,6 +26,10 @@ LEAN_MB = 520
 OLDEST = scikit-learn==1.6.1
 OLDEST_TESTS = tests/common/test_routing.py tests/features tests/persistence/test_old_files.py \
 	tests/persistence/test_persistence.py
+# Tools of rankwise.integrations. MLflow is not in constraints.txt: it takes longer to install than
+# everything else in .test but torch, and older versions of some packages there.
+DOORS = mlflow pyterrier
+PURELIB = 'import sysconfig; print(sysconfig.get_path("purelib"))'
 
 PIP = $(BIN)/python -m pip --disable-pip-version-check -qq
 # Modules are compiled when they are first imported, which most of them never are.
@@ -40,13 +44,14 @@ export PYTHONDONTWRITEBYTECODE =
 KERNELS := $(shell cat src/rankwise/kernels/*.py src/rankwise/runtime/jit.py src/rankwise/runtime/instructions.py constraints.txt | cksum | cut -d' ' -f1)
 KERNEL_CACHE = $(CURDIR)/.numba-cache/$(KERNELS)
 
-.PHONY: help demo run-demo test test-all test-oldest run-tests mutants fuzz boundscheck coverage lint bench docs dist wheel-demo run-built-demo lean run-lean release-check version notes clean
+.PHONY: help demo run-demo test test-all test-oldest doors run-tests mutants fuzz boundscheck coverage lint bench docs dist wheel-demo run-built-demo lean run-lean release-check version notes clean
 
 help:
 	@echo "make demo    compare rankers on bundled data, write an HTML report, save and export a model"
 	@echo "make test    run the tests that find most faults in little time"
 	@echo "make test-all  run every test: pages, papers and long journeys too"
 	@echo "make test-oldest  run a few tests with $(OLDEST)"
+	@echo "make doors   test the adapters of rankwise.integrations with the newest $(DOORS)"
 	@echo "make mutants  count the faults put into the library that its tests notice"
 	@echo "make fuzz    attack every reader and model loading: FUZZ_CASES=10000 from FUZZ_FIRST=0, FUZZ_TARGETS=all"
 	@echo "make boundscheck  test kernels, and run models on fuzzed inputs, with checks of every index"
@@ -93,6 +98,16 @@ test-oldest: $(VENV)/.test
 	@mkdir -p $(KERNEL_CACHE)
 	@PYTHONPATH=build/oldest NUMBA_CACHE_DIR=$(KERNEL_CACHE) OPENBLAS_NUM_THREADS=1 \
 		$(BIN)/python -m pytest -q -p no:cacheprovider $(OLDEST_TESTS)
+
+# In front of the usual environment.
+doors: $(VENV)/.test
+	@$(BIN)/python -m venv --clear build/doors
+	@echo "import site; site.addsitedir('$$($(BIN)/python -c $(PURELIB))')" \
+		>"$$(build/doors/bin/python -c $(PURELIB))/usual.pth"
+	@build/doors/bin/python -m pip --disable-pip-version-check -qq install --no-compile $(DOORS)
+	@mkdir -p $(KERNEL_CACHE)
+	@NUMBA_CACHE_DIR=$(KERNEL_CACHE) OPENBLAS_NUM_THREADS=1 \
+		build/doors/bin/python -m pytest -q -p no:cacheprovider tests/integrations
 
 mutants: $(VENV)/.test
 	@$(BIN)/python -m tests.mutants $(MUTANTS_ARGS)

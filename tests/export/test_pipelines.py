@@ -144,9 +144,9 @@ def test_engines_are_offered_encoded_columns():
                      "missingindicator_meal", "rating", "price"]  # fmt: skip
 
 
-@pytest.mark.parametrize("kind", ["text", "whole", "half"])
+@pytest.mark.parametrize("kind", ["text", "half"])
 def test_a_blend_with_a_column_of_categories_leaves(kind, tmp_path):
-    known = {"text": MEALS, "whole": [14, 15, 9, 17], "half": [7.5, 8.0, 4.5, 9.5]}[kind]
+    known = {"text": MEALS, "half": [7.5, 8.0, 4.5, 9.5]}[kind]
     names = dict(zip(MEALS, known, strict=True)) | {"brunch": "brunch" if kind == "text" else 99}
 
     def rows(seed, unknown=0):
@@ -155,7 +155,7 @@ def test_a_blend_with_a_column_of_categories_leaves(kind, tmp_path):
         return X.drop(columns="unused").assign(meal=X["meal"].map(names).astype("category")), y, qid
 
     X, y, qid = rows(0)
-    ranker = rw.AutoRanker(n_trials=8, random_state=0).fit(X, y, qid=qid)
+    ranker = rw.AutoRanker(n_trials=5, cv=2, random_state=0).fit(X, y, qid=qid)
     assert len(ranker.families_) > 1
     assert export_formats(ranker) == ["onnx", "python"]
     export.to_onnx(ranker, tmp_path / "blend.onnx")

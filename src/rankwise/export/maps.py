@@ -340,7 +340,7 @@ def feature_names(estimator: Any, given: Sequence[str] | None = None) -> list[st
 
 def column_word(names: Sequence[str] | None, column: int) -> str:
     """The column in messages: by its name, or by its number if it has none."""
-    if names is None or names[column] == f"f{column + 1}":
+    if names is None or column >= len(names) or names[column] == f"f{column + 1}":
         return f"column {column}"
     return f"column {str(names[column])!r}"
 

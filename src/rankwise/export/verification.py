@@ -26,7 +26,7 @@ from rankwise.export.exported_files import (
     sum_trees,
 )
 from rankwise.export.lightgbm_text import split_by_sets
-from rankwise.export.maps import Columns, ExportError, Sum, Trees, feature_names
+from rankwise.export.maps import Columns, ExportError, Sum, Trees, column_word, feature_names
 from rankwise.export.parts import SOLR_SLACK, floor_float32, subtract_slack, trees_of
 from rankwise.export.python_source import to_python
 from rankwise.groups import QueryGroups
@@ -107,8 +107,8 @@ def verify(
     made = columns_of(estimator)
     # Files that encode columns themselves read those of the table.
     encodes = made is not None and holds_encoders(path)
-    names = feature_names if encodes else engine_names
-    exported = read_exported(path, names(estimator, features))
+    names = engine_names(estimator, None if encodes else features)
+    exported = read_exported(path, feature_names(estimator, features) if encodes else names)
     trees = _trees(estimator)
     is_own = library_of(given) is None
     wanted = scores_of(estimator, X, qid) if is_own else library_scores(given, X)
@@ -166,9 +166,11 @@ def verify(
         both[: len(rows)] += change
     if exported.is_shifted:
         found = found + np.median(both - found)
-    made = _certificate(exported, trees, estimator, groups, both, found, rows, probes, not_tried)
-    n_queries = 0 if qid is None else made.n_queries
-    return replace(made, n_queries=n_queries, n_moved=n_moved, moved=example)
+    certificate = _certificate(
+        exported, trees, estimator, groups, both, found, rows, probes, not_tried, names
+    )
+    n_queries = 0 if qid is None else certificate.n_queries
+    return replace(certificate, n_queries=n_queries, n_moved=n_moved, moved=example)
 
 
 def _rounding_of_trees(trees: Trees, rows: Float64Array, rounded: Float64Array) -> Float64Array:
@@ -277,6 +279,7 @@ def _model_scores(
 def _certificate(
     exported: ExportedFile, trees: Trees | None, estimator: Any, groups: QueryGroups,
     wanted: Float64Array, found: Float64Array, rows: Any, probes: Any, not_tried: list[str],
+    names: list[str],
 ) -> ParityCertificate:  # fmt: skip
     tolerance = _tolerance(exported, trees, estimator, wanted)
     differs = np.flatnonzero(~(np.abs(found - wanted) <= tolerance))
@@ -284,7 +287,7 @@ def _certificate(
     if len(differs):
         row = int(differs[0])
         both = rows[row] if row < len(rows) else probes[row - len(rows)]
-        cause = describe_difference(trees, exported.trees, both)
+        cause = describe_difference(trees, exported.trees, both, names)
         number = row if row < len(rows) else -1
         first = RowDifference(number, float(wanted[row]), float(found[row]), cause)
     n_rows = len(rows)
@@ -516,7 +519,9 @@ def _lies_beside_slack(values: Float64Array, thresholds: Float64Array) -> Any:
 _LARGEST_FLOAT32 = np.finfo(np.float32).max
 
 
-def describe_difference(trees: Trees | None, file_trees: tuple[EngineTree, ...], row: Any) -> str:
+def describe_difference(
+    trees: Trees | None, file_trees: tuple[EngineTree, ...], row: Any, names: list[str]
+) -> str:
     """Node at which a row (n_features,) goes another way in the file; empty if that is not known.
 
     The trees of the file are in the order of the model's; a constant may be a tree of its own.
@@ -533,13 +538,13 @@ def describe_difference(trees: Trees | None, file_trees: tuple[EngineTree, ...],
             known = trees.encoded[int(tree.feature[node])]
             left, right, unknown_left = known.goes_left(float(tree.threshold[node]))
             model.sets[node] = (None, right) if unknown_left else (left, None)
-        said = _compare(model, other, row)
+        said = _compare(model, other, row, names)
         if said:
             return f"tree {number}: {said}"
     return ""
 
 
-def _compare(model: EngineTree, other: EngineTree, row: Any) -> str:
+def _compare(model: EngineTree, other: EngineTree, row: Any, names: list[str]) -> str:
     a = b = 0
     while model.feature[a] >= 0 and other.feature[b] >= 0:
         column = int(model.feature[a])
@@ -548,13 +553,14 @@ def _compare(model: EngineTree, other: EngineTree, row: Any) -> str:
             # Formats without missing values leave out nodes that part them from all others.
             if np.isnan(row[column]):
                 return (
-                    f"column {column} is missing, which the model tests; the file reads missing "
-                    "values as 0."
+                    f"{column_word(names, column)} is missing, which the model tests; the file "
+                    "reads missing values as 0."
                 )
             a = int(model.left[a] if _goes_left(model, a, row) else model.right[a])
             continue
         if other.feature[b] != column:
-            return f"the file tests column {other.feature[b]} where the model tests {column}."
+            there, here = (column_word(names, j) for j in (int(other.feature[b]), column))
+            return f"the file tests {there} where the model tests {here}."
         left_in_model, left_in_file = _goes_left(model, a, row), _goes_left(other, b, row)
         # Formats with one side for missing categories let the sides change places.
         is_swapped = b in other.sets and a in model.sets and model.missing[a] != other.missing[b]
@@ -563,7 +569,7 @@ def _compare(model: EngineTree, other: EngineTree, row: Any) -> str:
             left_in_file = not left_in_file
         if left_in_model != left_in_file:
             return (
-                f"column {column} has the value {float(row[column])!r}: "
+                f"{column_word(names, column)} has the value {float(row[column])!r}: "
                 f"{_describe_test('model', model, a, left_in_model)}; "
                 f"{_describe_test('file', other, b, left_in_file)}."
             )

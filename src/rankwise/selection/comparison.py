@@ -53,7 +53,7 @@ from rankwise.selection.cells.fingerprint import (
     fingerprint,
     fold_fingerprint,
 )
-from rankwise.selection.cells.measured import Measurement, recall_of
+from rankwise.selection.cells.measured import Measurement, count_uniform, recall_of, refuse_uniform
 from rankwise.selection.cells.result_store import (
     DONE,
     FoldInfo,
@@ -86,6 +86,7 @@ def compare(
     cv: Any = "auto",
     measures: MeasureLike | Sequence[MeasureLike] = ("nDCG@10", "AP"),
     preset: str | None = None,
+    differing_queries: bool = False,
     select_by: MeasureLike | None = None,
     store: str | Path | None = None,
     n_jobs: int | None = 1,
@@ -139,6 +140,9 @@ def compare(
         also computed at 1 ... 10, for the curves of the report.
     preset : str, optional
         Convention for parameters that the measures leave open, e.g. "letor3".
+    differing_queries : bool
+        Count only the test queries on which rankings can differ. Queries with one row, or with rows
+        of one grade, are left out; the first line of the leaderboard says how many.
     select_by : str, Measure or callable, optional
         Tuning metric on the validation part; None: the first of ``measures``.
     store : path-like, optional
@@ -250,11 +254,13 @@ def compare(
     )
     folds = convert_to_folds(data, cv, random_state=seed)
     measurement = Measurement(list_specs(measures), preset, is_brief=True)
+    if differing_queries:
+        measurement.check_rankings()
     first, *_ = measurement.named.values()
     select = first if select_by is None else parse(select_by, preset)
     results = None if store is None else ResultStore(store)
 
-    infos, has_unjudged, is_complete = [], False, True
+    infos, uniform, has_unjudged, is_complete = [], [], False, True
     read: list[NDArray[Any]] = []
     tuned: list[NDArray[Any]] = []
     left_out: dict[str, str] = {}
@@ -273,8 +279,11 @@ def compare(
         has_unjudged |= fold.test.judged is not None and not fold.test.judged.all()
         is_complete &= fold.test.missed is None
         infos.append(_describe(fold, name))
+        uniform.append(measurement.find_uniform(fold.test))
         read.append(np.unique(fold.test.grades))
         tuned.append(np.unique((fold.vali or fold.train).only_judged().y))
+    if differing_queries and all(mask.all() for mask in uniform):
+        refuse_uniform()  # before any fit
     is_complete &= not has_unjudged
     notes = list_constant(measurement.named, np.concatenate(read)) if is_complete else []
     notes += list_wide_gains(measurement.named, np.concatenate(read))
@@ -364,6 +373,7 @@ def compare(
         cell if cell.status != DONE else replace(cell, notes=[*cell.notes, *notes])
         for cell in found
     ]
+    infos, found = count_uniform(infos, found, uniform, differing_queries=differing_queries)
     return Leaderboard(
         measures={name: str(measure) for name, measure in measurement.named.items()},
         rankers={c.name: c.describe() for c in candidates},
@@ -380,6 +390,7 @@ def compare(
             left_out=left_out,
             shared=shared,
             ran={c.name: c.ran for c in candidates},
+            differing_queries=differing_queries,
         ),
     )
 
@@ -431,17 +442,7 @@ def _describe(fold: Fold, name: str) -> FoldInfo:
         fingerprint=fold_fingerprint(fold),
         recall=recall_of(fold.test),
         n_unjudged=len(fold.train) - len(train),
-        n_uniform=_count_uniform(fold.test),
     )
-
-
-def _count_uniform(test: RankingData) -> int:
-    """Number of queries that every order of their rows gives the same value above 0."""
-    groups = test.groups
-    y, starts = groups.sort(test.grades), groups.indptr[:-1]
-    high, low = np.maximum.reduceat(y, starts), np.minimum.reduceat(y, starts)
-    # Measures have rules of their own for queries without a relevant row.
-    return int(((groups.sizes == 1) | ((high == low) & (high > 0))).sum())
 
 
 def _keys(

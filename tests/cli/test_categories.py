@@ -9,8 +9,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
 from rankwise import LambdaMART, load
-from rankwise.cli._data import text_columns_of
-from rankwise.prediction import scores_of
+from rankwise.prediction import scores_of, text_columns_of
 
 TREES = ("lambdamart", "lightgbm", "xgboost", "catboost", "ranking_forest")
 FEW_TREES = {"lightgbm", "xgboost", "catboost", "lambdamart"}

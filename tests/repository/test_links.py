@@ -41,6 +41,15 @@ def test_the_page_of_every_estimator_links_guides_and_related_estimators(docs):
         assert text.index(":doc:") < text.index("autoclass") < text.index("See also")
 
 
+def test_the_link_in_a_notebook_leads_to_the_page_of_an_estimator(docs, tmp_path):
+    docs("api_pages").write(tmp_path / "generated")  # as docs/conf.py does below ``docs``
+    assert 'api_pages.write(HERE / "generated")' in (DOCS / "conf.py").read_text("utf-8")
+    for entry in REGISTRY.values():
+        own = entry.load()
+        _, _, page = own._get_doc_link(object.__new__(own)).partition("/latest/")
+        assert (tmp_path / page).with_suffix(".rst").is_file(), page
+
+
 def test_the_pages_of_a_module_link_guides(docs):
     pages = docs("api_pages")
     assert set(pages.MODULES) - set(pages.GUIDES_OF_MODULES) == {"rankwise.exceptions"}

@@ -212,3 +212,12 @@ def test_drift_says_yes_or_no():
         "has_moved", "yes", "no"
     }  # fmt: skip
     assert moved.to_dict()["columns"][0]["has_moved"] is True
+
+
+def test_features_with_names_of_other_columns_hide_no_labels():
+    X = np.array([[7.0, 8.0]])
+    data = RankingData(X, [2], qid=[1], feature_names=["y", "qid"])
+    shown, _ = data._first_rows(1)
+    assert {name: list(column) for name, column in shown.items()} == {
+        "qid": [1], "y": [2], "y (feature)": [7.0], "qid (feature)": [8.0],
+    }  # fmt: skip

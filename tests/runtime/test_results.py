@@ -347,7 +347,7 @@ def test_estimators_link_to_their_page(entry):
     module, _, name = entry.path.partition(":")
     own = getattr(importlib.import_module(module), name)
     link = own._get_doc_link(object.__new__(own))
-    address = "https://rankwise.readthedocs.io/en/latest/api/"
+    address = "https://rankwise.readthedocs.io/en/latest/generated/api/"
     assert link.startswith(address) and link.endswith(f".{name}.html")
     package, _, public = link.removeprefix(address).removesuffix(".html").rpartition(".")
     assert getattr(importlib.import_module(package), public) is own

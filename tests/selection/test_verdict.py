@@ -102,6 +102,17 @@ def test_a_lead_that_far_more_queries_would_settle():
     assert "A lead of 0.0001, as over b, needs more than 100 times as many units." in text
 
 
+@pytest.mark.parametrize(
+    ("test", "words"), [("t", "p, ranks and intervals cannot be relied on"), ("wilcoxon", "skewed")]
+)
+def test_the_verdict_doubts_skewed_values(test, words):
+    rare = np.r_[np.full(38, 0.05), -0.2, -0.3]  # a loss that occurs more often decides
+    values = {"a": 0.5 + rare, "b": np.full(40, 0.5)}
+    board = leaderboard(values, test=test)
+    assert "skewed" in board.verdict().splitlines()[-1] and words in board.verdict()
+    assert "skewed" not in leaderboard(noisy(a=(0.2, 0.1), b=(0, 0.1)), test=test).verdict()
+
+
 def test_smaller_is_better_turns_the_verdict():
     values = noisy(a=(0.2, 0.1), b=(0.2, 0.1), c=(0, 0.1))
     text = leaderboard(values, greater_is_better=False).verdict()

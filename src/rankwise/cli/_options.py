@@ -412,6 +412,16 @@ _OPTIONS = {
 }
 
 
+ROW_OPTIONS = ("label", "qid", "doc_id", "sample_weight", "ignore", "sep", "one_query")
+
+
+def reads_rows(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options of :func:`reads_tables` but --features."""
+    return add_options("columns", {key: _OPTIONS[key] for key in ROW_OPTIONS}, ColumnOptions)(
+        command
+    )
+
+
 def reads_tables(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add --label, --qid, --features, --doc-id, --sample-weight, --ignore, --sep, --one-query.
 

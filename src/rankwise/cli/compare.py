@@ -29,9 +29,7 @@ from rankwise.cli._console import (
 from rankwise.cli._data import Part, parts_of, place_bad_value
 from rankwise.cli._named_entries import (
     DEFAULT,
-    DEFAULT_IF_MISSING,
     columns_of,
-    has_missing,
     layout_of,
     number_columns,
     read_candidates,
@@ -81,7 +79,7 @@ def compare(
             help="Comma-separated rankers: names of 'rankwise list rankers', also with parameters "
             "as in 'lambdamart(n_estimators=50)', which then are not tuned; saved models, TREC "
             "runs, column:NAME, any of these as NAME=ENTRY, or 'all' (default: "
-            f"{', '.join(DEFAULT)}; if values are missing: {', '.join(DEFAULT_IF_MISSING)}).",
+            f"{', '.join(DEFAULT)}).",
             autocompletion=complete_rankers,
         ),
     ] = None,
@@ -172,14 +170,6 @@ def compare(
                 say(f"note: {note}")
     candidates = number_columns(candidates, loaded, data)
     loaded = ignore_columns(loaded, columns.words, data)
-    if rankers is None and has_missing(loaded):
-        say(
-            "note: values are missing, so the rankers are some of those that accept them: "
-            f"{', '.join(DEFAULT_IF_MISSING)}. Choose others by --rankers, such as auto, or "
-            "lightgbm; fill the missing values for the rest."
-        )
-        words = ",".join(DEFAULT_IF_MISSING)
-        candidates, against = read_candidates(words, baseline, random_state)
     keys = [entry for entry in candidates.values() if isinstance(entry, str) and entry in REGISTRY]
     if len(keys) < len(candidates) or compares_rows(keys, wanted):
         refuse_one_query(loaded, data, columns)

@@ -423,7 +423,7 @@ class RankingData(NotebookTable):
             found = (self.categories or {}).get(j)
             if found is not None:
                 column = [None if np.isnan(code) else found[int(code)] for code in column]
-            shown[names[j]] = column
+            shown[names[j] + " (feature)" * (names[j] in shown)] = column
         if self.n_features > _FEATURES_SHOWN:
             shown["…"] = [""] * len(self.y[:n])
         return shown, self.n_samples

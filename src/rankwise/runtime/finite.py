@@ -74,7 +74,7 @@ class FiniteResults(ValidatedParameters):
 
     # scikit-learn's box of an estimator in a notebook links to the page that these give.
     _doc_link_module = "rankwise"
-    _doc_link_template = "https://rankwise.readthedocs.io/en/latest/api/{name}.html"
+    _doc_link_template = "https://rankwise.readthedocs.io/en/latest/generated/api/{name}.html"
 
     def _doc_link_url_param_generator(self) -> dict[str, str]:
         own = f"rankwise.{type(self).__name__}"

@@ -207,6 +207,10 @@ def compare(
     not relevant. The leaderboard shows their fraction for every measure, and a note names the
     neighbours whose order they could change (:func:`rankwise.selection.difference_bounds`).
 
+    If values are missing, rankers of this library that do not accept NaN run behind an imputer: the
+    medians of the training part, and an indicator for each of its columns with missing values. A
+    note says so. Other estimators run unchanged.
+
     Data may name judged documents that are not rows (``RankingData.missed``), as the tables of
     :meth:`rankwise.text.TextRanker.table` do. Measures that read a ranking from its top, such as AP
     and nDCG, count them as relevant documents that no ranker found. Rank correlations and measures

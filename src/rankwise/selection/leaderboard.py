@@ -324,7 +324,8 @@ class Leaderboard(Result):
 
     def _list_verdict(self, name: str) -> list[str]:
         if name not in self._verdicts:
-            self._verdicts[name] = describe_verdict(self, name)
+            doubts = [f"{self._doubts[name]}."] if name in self._doubts else []
+            self._verdicts[name] = [*describe_verdict(self, name), *doubts]
         return self._verdicts[name]
 
     def rows(self, measure: str | None = None) -> list[dict[str, Any]]:
@@ -497,7 +498,7 @@ class Leaderboard(Result):
         return [header, *lines], [*list_intervals(rows, self.settings), caption, *lost]
 
     def _verdict(self) -> list[str]:
-        return describe_verdict(self)
+        return self._list_verdict(self.measures[0])
 
     def _marks(self) -> tuple[str, list[tuple[Any, Any, Any]]]:
         ends = ("low", "mean", "high")
@@ -589,7 +590,7 @@ class Leaderboard(Result):
             }
             for name in self.measures
         }
-        doubts = self._doubts if by_measure[measure]["rank"] else []
+        doubts = self._doubts.values() if by_measure[measure]["rank"] else []
         return {
             "ranker": ranker,
             "ran": self.settings.ran.get(ranker, self.descriptions[ranker]),
@@ -610,14 +611,14 @@ class Leaderboard(Result):
         }
 
     @cached_property
-    def _doubts(self) -> list[str]:
-        """Notes on measures whose values are too skewed for the tests."""
-        method, found = self.settings.test, []
+    def _doubts(self) -> dict[str, str]:
+        """Notes on measures whose values are too skewed for the tests, by measure."""
+        method, found = self.settings.test, {}
         for name in self.measures:
             known = [row["skewness"] for row in self._standings[name].values()]
             largest = max((value for value in known if value is not None), default=0.0)
             if largest > most_skewed(method, self.n_counted(name)):
-                found.append(_DOUBTS.get(method, _DOUBT).format(name, self.settings.unit, largest))
+                found[name] = _DOUBTS.get(method, _DOUBT).format(name, self.settings.unit, largest)
         return found
 
 

@@ -61,7 +61,7 @@ from rankwise.typing import Float64Array, Int64Array
 # Queries that one thread scores at a time.
 _QUERIES = 32
 FORMAT = 4  # of a saved index
-_OLD_HEADER = "index.json"  # of indexes up to version 0.3, in place of HEADER
+_OLD_HEADER = "index.json"  # of indexes up to version 0.2, in place of HEADER
 _OF_POSTINGS = ("starts", "documents", "counts")
 _CHUNK = 1 << 20  # entries whose hashes are in memory at a time
 

@@ -161,6 +161,11 @@ def compare(
     loaded, n_folds = load_folds(
         data, cv, vali_data, test_data, columns, layout=layout_of(candidates)
     )
+    candidates = number_columns(candidates, loaded, data)
+    loaded = ignore_columns(loaded, columns.words, data)
+    keys = [entry for entry in candidates.values() if isinstance(entry, str) and entry in REGISTRY]
+    if len(keys) < len(candidates) or compares_rows(keys, wanted):
+        refuse_one_query(loaded, data, columns)
     if test_data is not None:
         for option, path, part in (
             ("--vali-data", vali_data, loaded.vali),
@@ -168,11 +173,6 @@ def compare(
         ):
             for note in check_apart(loaded.train, part, data, option, path):
                 say(f"note: {note}")
-    candidates = number_columns(candidates, loaded, data)
-    loaded = ignore_columns(loaded, columns.words, data)
-    keys = [entry for entry in candidates.values() if isinstance(entry, str) and entry in REGISTRY]
-    if len(keys) < len(candidates) or compares_rows(keys, wanted):
-        refuse_one_query(loaded, data, columns)
     options: dict[str, Any] = {
         "baseline": against,
         "cv": n_folds,

@@ -5,6 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from rankwise import RankSVM, RidgeRanker, compare
+from rankwise.datasets import Fold, FoldedData, RankingData, write_letor
+from rankwise.selection import tune
+
 N_QUERIES, N_ROWS = 8, 5
 
 
@@ -59,7 +63,7 @@ def test_fewer_shared_rows_are_a_note(rankwise, files, tmp_path, queries, words,
     arguments = ("--ranker", "ridge", "--out", tmp_path / "model.rw", "--json")
     run = rankwise("fit", every, "--vali-data", week, *arguments)
     assert run.code == 0, run.err
-    notes = [note for note in run.json["notes"] if "--vali-data" in note]
+    notes = [note for note in run.json["notes"] if "also rows of the training part" in note]
     assert len(notes) == bool(count)
     assert all(note.startswith(f"{count} of ") for note in notes)
 
@@ -75,3 +79,50 @@ def test_compare_refuses_them_too(rankwise, files, option):
     words = [word for pair in parts.items() for word in pair]
     run = rankwise("compare", every, *words, "--rankers", "ridge")
     assert run.code == 1 and f"10 of 10 rows of {option}" in run.err, run.err
+
+
+@pytest.fixture(scope="module")
+def parts():
+    """Training rows, other rows, and other rows with a few of the training rows."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(60, 3)), rng.integers(0, 3, 60).astype(float)
+    data = RankingData(X, y, qid=np.repeat([f"q{i}" for i in range(12)], 5))
+    return [data.queries(rows) for rows in (range(8), range(8, 12), range(6, 11), range(2, 6))]
+
+
+@pytest.mark.parametrize("part", ["vali", "test"])
+@pytest.mark.parametrize("several", [False, True])
+def test_compare_looks_at_every_fold(parts, part, several):
+    train, apart, some, same = parts
+
+    def board(other):
+        fold = Fold(train, **({"vali": apart, "test": apart} | {part: other}), name="a")
+        whole = Fold(train, apart, apart, name="b")
+        folds = FoldedData("made", ("b", "a"), [whole, fold].__getitem__) if several else fold
+        return compare({"ridge": RidgeRanker()}, folds, isolate=False)
+
+    where = f"{'validation' if part == 'vali' else 'test'} part"
+    assert "also rows" not in str(board(apart))
+    assert f"10 of 25 rows of the {where}" in " ".join(str(board(some)).split())
+    with pytest.raises(ValueError, match=f"20 of 20 rows of the {where} of a.* are also rows of"):
+        board(same)
+
+
+def test_tune_looks_at_the_validation_part(parts):
+    train, apart, some, same = parts
+    for words in ({}, {"space": {"C": [0.1, 1.0]}}):
+        assert not tune(RankSVM(), train, apart, "AP", **words).notes
+        notes = tune(RankSVM(), train, some, "AP", **words).notes
+        assert [note[:38] for note in notes] == ["10 of 25 rows of the validation part a"]
+        with pytest.raises(ValueError, match="20 of 20 rows of the validation part are also"):
+            tune(RankSVM(), train, same, "AP", **words)
+
+
+def test_folders_of_folds(rankwise, parts, tmp_path):
+    train, apart, _, same = parts
+    for fold, test in (("Fold1", apart), ("Fold2", same)):
+        (tmp_path / fold).mkdir()
+        for name, part in (("train", train), ("vali", apart), ("test", test)):
+            write_letor(part, tmp_path / fold / f"{name}.txt")
+    run = rankwise("compare", tmp_path, "--rankers", "ridge")
+    assert run.code == 1 and "20 of 20 rows of the test part of fold2 are also" in run.err, run.err

@@ -110,38 +110,6 @@ def load_training(
         return loaded, read_files([vali], words, loaded.n_features, names, first_index)
 
 
-def check_apart(
-    train: RankingData,
-    other: RankingData | None,
-    data: Sequence[str],
-    option: str,
-    path: str | None,
-) -> list[str]:
-    """Raise JobError if most rows of the part in file ``path`` are training rows; a note if some.
-
-    A few equal rows can be chance, where queries are numbered from 1 in every file.
-    """
-    from rankwise.datasets.judged_source import source_name
-    from rankwise.datasets.linting import find_shared_rows
-
-    if other is None or path is None:
-        return []
-    shared = int(find_shared_rows(train, other).sum())
-    if not shared:
-        return []
-    problem = (
-        f"{shared:,} of {other.n_samples:,} rows of {option} {path} are also rows of "
-        f"{source_name(data)} (same query, label and features)"
-    )
-    if 2 * shared > other.n_samples:
-        purpose = "Results on" if option == "--test-data" else "A choice by"
-        raise JobError(
-            f"{problem}. {purpose} training rows cannot be trusted. Leave these queries out of "
-            f"DATA, or drop {option}."
-        )
-    return [f"{problem}. Leave these queries out of DATA."]
-
-
 def load_table(
     data: Sequence[str],
     n_features: int | None = None,

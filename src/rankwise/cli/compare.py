@@ -135,8 +135,9 @@ def compare(
     Example: rankwise compare judged.csv --rankers lambdamart,rank_svm
     """
     from rankwise._registry import REGISTRY, parse_value
-    from rankwise.cli._data import check_apart, load_folds, refuse_one_query
-    from rankwise.datasets.judged_source import ignore_columns
+    from rankwise.cli._data import load_folds, refuse_one_query
+    from rankwise.datasets.judged_source import ignore_columns, source_name
+    from rankwise.datasets.linting import check_apart
 
     if correction is Correction.max_t and test is not TestOfPair.t:
         raise UsageError(
@@ -167,12 +168,10 @@ def compare(
     if len(keys) < len(candidates) or compares_rows(keys, wanted):
         refuse_one_query(loaded, data, columns)
     if test_data is not None:
-        for option, path, part in (
-            ("--vali-data", vali_data, loaded.vali),
-            ("--test-data", test_data, loaded.test),
-        ):
-            for note in check_apart(loaded.train, part, data, option, path):
-                say(f"note: {note}")
+        check_apart(loaded.train, loaded.test, f"--test-data {test_data}", source_name(data))
+    if vali_data is not None:
+        what = f"--vali-data {vali_data}"
+        check_apart(loaded.train, loaded.vali, what, source_name(data), ", or drop --vali-data")
     options: dict[str, Any] = {
         "baseline": against,
         "cv": n_folds,

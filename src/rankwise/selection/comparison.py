@@ -18,6 +18,7 @@ from joblib import effective_n_jobs
 from numpy.typing import NDArray
 
 from rankwise.datasets.data import Fold, FoldedData, RankingData
+from rankwise.datasets.linting import check_apart
 from rankwise.datasets.table_columns import list_names
 from rankwise.metrics import Measure, UndefinedMeasureWarning, evaluate, parse
 from rankwise.metrics.default import (
@@ -184,7 +185,8 @@ def compare(
     Raises
     ------
     ValueError, TypeError
-        If an argument is wrong. A ranker that fails or lacks its optional dependency does not
+        If an argument is wrong, or most rows of a validation or test part are training rows (some
+        are a note). A ranker that fails or lacks its optional dependency does not
         raise; the status of its cells shows the reason.
     OSError
         If a finished cell cannot be stored; the message names the file.
@@ -264,6 +266,7 @@ def compare(
     select = first if select_by is None else parse(select_by, preset)
     results = None if store is None else ResultStore(store)
 
+    copies: list[str] = []
     infos, uniform, has_unjudged, is_complete = [], [], False, True
     read: list[NDArray[Any]] = []
     tuned: list[NDArray[Any]] = []
@@ -282,6 +285,9 @@ def compare(
                 shared = [name for name in score_columns(candidates) if name in names]
         has_unjudged |= fold.test.judged is not None and not fold.test.judged.all()
         is_complete &= fold.test.missed is None
+        if fold.vali is not None:
+            check_apart(fold.train, fold.vali, f"the validation part of {name}")  # tune notes some
+        copies += check_apart(fold.train, fold.test, f"the test part of {name}")
         infos.append(_describe(fold, name))
         uniform.append(measurement.find_uniform(fold.test))
         read.append(np.unique(fold.test.grades))
@@ -290,7 +296,7 @@ def compare(
         refuse_uniform()  # before any fit
     is_complete &= not has_unjudged
     notes = list_constant(measurement.named, np.concatenate(read)) if is_complete else []
-    notes += list_wide_gains(measurement.named, np.concatenate(read))
+    notes += copies + list_wide_gains(measurement.named, np.concatenate(read))
     if why_constant(select, np.concatenate(tuned)):
         if select_by is not None:
             refuse_constant(select, np.concatenate(tuned), "Parameters")

@@ -17,6 +17,7 @@ from sklearn.utils import get_tags
 from rankwise.base import RanksRows
 from rankwise.checks.rows import check_names, check_rows, name_columns
 from rankwise.datasets.data import RankingData
+from rankwise.datasets.linting import check_apart
 from rankwise.losses.lambda_gradients import follow_measure
 from rankwise.metrics import Measure, parse
 from rankwise.metrics.default import refuse_constant
@@ -200,6 +201,11 @@ def tune(
         Whether the number of trees or epochs is chosen on ``vali``, or else on held-out training
         queries. False: only if ``early_stopping_rounds`` of the estimator says so.
 
+    Raises
+    ------
+    ValueError
+        If most rows of ``vali`` are training rows (some are a note), or an argument is wrong.
+
     Notes
     -----
     If values are missing in ``train`` or ``vali``, a ranker of this library that does not accept
@@ -241,14 +247,15 @@ def tune(
     if select.reads_labels and not is_classifier(estimator):
         followed = parse(_WITHOUT_CLASSES)
     estimator = prepare(estimator, followed, random_state)
+    notes = [] if vali is None else check_apart(train, vali, "the validation part")
     if space:
         found = _search(estimator, train, vali, select, space, random_state)
+        found = replace(found, notes=[*notes, *found.notes])
         return _refit(found, estimator, train, set(space)) if refit and vali is None else found
-    notes: list[str] = []
     if not (early_stopping or _names_validation(estimator)):
         vali = None
     if vali is None:
-        notes = _choose_within_train_inplace(estimator)
+        notes += _choose_within_train_inplace(estimator)
     recipe = _fit_rounds(estimator, train) if vali is None else None
     if recipe is None:
         notes += fit(estimator, train, vali)

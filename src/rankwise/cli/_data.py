@@ -110,6 +110,17 @@ def load_training(
         return loaded, read_files([vali], words, loaded.n_features, names, first_index)
 
 
+def check_apart(train: RankingData, other: RankingData, data: Sequence[str], option: str) -> None:
+    """Raise JobError if most rows of the part that an option names are training rows."""
+    from rankwise.datasets.judged_source import source_name
+    from rankwise.datasets.linting import find_copies
+
+    told, are_most = find_copies(train, other)
+    if are_most:
+        source, name = source_name(data), option.split()[0]
+        raise JobError(f"{option}: {told}. Leave these queries out of {source}, or drop {name}.")
+
+
 def load_table(
     data: Sequence[str],
     n_features: int | None = None,

@@ -135,9 +135,8 @@ def compare(
     Example: rankwise compare judged.csv --rankers lambdamart,rank_svm
     """
     from rankwise._registry import REGISTRY, parse_value
-    from rankwise.cli._data import load_folds, refuse_one_query
-    from rankwise.datasets.judged_source import ignore_columns, source_name
-    from rankwise.datasets.linting import check_apart
+    from rankwise.cli._data import check_apart, load_folds, refuse_one_query
+    from rankwise.datasets.judged_source import ignore_columns
 
     if correction is Correction.max_t and test is not TestOfPair.t:
         raise UsageError(
@@ -168,10 +167,9 @@ def compare(
     if len(keys) < len(candidates) or compares_rows(keys, wanted):
         refuse_one_query(loaded, data, columns)
     if test_data is not None:
-        check_apart(loaded.train, loaded.test, f"--test-data {test_data}", source_name(data))
+        check_apart(loaded.train, loaded.test, data, f"--test-data {test_data}")
     if vali_data is not None:
-        what = f"--vali-data {vali_data}"
-        check_apart(loaded.train, loaded.vali, what, source_name(data), ", or drop --vali-data")
+        check_apart(loaded.train, loaded.vali, data, f"--vali-data {vali_data}")
     options: dict[str, Any] = {
         "baseline": against,
         "cv": n_folds,

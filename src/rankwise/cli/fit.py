@@ -205,10 +205,9 @@ def fit(
         return
     if n_candidates is not None or unjudged is not None:
         raise UsageError("--n-candidates and --unjudged require --text. Drop them, or add --text.")
-    from rankwise.cli._data import load_training, refuse_one_query
+    from rankwise.cli._data import check_apart, load_training, refuse_one_query
     from rankwise.datasets import summarize_rows
-    from rankwise.datasets.judged_source import first_index_of, source_name
-    from rankwise.datasets.linting import check_apart
+    from rankwise.datasets.judged_source import first_index_of
     from rankwise.export import export_formats
     from rankwise.persistence import save
     from rankwise.selection import tune
@@ -223,8 +222,7 @@ def fit(
     columns = replace(columns, categories=takes_categories(estimator))
     train, validation = load_training(data, vali_data, columns)
     if vali_data is not None and validation is not None:
-        what = f"--vali-data {vali_data}"
-        check_apart(train, validation, what, source_name(data), ", or drop --vali-data")
+        check_apart(train, validation, data, f"--vali-data {vali_data}")
     if by is None:
         by = GRADED if is_graded(train.y) else MISRANKING
         measures = read_measures(by, preset)

@@ -170,45 +170,28 @@ def _leaks(parts: Sequence[HashedRows], fold_name: str) -> Iterator[Finding]:
                 )  # fmt: skip
 
 
-def check_apart(
-    train: RankingData,
-    other: RankingData,
-    what: str,
-    source: str = "the training part",
-    fix: str = "",
-) -> list[str]:
-    """Raise ValueError if most rows of another part are training rows; a note if some are.
+def find_copies(train: RankingData, other: RankingData) -> tuple[str, bool]:
+    """Say how many rows of another part are training rows, and whether most are; empty if none is.
 
     Such a row has the same query id, label and features as a training row, and the same document id
     if both tables have some. A few equal rows can be chance, where queries are numbered from 1 in
     every file. Rows without features are not looked at.
     """
-    n_shared = _count_shared(train, other)
-    if not n_shared:
-        return []
-    note = (
-        f"{n_shared:,} of {other.n_samples:,} rows of {what} are also rows of {source} (same "
-        "query, label and features), so its values are too good"
-    )
-    if 2 * n_shared > other.n_samples:
-        raise ValueError(f"{note}. Leave these queries out of {source}{fix}.")
-    return [note]
-
-
-def _count_shared(train: RankingData, other: RankingData) -> int:
     known = {str(qid) for qid in train.groups.ids.tolist()}
     shared = [i for i, qid in enumerate(other.groups.ids.tolist()) if str(qid) in known]
     if not shared or train.n_features != other.n_features:
-        return 0
-    other = other.queries(shared)
+        return "", False
+    n_rows, other = other.n_samples, other.queries(shared)
     if train.categories and other.categories:  # the same text may have another code
         train, other = (replace(table, X=table.X.copy()) for table in (train, other))
         share_codes_inplace([(table.X, table.categories) for table in (train, other)])
-    return int(_mark_shared(*_hash_parts([("train", train), ("other", other)])).sum())
+    n = int(_mark_shared(*_hash_parts([("train", train), ("other", other)])).sum())
+    told = f"{n:,} of {n_rows:,} rows are training rows (same query, label and features)"
+    return told if n else "", 2 * n > n_rows
 
 
 def _mark_shared(part: HashedRows, other: HashedRows) -> NDArray[np.bool_]:
-    """Mask of the rows of ``other`` that are rows of ``part``, see :func:`check_apart`."""
+    """Mask of the rows of ``other`` that are rows of ``part``, see :func:`find_copies`."""
     columns = [(part.qid, other.qid)]
     if part.doc_ids is not None and other.doc_ids is not None:
         columns.append((part.doc_ids, other.doc_ids))

@@ -18,7 +18,7 @@ from joblib import effective_n_jobs
 from numpy.typing import NDArray
 
 from rankwise.datasets.data import Fold, FoldedData, RankingData
-from rankwise.datasets.linting import check_apart
+from rankwise.datasets.linting import find_copies
 from rankwise.datasets.table_columns import list_names
 from rankwise.metrics import Measure, UndefinedMeasureWarning, evaluate, parse
 from rankwise.metrics.default import (
@@ -185,8 +185,7 @@ def compare(
     Raises
     ------
     ValueError, TypeError
-        If an argument is wrong, or most rows of a validation or test part are training rows (some
-        are a note). A ranker that fails or lacks its optional dependency does not
+        If an argument is wrong. A ranker that fails or lacks its optional dependency does not
         raise; the status of its cells shows the reason.
     OSError
         If a finished cell cannot be stored; the message names the file.
@@ -219,7 +218,8 @@ def compare(
     of predicted ranks use the rows only, and so do estimators that choose parameters by themselves.
     The leaderboard shows the recall of the rows.
 
-    Only ``predict`` and the measures see the test part. Times are wall time; the fit time includes
+    Only ``predict`` and the measures see the test part. A note says how many rows of a test or
+    validation part are training rows. Times are wall time; the fit time includes
     the whole search. The first fit of a class in a process may compile or load kernels, so tables
     show medians over folds. BLAS runs on one thread in every cell, because another number of
     threads would change the last bits. For memory, see
@@ -285,9 +285,8 @@ def compare(
                 shared = [name for name in score_columns(candidates) if name in names]
         has_unjudged |= fold.test.judged is not None and not fold.test.judged.all()
         is_complete &= fold.test.missed is None
-        if fold.vali is not None:
-            check_apart(fold.train, fold.vali, f"the validation part of {name}")  # tune notes some
-        copies += check_apart(fold.train, fold.test, f"the test part of {name}")
+        if (told := find_copies(fold.train, fold.test)[0]) and fitted:
+            copies.append(f"test part of {name}: {told}")
         infos.append(_describe(fold, name))
         uniform.append(measurement.find_uniform(fold.test))
         read.append(np.unique(fold.test.grades))

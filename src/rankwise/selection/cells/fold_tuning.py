@@ -17,7 +17,7 @@ from sklearn.utils import get_tags
 from rankwise.base import RanksRows
 from rankwise.checks.rows import check_names, check_rows, name_columns
 from rankwise.datasets.data import RankingData
-from rankwise.datasets.linting import check_apart
+from rankwise.datasets.linting import find_copies
 from rankwise.losses.lambda_gradients import follow_measure
 from rankwise.metrics import Measure, parse
 from rankwise.metrics.default import refuse_constant
@@ -201,11 +201,6 @@ def tune(
         Whether the number of trees or epochs is chosen on ``vali``, or else on held-out training
         queries. False: only if ``early_stopping_rounds`` of the estimator says so.
 
-    Raises
-    ------
-    ValueError
-        If most rows of ``vali`` are training rows (some are a note), or an argument is wrong.
-
     Notes
     -----
     If values are missing in ``train`` or ``vali``, a ranker of this library that does not accept
@@ -215,7 +210,8 @@ def tune(
 
     Without ``space``, an estimator whose ``fit`` accepts ``X_val`` receives the validation part and
     chooses by itself (a path, early stopping): by ``measure`` if it has such a parameter,
-    else by its own criterion. Other estimators are fitted unchanged. If no classes are predicted,
+    else by its own criterion. Other estimators are fitted unchanged. ``notes`` say how many rows of
+    ``vali`` are training rows. If no classes are predicted,
     M1D replaces a measure of predicted ranks, since the scores of a path are determined only up to
     a constant. If a chosen number is at an end of five or more tried values, ``notes`` says so.
 
@@ -247,7 +243,8 @@ def tune(
     if select.reads_labels and not is_classifier(estimator):
         followed = parse(_WITHOUT_CLASSES)
     estimator = prepare(estimator, followed, random_state)
-    notes = [] if vali is None else check_apart(train, vali, "the validation part")
+    copies = "" if vali is None else find_copies(train, vali)[0]
+    notes = [f"validation part: {copies}"] if copies else []
     if space:
         found = _search(estimator, train, vali, select, space, random_state)
         found = replace(found, notes=[*notes, *found.notes])

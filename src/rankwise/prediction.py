@@ -200,7 +200,7 @@ def _make_requests(estimator: Any, rows: Any, size: int) -> Iterator[Any]:
     names = [str(name) for name in getattr(estimator, "feature_names_in_", ())]
     texts = text_columns_of(estimator)
     if texts:
-        numbers = {names.index(name): values for name, values in texts.items()}
+        numbers = {names.index(name): values for name, values in texts.items() if len(values)}
         yield category_frame(zeros, names, numbers)
         return
     yield frame_for(estimator, zeros, names)
@@ -208,7 +208,10 @@ def _make_requests(estimator: Any, rows: Any, size: int) -> Iterator[Any]:
 
 
 def text_columns_of(model: Any) -> dict[str, Any]:
-    """Columns of text that a fitted model knows by their names, and their categories."""
+    """Columns of text that a fitted model knows by their names, and their categories.
+
+    Text that hardly repeated has none.
+    """
     encoder = innermost(model)
     table = getattr(encoder, "columns_", None)
     # A step of a pipeline may see other columns than the pipeline, in another order.
@@ -219,7 +222,8 @@ def text_columns_of(model: Any) -> dict[str, Any]:
     return {
         str(names[j]): values
         for j, values in {**table.nominal, **table.ordered}.items()
-        if str(names[j]) in read and any(isinstance(value, str) for value in values.tolist())
+        if str(names[j]) in read
+        and (not len(values) or any(isinstance(value, str) for value in values.tolist()))
     }
 
 

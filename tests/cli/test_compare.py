@@ -190,7 +190,8 @@ def test_rankers_of_numbers_fill_missing_values(rankwise, tmp_path):
     scored = rankwise("predict", model, path, "--out", scores)
     assert scored.code == 0, scored.err
     n_missing = int(frame[["clicks", "price"]].isna().sum().sum())
-    assert f"note: {n_missing} missing values are filled" in scored.err
+    filled = f"note: {n_missing} missing values are filled by the model's imputer (median), in "
+    assert filled in scored.err
     assert "in clicks, price; the training rows had none in clicks" in scored.err
     assert np.isfinite(pd.read_csv(scores)["score"]).all()
 

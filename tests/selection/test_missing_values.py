@@ -6,6 +6,7 @@ import warnings
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import sparse
 from sklearn.impute import SimpleImputer
@@ -13,8 +14,18 @@ from sklearn.linear_model import Ridge
 from sklearn.pipeline import Pipeline, make_pipeline
 
 import rankwise
-from rankwise import LambdaMART, LinearRegressionRanker, RankSVM, RidgeRanker, compare
-from rankwise.ordinal import ProportionalOdds
+from rankwise import (
+    AdaRank,
+    LambdaMART,
+    LinearRegressionRanker,
+    PairwiseELM,
+    RankSVM,
+    RidgeRanker,
+    SVRRanker,
+    compare,
+    export,
+)
+from rankwise.ordinal import ORBoost, ProportionalOdds
 from rankwise.selection import tune
 from rankwise.selection.cells.fold_tuning import FILLED
 from tests.selection.helpers import one_fold
@@ -136,3 +147,31 @@ def test_saved_models_fill_other_tables(rng, tmp_path):
     for rows in (fold.test.X, np.full_like(fold.test.X, np.nan)):
         expected = scores_of_array(tuned.estimator, rows)
         np.testing.assert_array_equal(scores_of_array(loaded, rows), expected)
+
+
+LINEAR = ["onnx", "python", "solr", "elasticsearch", "ranklib"]
+LEAVE = {
+    "ridge": (RidgeRanker(), LINEAR),
+    "ada_rank": (AdaRank(), LINEAR),
+    "ordinal": (ProportionalOdds(), LINEAR),
+    "network": (PairwiseELM(n_nodes=20, random_state=0), ["onnx", "solr"]),
+    "kernel": (SVRRanker(), ["onnx"]),
+    "trees": (ORBoost(n_estimators=5), [*LINEAR, "lightgbm", "xgboost", "vespa", "opensearch"]),
+}
+
+
+@pytest.mark.filterwarnings("ignore:.*missing values:UserWarning")
+@pytest.mark.parametrize("ranker", LEAVE)
+def test_they_leave_as_the_ranker_itself_does(rng, ranker, tmp_path):
+    estimator, formats = LEAVE[ranker]
+    fold = fold_with_gaps(rng, "train")
+    model = tune(estimator, fold.train, None, "nDCG@10", random_state=0).estimator
+    rows = pd.DataFrame(fold.test.X, columns=NAMES)
+    rows[rng.random(rows.shape) < 0.2] = np.nan  # also columns without gaps in training
+    assert export.export_formats(model) == formats
+    for name in formats:
+        path = tmp_path / f"model.{name}"
+        given = {"features": ["f1", "f2", "f3", "f4", "f5"]} if name == "vespa" else {}
+        getattr(export, f"to_{name}")(model, path, **given)
+        certificate = export.verify(model, path, rows, qid=fold.test.qid, **given)
+        assert certificate.holds and certificate.n_rows == len(rows), f"{name}: {certificate}"

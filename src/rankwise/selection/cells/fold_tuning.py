@@ -443,8 +443,8 @@ def _find_chosen(estimator: Any, is_watched: bool) -> dict[str, Any]:
         for attribute, name in _CHOSEN.items()
         if getattr(estimator, attribute, None) is not None
     }
-    if isinstance(estimator, ChoosesRounds):  # the best round cuts it only with early stopping
-        fitted["n_estimators"] = estimator.n_estimators_
+    if isinstance(estimator, ChoosesRounds) and hasattr(estimator, "n_estimators_"):
+        fitted["n_estimators"] = estimator.n_estimators_  # the best round need not cut the trees
     if not (is_watched and getattr(estimator, "n_estimators_", 1)):
         fitted.pop("n_estimators", None)  # there was nothing to choose from
     chosen = {

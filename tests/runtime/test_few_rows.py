@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 
 from rankwise import LambdaMART
-from rankwise.datasets import read_letor
+from rankwise.datasets import Run, read_letor
 from rankwise.features.binning import find_bins
+from rankwise.fusion import fuse
 from rankwise.groups import QueryGroups
 from rankwise.kernels import (
     binning,
@@ -23,18 +24,21 @@ from rankwise.kernels import (
     ranking_agreement,
     sorting,
     svmlight,
+    text_search,
     topk,
 )
 from rankwise.metrics import parse
 from rankwise.metrics.scored import compute
 from rankwise.row_order import row_hashes
 from rankwise.runtime import jit
+from rankwise.text import Analyzer, TextIndex
 from tests.metrics.test_scored import KINDS, score_kinds
+from tests.text.corpus import QUERIES, random_corpus
 
 ROOT = Path(__file__).parents[2]
 MODULES = (
     binning, boosted_splits, boosted_trees, ensemble_scores, random_draws, ranking_agreement,
-    sorting, svmlight, topk,
+    sorting, svmlight, text_search, topk,
 )  # fmt: skip
 KERNELS = [
     value
@@ -151,6 +155,18 @@ def test_letor_files(monkeypatch, tmp_path):
         return {"X": data.X, "y": data.y, "qid": np.asarray(data.qid)}
 
     assert_same_bits(monkeypatch, rows)
+
+
+def test_fused_runs(monkeypatch, rng):
+    qid, ids = np.repeat(np.arange(4), 6).astype(str), np.tile(np.arange(6), 4).astype(str)
+    runs = {name: Run(qid, ids, rng.integers(0, 9, 24).astype(float)) for name in "abc"}
+    assert_same_bits(monkeypatch, lambda: {"scores": fuse(runs, "condorcet").scores})
+
+
+@pytest.mark.parametrize("k", [3, 2000])
+def test_searched_texts(monkeypatch, k):
+    index = TextIndex(analyzer=Analyzer(stop_words=None, stemmer=None)).add(random_corpus(3))
+    assert_same_bits(monkeypatch, lambda: {"scores": index.search(QUERIES, k=k).scores})
 
 
 FEW = {

@@ -124,15 +124,13 @@ def test_few_steps_are_left_to_a_kernel_if_many_calls_follow(monkeypatch, kernel
     assert are_few(kernels[0], 1000, 10)
 
 
-def test_stored_code_is_found(kernels):
+def test_stored_code_is_found(monkeypatch, kernels):
     kernel, _ = kernels
-    vars(kernel).pop("is_stored", None)
-    for path in kernel._find_stored(kernel.dispatcher.stats.cache_path):
-        path.unlink()
-    assert not kernel.is_stored
-    del kernel.is_stored
-    kernel(np.ones(2))
-    assert kernel.is_stored
+    kernel._remove_from_cache()
+    for is_stored in (False, True):
+        monkeypatch.setattr(jit, "_stored", {})
+        assert kernel.is_stored == is_stored
+        kernel(np.ones(2))
 
 
 def test_processes_wait_for_the_one_that_compiles(kernels):

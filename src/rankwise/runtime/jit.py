@@ -43,6 +43,7 @@ _FEW_STEPS, _PATIENCE, _SHORT_PATIENCE, _SHORTEST_PATIENCE = 50_000, 200_000, 10
 _uses_cache = True  # until it cannot be read
 _always_compiles = False
 _started: list[CompiledFunction] = []
+_stored: dict[Path, set[str]] = {}  # kernels with stored code by folder of the source
 _at_exit = ExitStack()
 atexit.register(_at_exit.close)
 
@@ -96,17 +97,21 @@ class CompiledFunction:
         _started.append(self)
         return compiled
 
-    @cached_property
+    @property
     def is_stored(self) -> bool:
-        """Whether its compiled code is on disk, from where it loads within milliseconds."""
-        import numba
+        """Whether its compiled code was on disk, from where it loads within milliseconds."""
+        source = Path(self.py_func.__code__.co_filename).parent
+        if source not in _stored:
+            import numba
 
-        _link_read_only_cache()
-        try:
-            function = numba.njit(cache=_uses_cache)(self.py_func)
-        except (RuntimeError, OSError):
-            return False
-        return function is self.py_func or bool(self._find_stored(function.stats.cache_path))
+            _link_read_only_cache()
+            try:
+                function = numba.njit(cache=_uses_cache)(self.py_func)
+                names = os.listdir(function.stats.cache_path)
+            except (RuntimeError, OSError, AttributeError, TypeError):  # no folder, or no compiler
+                names = []
+            _stored[source] = {name.partition("-")[0] for name in names if name.endswith(".nbi")}
+        return self._file_stem in _stored[source]
 
     @cached_property
     def plain(self) -> Callable[..., Any]:
@@ -181,16 +186,13 @@ class CompiledFunction:
 
     def _remove_from_cache(self) -> int:
         """Delete the lists of stored code, without which Numba stores it anew; their number."""
-        found = self._find_stored(self.dispatcher.stats.cache_path)
+        folder = self.dispatcher.stats.cache_path
+        if folder is None:
+            return 0
+        found = list(Path(folder).glob(f"{glob.escape(self._file_stem)}-*.nbi"))
         for path in found:
             path.unlink(missing_ok=True)
         return len(found)
-
-    def _find_stored(self, folder: str | None) -> list[Path]:
-        """Lists of stored code in a folder."""
-        if folder is None:
-            return []
-        return list(Path(folder).glob(f"{glob.escape(self._file_stem)}-*.nbi"))
 
     @property
     def _file_stem(self) -> str:
@@ -315,7 +317,9 @@ def are_few(kernel: Callable[..., Any], n_steps: int, n_calls: int = 1) -> bool:
     steps = kernel.plain_steps + n_steps
     patience = _PATIENCE
     if numba_is_imported():
-        patience = _SHORTEST_PATIENCE if kernel.is_stored else _SHORT_PATIENCE
+        patience = _SHORT_PATIENCE
+        if kernel.is_stored:
+            patience = _SHORTEST_PATIENCE if n_calls == 1 else 0
     if max(steps, n_calls * n_steps) > patience:
         return False
     kernel.plain_steps = steps
@@ -345,6 +349,11 @@ def always_compiled() -> Iterator[None]:
         yield
     finally:
         _always_compiles = before
+
+
+def import_numba() -> None:
+    """Import Numba for a task that ends in compiled code, so that stored code is used at once."""
+    import numba  # noqa: F401
 
 
 def numba_is_imported() -> bool:

@@ -58,6 +58,7 @@ from rankwise.typing import Float64Array, Int64Array
 # A fixed number, whatever the number of threads: the sums of chunks are added in their order.
 CHUNK_ROWS = 65_536
 ROWS_PER_STEP = 64  # that NumPy handles in the time of a step of plain Python
+LIKELY_TREES = 100  # of a fit
 # Sums of derivatives fit into half a word with their sign; two of them are packed into one.
 LARGEST_SUM = 2.0**31
 # 8 bytes each: 16 GiB.
@@ -189,7 +190,7 @@ class TreeGrower:
         chunks = range(0, n, CHUNK_ROWS)
         sums = np.zeros((len(chunks), 2))
 
-        is_few = are_few(pack, 10 + n // ROWS_PER_STEP)
+        is_few = are_few(pack, 10 + n // ROWS_PER_STEP, LIKELY_TREES)
 
         def chunk(start: int) -> NDArray[np.int32]:
             end = min(start + CHUNK_ROWS, n)
@@ -802,7 +803,7 @@ class GradientTree:
 
     def add_to(self, scores: Float64Array) -> None:
         """Add the leaf values to the scores of the rows in the leaves."""
-        if are_few(add_values, 5 + len(self.rows) // ROWS_PER_STEP):
+        if are_few(add_values, 5 + len(self.rows) // ROWS_PER_STEP, LIKELY_TREES):
             scores[self.rows] += np.repeat(self.leaf_values, np.diff(self.starts))
         else:
             add_values(scores, self.rows, self.starts, self.leaf_values)

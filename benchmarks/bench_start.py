@@ -140,6 +140,17 @@ LambdaMART(10).fit(X, y, qid=np.arange(1200) // 12).predict(X)
 print(time.process_time() - start)
 """
 
+FIRST_EVALUATE = """
+import time
+import numpy as np
+import rankwise, rankwise.metrics, sklearn.base, scipy.stats
+rng = np.random.default_rng(0)
+y, scores, qid = rng.integers(0, 4, {n}), rng.normal(size={n}), np.arange({n}) // 20
+start = time.process_time()
+rankwise.evaluate(y, scores, qid)
+print(time.process_time() - start)
+"""
+
 
 def printed(code: str, **environment: str) -> str:
     """Standard output of the code in a fresh interpreter."""
@@ -161,6 +172,12 @@ def first_lambdamart() -> tuple[float, float]:
     with tempfile.TemporaryDirectory() as folder:
         cold, warm = (float(printed(FIRST_LAMBDAMART, NUMBA_CACHE_DIR=folder)) for _ in range(2))
     return cold, warm
+
+
+def first_evaluate(n: int) -> float:
+    """Processor seconds of a first evaluation of ``n`` rows, no kernel compiled before."""
+    with tempfile.TemporaryDirectory() as folder:
+        return float(printed(FIRST_EVALUATE.format(n=n), NUMBA_CACHE_DIR=folder))
 
 
 def first_kernels() -> dict[str, list[float]]:
@@ -221,6 +238,9 @@ def main() -> None:
     for arguments in ("--help", "list"):
         line(f"rankwise {arguments}", [start(arguments) for _ in range(REPEATS)], 0.5)
     line("import beyond scikit-learn's", [float(printed(IMPORT)) for _ in range(REPEATS)], 0.4)
+    for n in (3, 2000):
+        seconds = [first_evaluate(n) for _ in range(REPEATS)]
+        line(f"first evaluate of {n:,} rows beyond the imports", seconds, 1.0)
     cold, warm = [], []
     for _ in range(REPEATS):
         with tempfile.TemporaryDirectory() as folder:

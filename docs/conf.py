@@ -123,6 +123,7 @@ html_theme_options = {
         "alt_text": "rankwise",
     },
 }
+html_extra_path = ["llms.txt"]  # for programs that read the pages
 html_static_path = ["_static", "generated/static"]
 html_sidebars = {"choose": [], "leaderboards": []}  # room for the chart, and for the tables
 # Pages that were merged into others, and their new address.

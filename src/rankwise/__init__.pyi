@@ -37,6 +37,7 @@ from .persistence import load as load
 from .persistence import save as save
 from .prediction import rank as rank
 from .prediction import scores as scores
+from .prediction import warm_up as warm_up
 from .rankers.adapters.catboost import CatBoostRanker as CatBoostRanker  # needs catboost
 from .rankers.adapters.lightgbm import LightGBMRanker as LightGBMRanker  # needs lightgbm
 from .rankers.adapters.read_booster import read_booster as read_booster

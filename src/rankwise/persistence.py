@@ -244,6 +244,7 @@ def load(
     *,
     trusted: Sequence[type | Callable[..., Any]] = ...,
     max_bytes: int = ...,
+    warm: bool = ...,
 ) -> Model: ...
 @overload
 def load(
@@ -252,6 +253,7 @@ def load(
     *,
     trusted: Sequence[type | Callable[..., Any]] = ...,
     max_bytes: int = ...,
+    warm: bool = ...,
 ) -> Any: ...
 def load(
     path: str | os.PathLike[str],
@@ -259,6 +261,7 @@ def load(
     *,
     trusted: Sequence[type | Callable[..., Any]] = (),
     max_bytes: int = MAX_BYTES,
+    warm: bool = False,
 ) -> Any:
     """Read an estimator that :func:`save` wrote.
 
@@ -278,6 +281,9 @@ def load(
     max_bytes : int, default=8 GiB
         Largest total size of the sparse matrices after decompression. Nothing else in a model file
         is compressed.
+    warm : bool, default=False
+        If True, compile what the model needs to score, see :func:`rankwise.warm_up`. Use it in a
+        server: the first request then takes no longer than the others, in forked workers too.
 
     Returns
     -------
@@ -293,7 +299,9 @@ def load(
         parameters out of range.
     TypeError
         If ``cls`` is not a class, or ``trusted`` holds anything but types and functions, such as
-        their names.
+        their names, or ``warm`` is not a bool.
+    ValueError
+        If ``warm`` is True, and the model needs rows of a request, see :func:`rankwise.warm_up`.
     ImportError
         If the model needs an extra that is not installed.
     FileNotFoundError
@@ -312,12 +320,21 @@ def load(
     """
     if cls is not None and not isinstance(cls, type):
         raise TypeError(f"cls must be a class, such as rankwise.LambdaMART, got {cls!r}.")
+    if not isinstance(warm, bool):
+        raise TypeError(
+            f"warm must be True or False, got {type(warm).__name__}. To warm up with rows of a "
+            "request, call rankwise.warm_up(model, rows) after load."
+        )
     estimator = load_bytes(_bytes_of(path), path, trusted, max_bytes)
     if cls is not None and not isinstance(estimator, cls):
         found = type(estimator).__name__
         raise ModelFileError(
             f"{path} holds a {found}, not a {cls.__name__}. Pass cls={found}, or no cls."
         )
+    if warm:
+        from rankwise.prediction import warm_up
+
+        warm_up(estimator)
     return estimator
 
 

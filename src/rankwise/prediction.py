@@ -7,21 +7,27 @@ pipeline or another meta-estimator passes metadata on, by scikit-learn's routing
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping
+import warnings
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import narwhals as nw
 import numpy as np
 import sklearn
 from sklearn.base import clone
 from sklearn.utils.metadata_routing import get_routing_for_object
+from sklearn.utils.validation import check_is_fitted
 
 from rankwise.checks.classes import class_positions
 from rankwise.checks.exact_values import exact_float64
 from rankwise.checks.rows import warn_of_one_query
+from rankwise.checks.text_categories import category_frame
 from rankwise.groups import QueryGroups
-from rankwise.runtime.frames import Table
-from rankwise.typing import ArrayLike, Float64Array, Int64Array
+from rankwise.runtime.frames import Table, frame_for
+from rankwise.runtime.jit import always_compiled
+from rankwise.runtime.threads import use_one_thread
+from rankwise.typing import ArrayLike, Float64Array, Int64Array, is_sparse
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,6 +112,119 @@ def rank(estimator: Any, X: Any, qid: ArrayLike | QueryGroups | None = None) -> 
     found = scores(estimator, X, qid)
     warn_of_one_query(innermost(estimator), "rank", qid, len(found))
     return QueryGroups.from_qid(qid, len(found)).ranks(found)
+
+
+# Few rows may take another way than many.
+WARM_SIZES = (1, 100, 2_000)
+
+
+def warm_up(estimator: Any, rows: Any = None) -> None:
+    """Compile what a fitted model needs to score, before the first request.
+
+    Numba compiles a function at its first call, or reads it from its cache, in every process anew.
+    After ``warm_up`` in the process that forks workers, all workers share the compiled code: a
+    forked worker neither waits for it nor takes memory for it. ``warm_up`` starts no threads, which
+    a fork would not copy.
+
+    The model scores 1, 100 and 2,000 rows, in float64 and float32, by all its methods that do:
+    ``predict``, ``rank_score``, ``predict_proba``, ``decision_function``, ``transform``.
+    Explanations (:mod:`rankwise.explain`) still compile
+    at their first call.
+
+    Parameters
+    ----------
+    estimator : fitted ranker, ordinal estimator, Pipeline or search
+        Model to serve, of :func:`rankwise.load` or ``fit``.
+    rows : array-like, sparse matrix or frame of shape (n_samples, n_features), optional
+        Rows of a request, of the type that requests have. They are repeated. Default: an array of
+        zeros; for a model that knows columns of text, a table with their categories.
+
+    Raises
+    ------
+    NotFittedError
+        If the estimator is not fitted.
+    ValueError
+        If ``rows`` are empty, or the model cannot score them; if ``rows`` is None, and the model
+        cannot score zeros, such as a pipeline that encodes columns of text.
+
+    See Also
+    --------
+    rankwise.load : ``load(path, warm=True)`` calls ``warm_up``.
+
+    Examples
+    --------
+    >>> import rankwise
+    >>> from rankwise.datasets import load_dataset
+    >>> train = load_dataset("lambdarank", fold=1).train
+    >>> model = rankwise.LambdaMART(5).fit(train.X, train.y, qid=train.qid)
+    >>> rankwise.warm_up(model)
+    """
+    check_is_fitted(estimator)
+    ends = innermost(estimator)
+    methods = [
+        name
+        for name in ("predict", "rank_score", "predict_proba", "decision_function", "transform")
+        if hasattr(ends if name == "rank_score" else estimator, name)
+    ]
+    with always_compiled(), use_one_thread(), warnings.catch_warnings():
+        # Made-up rows may be unlike those of training.
+        warnings.simplefilter("ignore")
+        for size in WARM_SIZES:
+            qid = np.zeros(size, np.int64)
+            for X in _make_requests(estimator, rows, size):
+                try:
+                    for method in methods:
+                        _call(estimator, method, X, qid)
+                except (TypeError, ValueError) as error:
+                    if rows is not None:
+                        raise
+                    raise ValueError(
+                        f"warm_up cannot make up rows for this {type(estimator).__name__}: {error} "
+                        "Pass rows of a request: warm_up(model, rows); load without warm."
+                    ) from error
+
+
+def _make_requests(estimator: Any, rows: Any, size: int) -> Iterator[Any]:
+    """Requests of some number of rows: those given, repeated, or zeros."""
+    if rows is not None:
+        given = Table.of(rows if hasattr(rows, "shape") else np.asarray(rows)).rows
+        if not given.shape[0]:
+            raise ValueError("rows must hold at least one row of a request, got none.")
+        places = np.arange(size) % given.shape[0]
+        if isinstance(given, np.ndarray) or is_sparse(given):
+            yield given[places]
+        else:
+            yield nw.from_native(given, eager_only=True)[places.tolist()].to_native()
+        return
+    zeros = np.zeros((size, getattr(estimator, "n_features_in_", 1)))
+    names = [str(name) for name in getattr(estimator, "feature_names_in_", ())]
+    texts = text_columns_of(estimator)
+    if texts:
+        numbers = {names.index(name): values for name, values in texts.items() if len(values)}
+        yield category_frame(zeros, names, numbers)
+        return
+    yield frame_for(estimator, zeros, names)
+    yield frame_for(estimator, zeros.astype(np.float32), names)
+
+
+def text_columns_of(model: Any) -> dict[str, Any]:
+    """Columns of text that a fitted model knows by their names, and their categories.
+
+    Text that hardly repeated has none.
+    """
+    encoder = innermost(model)
+    table = getattr(encoder, "columns_", None)
+    # A step of a pipeline may see other columns than the pipeline, in another order.
+    names = getattr(encoder, "feature_names_in_", None)
+    if table is None or names is None:
+        return {}
+    read = set(map(str, getattr(model, "feature_names_in_", ())))
+    return {
+        str(names[j]): values
+        for j, values in {**table.nominal, **table.ordered}.items()
+        if str(names[j]) in read
+        and (not len(values) or any(isinstance(value, str) for value in values.tolist()))
+    }
 
 
 def predictions(estimator: Any, X: Any, qid: Any = None) -> Predictions:

@@ -27,10 +27,13 @@ from scipy import sparse
 
 from rankwise.groups import QueryGroups
 from rankwise.kernels.sorting import hash_rows, join_queries, order_queries
+from rankwise.runtime.jit import is_ready
 from rankwise.runtime.threads import query_chunks, thread_map
 from rankwise.typing import Float64Array, Int64Array, Matrix, canonicalize, is_sparse, join_rows
 
 _ROWS_PER_CHUNK = 4096
+# Values that NumPy hashes before compiled code would be loaded.
+FEW_CELLS = 1 << 20
 
 Hashes = np.ndarray[Any, np.dtype[np.uint64]]
 
@@ -64,7 +67,11 @@ def row_hashes(
             keys[rows] = ends[block.indptr[1:]] - ends[block.indptr[:-1]]
         else:
             block = np.ascontiguousarray(block, dtype=np.float64)
-            hash_rows(block.view(np.uint64), multipliers, keys[rows])
+            if n * X.shape[1] <= FEW_CELLS and not is_ready(hash_rows):
+                terms = _bits(block) * multipliers[:-1]
+                keys[rows] = terms.sum(axis=1, dtype=np.uint64)
+            else:
+                hash_rows(block.view(np.uint64), multipliers, keys[rows])
         if y is not None:
             keys[rows] += _bits(y[rows]) * multipliers[-1]
 

@@ -10,8 +10,10 @@ import pytest
 
 from rankwise import leaderboard
 from rankwise.datasets import Qrels, Run, write_qrels, write_run
+from rankwise.integrations.results import read_results
 from rankwise.metrics.significance import detectable_difference, queries_needed
 from rankwise.selection import evaluate_systems
+from tests.integrations.result_folders import mteb
 
 
 @pytest.fixture
@@ -196,3 +198,29 @@ def test_texts_that_are_no_tables_of_scores_are_named(rankwise, tmp_path, comman
     found = rankwise(command, path)
     assert found.code == 1
     assert str(path) in found.err and said in found.err
+
+
+def test_the_command_takes_folders(tmp_path, rankwise):
+    mteb(tmp_path / "results")
+    run = rankwise("board", tmp_path / "results", "--baseline", "org/bad", "--json")
+    assert run.code == 0, run.err
+    assert "2 systems, main_score of 6 tasks" in run.err
+    assert (
+        run.json["rows"]
+        == json.loads(
+            json.dumps(
+                leaderboard(read_results(tmp_path / "results").scores, baseline="org/bad").to_dict()
+            )
+        )["rows"]
+    )
+    for words, said in (
+        (["--unit", "task"], "--unit is for tables"),
+        (["--measures", "x"], "--measures"),
+    ):
+        run = rankwise("board", tmp_path / "results", *words)
+        assert run.code in (1, 2)
+        assert said in run.err
+    table = tmp_path / "t.csv"
+    table.write_text("task,a,b\nx,1,2\ny,2,3\n")
+    run = rankwise("board", table, "--split", "test")
+    assert (run.code, "--split chooses results in a folder" in run.err) == (2, True)

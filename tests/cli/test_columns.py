@@ -215,3 +215,29 @@ def test_a_table_without_rows_is_refused(rankwise, tmp_path, command):
     more = () if command == "lint" else ("--out", tmp_path / "out.csv")
     run = rankwise(command, tmp_path / "t.csv", *more)
     assert run.code == 1 and "t.csv has a header, but no rows" in run.err
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+def test_a_table_without_labels_and_queries_is_one_error(rankwise, frame, tmp_path, suffix):
+    path = tmp_path / f"t.{suffix}"
+    getattr(frame, f"to_{suffix}")(path, index=False)
+    run = rankwise("lint", path)
+    assert run.code == 1 and "label and qid need columns" in run.err, run.err
+    assert "--label" in run.err and "--qid" in run.err and "--one-query" in run.err, run.err
+    assert "qid needs a column" in rankwise("lint", path, "--label", "clicks").err
+
+
+@pytest.mark.parametrize("name", ["seller_id", "seller id", "sellerId", "shop-ID"])
+def test_lint_lists_features_and_those_with_names_of_ids(rankwise, frame, tmp_path, name):
+    frame[name] = [1000 + 7 * (i % 9) for i in range(len(frame))]
+    frame["paid"] = [i % 2 for i in range(len(frame))]
+    frame.drop(columns="title").fillna(0.5).to_csv(tmp_path / "t.csv", index=False)
+    words = ("--label", "clicks", "--qid", "session", "--doc-id", "sku")
+    run = rankwise("lint", tmp_path / "t.csv", *words, "--json")
+    assert run.code == 0, run.err
+    found = run.json
+    assert found["features"] == ["bm25", "age", "price", "stock", name, "paid"]
+    (row,) = (row for row in found["rows"] if row["what"] == "features with names of ids")
+    assert row["examples"] == [repr(name)]
+    text = rankwise("lint", tmp_path / "t.csv", *words).out
+    assert f"features: bm25, age, price, stock, {name}, paid" in text

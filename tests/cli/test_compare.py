@@ -11,6 +11,7 @@ import pytest
 
 from rankwise import RidgeRanker, compare
 from rankwise._registry import RANKING, REGISTRY, Entry
+from rankwise.cli._named_entries import DEFAULT
 from rankwise.datasets import read_letor, write_letor
 from rankwise.selection import Leaderboard, learning_curve
 
@@ -169,17 +170,38 @@ def table_with_missing(folder, **columns):
     return folder / "t.csv"
 
 
-def test_missing_values_change_the_rankers_without_a_word(rankwise, tmp_path):
+FILLED = "missing values are filled with the medians of the training rows"
+
+
+def test_rankers_of_numbers_fill_missing_values(rankwise, tmp_path):
     path = table_with_missing(tmp_path)
-    run = rankwise("compare", path, "--cv", 2)
+    run = rankwise("compare", path, "--cv", 2, "--wide")
     assert run.code == 0, run.err
-    assert "note: values are missing, so the rankers are some of those that accept them" in run.err
-    assert "lambdamart" in run.out and "rank_svm" not in run.out
-    words = ("--rankers", "lambdamart(),ridge,linear_regression", "--report", tmp_path / "r.html")
-    named = rankwise("compare", path, "--cv", 2, *words)
-    assert named.code == 1
+    assert all(key in run.out for key in DEFAULT)
+    (note,) = [line for line in run.out.splitlines() if FILLED in line]
+    assert "rank_svm" in note and "lambdamart" not in note
+    model, scores = tmp_path / "m.rankwise", tmp_path / "s.csv"
+    fitted = rankwise("fit", path, "--ranker", "ridge", "--out", model)
+    assert fitted.code == 0 and f"note: {FILLED}" in fitted.out, fitted.err
+    frame = pd.read_csv(path)
+    frame.loc[:2, "clicks"] = np.nan
+    frame.to_csv(path, index=False)
+    scored = rankwise("predict", model, path, "--out", scores)
+    assert scored.code == 0, scored.err
+    n_missing = int(frame[["clicks", "price"]].isna().sum().sum())
+    filled = f"note: {n_missing} missing values are filled by the model's imputer (median), in "
+    assert filled in scored.err
+    assert "in clicks, price; the training rows had none in clicks" in scored.err
+    assert np.isfinite(pd.read_csv(scores)["score"]).all()
+
+
+def test_failures_of_one_kind_are_one_line(rankwise, tmp_path):
+    path = table_with_missing(tmp_path, price=np.inf)
+    words = ("--rankers", "column:clicks,ridge,linear_regression", "--report", tmp_path / "r.html")
+    run = rankwise("compare", path, "--cv", 2, *words)
+    assert run.code == 1
     told = "failed: linear_regression, ridge (fold1, fold2): "
-    assert told in named.out and named.out.count("contains NaN") == 1
+    assert told in run.out and run.out.count("contains infinity") == 1
     page = (tmp_path / "r.html").read_text(encoding="utf-8")
     assert "<dt>linear_regression, ridge, failed</dt>" in page
 
@@ -189,7 +211,7 @@ def test_missing_categories_do_not(rankwise, tmp_path):
     path = table_with_missing(tmp_path, brand=brand, price=np.linspace(0, 1, 240))
     run = rankwise("compare", path, "--cv", 2)
     assert run.code == 0, run.err
-    assert "rank_svm" in run.out and "values are missing" not in run.err
+    assert "rank_svm" in run.out and FILLED not in run.out
 
 
 def test_a_failed_ranker_is_exit_code_one_and_the_rest_is_shown(rankwise, tmp_path, monkeypatch):
@@ -219,6 +241,23 @@ def test_cv_shows_every_fold(rankwise, letor_file):
     ).json
     assert as_json["rankers"] == board.descriptions
     assert as_json["rows"][0]["mean"] == row["mean"]
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [["n_estimators=9"], ["n_estimators=9", "max_leaf_nodes=4"], ["measure=nDCG@5"]],
+    ids=",".join,
+)
+def test_cv_with_settings_is_cv_of_the_key_with_parameters(rankwise, letor_file, settings):
+    def values(ranker, *words):
+        run = rankwise("cv", letor_file, "--ranker", ranker, *words, "--cv", 3, "--json")
+        assert run.code == 0, run.err
+        return [(cell["values"], cell["chosen"]) for cell in run.json["cells"]]
+
+    whole = values(f"lambdamart({','.join(settings)})")
+    assert values("lambdamart", *(word for text in settings for word in ("--set", text))) == whole
+    last = ("--set", settings[-1])
+    assert values(f"lambdamart({','.join(settings[:-1])})", *last) == whole
 
 
 def test_cv_tunes_without_settings(rankwise, letor_file):

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import rankwise as rw
+from rankwise.cli._options import ROW_OPTIONS
 from rankwise.cli.model_files import export
 from rankwise.datasets import read_letor
 from tests.export.readers import elasticsearch_scores, ranklib_scores, solr_scores
@@ -76,7 +77,7 @@ def test_every_parameter_of_the_exporters_is_an_option():
     parameters = {name for f in exporters for name in inspect.signature(f).parameters}
     parameters -= {"estimator", "path"}
     options = set(inspect.signature(export).parameters) - {"model", "out", "to", "json"}
-    options -= {"verify", "qid", "sep"}
+    options -= {"verify", *ROW_OPTIONS}
     assert {OPTIONS.get(name, name) for name in parameters} == options
 
 

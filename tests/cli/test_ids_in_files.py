@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from rankwise.cli import _scoring
 from rankwise.datasets import read_letor, read_qrels, read_table
 
 IDS = {
@@ -96,3 +97,17 @@ def test_errors_of_predicted_runs_name_rows_of_the_input(rankwise, tmp_path, doc
         told = rankwise("predict", model, rows, "--format", "trec")
         assert told.code == 1
         assert said in told.err
+
+
+@pytest.mark.parametrize("column", ["qid", "doc_id"])
+def test_ids_that_no_run_can_hold_are_found_before_scoring(rankwise, tmp_path, monkeypatch, column):
+    train = source(tmp_path, [1, 1, 2], list("abc"))
+    model, rows, out = tmp_path / "model", tmp_path / "rows.csv", tmp_path / "best.run"
+    assert rankwise("fit", train, "--ranker", "ridge", "--set", "alpha=1", "-o", model).code == 0
+    frame = pd.DataFrame({"qid": list("abc"), "doc_id": list("def"), "f": [1.0, 0.0, 2.0]})
+    frame.loc[1, column] = "red shoes"
+    frame.to_csv(rows, index=False)
+    monkeypatch.setattr(_scoring, "scores_of", None)
+    told = rankwise("predict", model, rows, "--out", out)
+    assert told.code == 1 and "white space, got 'red shoes'" in told.err, told.err
+    assert "rows.csv, line 3" in told.err and not out.exists()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+import pandas as pd
 import pytest
 
 from rankwise.datasets import read_run
@@ -166,9 +167,9 @@ def test_update_and_encoding(rankwise, tmp_path):
     assert run.code == 1 and "second.jsonl: document 'b' comes a second time" in run.err
     assert "replace=True" not in run.err
     titled = tmp_path / "titled.jsonl"
-    titled.write_text('{"id": "c", "title": "cocoa", "text": "x"}\n')
+    titled.write_text('{"id": "c", "abstract": "cocoa", "text": "x"}\n')
     run = rankwise("index", titled, "--out", tmp_path / "other")
-    assert run.code == 0 and "is left out (number of documents): 'title' (1)" in run.err
+    assert run.code == 0 and "is left out (number of documents): 'abstract' (1)" in run.err
     assert "pass --fields A,B" in run.err
 
 
@@ -197,3 +198,50 @@ def test_no_index_is_made_of_no_documents(rankwise, tmp_path):
     assert rankwise("index", *files, "--out", folder).code == 0
     assert rankwise("index", files[0], "--update", "--out", folder).code == 0
     assert TextIndex.load(folder).doc_ids == ["d"]
+
+
+@pytest.mark.parametrize("suffix", ["csv", "semicolons.csv", "csv.gz", "parquet"])
+@pytest.mark.parametrize("id_name", ["doc_id", "ID"])
+def test_tables_of_documents(rankwise, tmp_path, suffix, id_name):
+    titles = ["red shoes", 'a "blue" hat', None]
+    texts = ["made of leather,\nlasting", "with a brim; warm", "green gloves"]
+    frame = pd.DataFrame({id_name: [11, 12, 13], "title": titles, "text": texts, "price": 5.0})
+    path, index = tmp_path / f"docs.{suffix}", tmp_path / "index"
+    if suffix == "parquet":
+        frame.to_parquet(path)
+    else:
+        frame.to_csv(path, index=False, sep=";" if "semi" in suffix else ",")
+    run = rankwise("index", path, "--out", index, "--json")
+    assert run.code == 0, run.err
+    assert run.json["documents"] == 3 and run.json["fields"] == ["title", "text"]
+    queries = tmp_path / f"queries.{suffix}"
+    frame = pd.DataFrame({"qid": ["a", "b"], "query": ["blue brim", "lasting shoes"]})
+    frame.to_parquet(queries) if suffix == "parquet" else frame.to_csv(queries, index=False)
+    hits = rankwise("search", index, queries, "--json").json["hits"]
+    assert [(hit["qid"], hit["doc_id"]) for hit in hits] == [("a", "12"), ("b", "11")]
+
+
+@pytest.mark.parametrize("row", ['{"_id": "a", "title": "red", "text": "shoes"}', "a\tred\tshoes"])
+def test_title_and_text_are_indexed_by_default(rankwise, tmp_path, row):
+    path = tmp_path / ("docs.jsonl" if row.startswith("{") else "docs.tsv")
+    path.write_text(row if row.startswith("{") else f"doc_id\ttitle\ttext\n{row}\n")
+    assert rankwise("index", path, "--out", tmp_path / "index").code == 0
+    assert TextIndex.load(tmp_path / "index").fields == ("title", "text")
+    assert rankwise("index", path, "--out", tmp_path / "other", "--fields", "text").code == 0
+    assert TextIndex.load(tmp_path / "other").fields == ("text",)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("name,text\na,b\n", "has no id"),
+        ("doc_id,text\na,b\nc\n", "expected 2 columns, got 1"),
+        ("doc_id,text,text\na,b,c\n", "text"),
+        ("", "empty"),
+    ],
+)
+def test_bad_tables_of_documents(rankwise, tmp_path, text, said):
+    path = tmp_path / "docs.csv"
+    path.write_text(text)
+    run = rankwise("index", path, "--out", tmp_path / "index")
+    assert run.code == 1 and "docs.csv" in run.err and said in run.err, run.err

@@ -250,7 +250,7 @@ def test_python_encodes_rows(kind, tmp_path):
 @pytest.mark.parametrize("format", REFUSE)
 def test_other_formats_refuse_them_by_name(format):
     write, options = REFUSE[format]
-    said = r"column 4 \('e'\) has categories in whose place the trees compare statistics, which to_"
+    said = r"column 'e' has categories in whose place the trees compare statistics, which to_"
     with pytest.raises(ExportError, match=said):
         write(fitted("text"), **options)
 

@@ -41,7 +41,7 @@ def test_floor_before_scalers(T, center, spread):
         Scaled(np.array([center]), np.array([spread])),
         Scaled(np.array([0.1]), np.array([0.3])),
     )
-    t = floor_before(scaled, T, features)
+    t = floor_before(scaled, T, features, np.float32)
     for values in (t, np.nextafter(t, F(np.inf)), np.nextafter(t, F(-np.inf))):
         after = ((values.astype(np.float64) - center) / spread - 0.1) / 0.3
         np.testing.assert_array_equal(values <= t, after <= T)

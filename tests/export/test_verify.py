@@ -83,6 +83,17 @@ def test_every_format_holds(format, name, tmp_path):
     assert "the file ranks as the model" in str(found)
 
 
+@pytest.mark.parametrize(
+    ("qid", "said"),
+    [(None, "without queries"), (np.zeros(300), "in 1 query,"), (QID, "in 30 queries")],
+    ids=["none", "one", "many"],
+)
+def test_queries_are_counted(tmp_path, qid, said):
+    model = fitted("leaf")
+    found = export.verify(model, written("python", model, tmp_path), rows(1), qid=qid)
+    assert said in str(found) and found.n_queries == (0 if qid is None else len(np.unique(qid)))
+
+
 @pytest.mark.parametrize("format", KEEP_MISSING)
 @pytest.mark.parametrize("name", ["leaf", "tree", "lightgbm"])
 def test_missing_values(format, name, tmp_path):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import doctest
 import importlib
+import importlib.util
 import io
 import pkgutil
 import re
@@ -51,7 +52,12 @@ def test_docstrings(name, tmp_path, monkeypatch):
     if name.startswith("rankwise.rankers.neural."):
         pytest.importorskip("torch", reason="needs rankwise[neural]")
     monkeypatch.chdir(tmp_path)
-    module = importlib.import_module(name)
+    try:
+        module = importlib.import_module(name)
+    except ImportError as error:  # of the tool that the module is for
+        if not name.startswith("rankwise.integrations."):
+            raise
+        pytest.skip(str(error))
     for test in doctest.DocTestFinder(exclude_empty=True).find(module):
         run(test)
 
@@ -61,6 +67,8 @@ def resolves(name):
     parts = name.split(".")
     for cut in range(len(parts), 0, -1):
         with contextlib.suppress(ImportError):
+            if cut == len(parts) and importlib.util.find_spec(name):
+                return True  # a module, perhaps for a tool that is not installed
             value = importlib.import_module(".".join(parts[:cut]))
             return all(
                 hasattr(value, part) and (value := getattr(value, part)) for part in parts[cut:]

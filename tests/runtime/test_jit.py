@@ -9,7 +9,16 @@ import numpy as np
 import pytest
 
 from rankwise.kernels.ensemble_scores import find_leaves
-from rankwise.runtime.jit import is_ready, leading_zeros, njit, prefetch, trailing_zeros
+from rankwise.runtime import jit
+from rankwise.runtime.jit import (
+    always_compiled,
+    is_ready,
+    leading_zeros,
+    njit,
+    prefetch,
+    run_few,
+    trailing_zeros,
+)
 
 
 @njit
@@ -56,6 +65,49 @@ def test_kernels_call_kernels():
     assert len(sum_of_halves.dispatcher.signatures) == 1
     assert sum_of_halves.py_func(np.array([1.0, 2.0])) == 1.5
     assert sum_of_halves.__name__ == "sum_of_halves"
+
+
+@njit
+def doubled(x):
+    return 2 * x
+
+
+@njit
+def sum_of_doubles(values):
+    total = 0.0
+    for value in values:
+        total += doubled(value)
+    return total
+
+
+@pytest.fixture
+def kernels(monkeypatch):
+    """A kernel that seems never to have been called, and the one that it calls."""
+    for kernel in (sum_of_doubles, doubled):
+        vars(kernel).pop("dispatcher", None)
+        monkeypatch.setattr(kernel, "plain_steps", 0)
+    return sum_of_doubles, doubled
+
+
+def test_few_steps_are_taken_as_plain_python_until_they_are_many(kernels):
+    kernel, called = kernels
+    values = np.array([1.0, 2.0])
+    for steps, calls in ((jit._FEW_STEPS + 1, 0), (jit._SHORT_PATIENCE // 2, 2)):
+        for compiled in kernels:
+            vars(compiled).pop("dispatcher", None)
+        for _ in range(calls):
+            assert run_few(kernel, steps, values) == 6.0
+            assert not is_ready(kernel)
+            assert not is_ready(called)
+        assert run_few(kernel, steps, values) == 6.0
+        assert is_ready(kernel)
+
+
+def test_kernels_are_compiled_for_few_steps_where_this_is_asked_for(kernels):
+    kernel, _ = kernels
+    with always_compiled():
+        run_few(kernel, 1, np.ones(2))
+    assert is_ready(kernel)
 
 
 @pytest.mark.parametrize("number", [0, 1, 40, 2**31, 2**63, 2**64 - 1])

@@ -464,6 +464,8 @@ def test_tables_for_papers(rng):
     assert r"\toprule" in latex
     assert r"$^{\downarrow}$: significantly worse than the best" in latex
     assert latex.count(r"\\") == 3
+    (caption,) = (line for line in latex.splitlines() if line.startswith(r"\caption"))
+    assert caption.count(". ") <= 1
     markdown = board.to_markdown(digits=2)
     assert r"\|" in markdown
     assert "↓: significantly worse" in markdown

@@ -110,6 +110,38 @@ def load_training(
         return loaded, read_files([vali], words, loaded.n_features, names, first_index)
 
 
+def check_apart(
+    train: RankingData,
+    other: RankingData | None,
+    data: Sequence[str],
+    option: str,
+    path: str | None,
+) -> list[str]:
+    """Raise JobError if most rows of the part in file ``path`` are training rows; a note if some.
+
+    A few equal rows can be chance, where queries are numbered from 1 in every file.
+    """
+    from rankwise.datasets.judged_source import source_name
+    from rankwise.datasets.linting import find_shared_rows
+
+    if other is None or path is None:
+        return []
+    shared = int(find_shared_rows(train, other).sum())
+    if not shared:
+        return []
+    problem = (
+        f"{shared:,} of {other.n_samples:,} rows of {option} {path} are also rows of "
+        f"{source_name(data)} (same query, label and features)"
+    )
+    if 2 * shared > other.n_samples:
+        purpose = "Results on" if option == "--test-data" else "A choice by"
+        raise JobError(
+            f"{problem}. {purpose} training rows cannot be trusted. Leave these queries out of "
+            f"DATA, or drop {option}."
+        )
+    return [f"{problem}. Leave these queries out of DATA."]
+
+
 def load_table(
     data: Sequence[str],
     n_features: int | None = None,
@@ -273,22 +305,21 @@ def first_index_of_model(path: Path) -> int | None:
     return None if summary is None else summary.first_index
 
 
-def text_columns_of(model: Any) -> dict[str, Any]:
-    """Columns of text that a fitted model knows by their names, and their categories."""
-    from rankwise.prediction import innermost
+def read_as_text(model: Any) -> dict[str, Any]:
+    """Columns of text that a fitted model or the first step of a pipeline knows, and categories."""
+    from rankwise.prediction import text_columns_of
 
-    encoder = innermost(model)
-    table = getattr(encoder, "columns_", None)
-    # A step of a pipeline may see other columns than the pipeline, in another order.
-    names = getattr(encoder, "feature_names_in_", None)
-    if table is None or names is None:
-        return {}
-    read = set(map(str, getattr(model, "feature_names_in_", ())))
-    return {
-        str(names[j]): values
-        for j, values in {**table.nominal, **table.ordered}.items()
-        if str(names[j]) in read and any(isinstance(value, str) for value in values.tolist())
-    }
+    if hasattr(model, "steps"):
+        from rankwise.export.chains import columns_of
+        from rankwise.runtime.frames import text_array
+
+        made, read = columns_of(model), getattr(model, "feature_names_in_", None)
+        if made is not None and read is not None:
+            # Columns that are not used may hold text, too.
+            unused = {*range(len(read))} - {column.source for column in made.columns}
+            listed = {**made.categories, **{j: [] for j in unused}}
+            return {str(read[j]): text_array(known) for j, known in listed.items()}
+    return text_columns_of(model)
 
 
 @contextmanager

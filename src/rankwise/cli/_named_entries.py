@@ -24,9 +24,6 @@ DEFAULT = (
     "ada_rank",
     "lambdamart",
 )
-# Those for rows with missing values, which most of the above refuse.
-DEFAULT_IF_MISSING = ("rank_boost", "frank", "lambdamart")
-_BLOCK_ROWS = 1 << 14
 _COLUMN = "column:"
 
 
@@ -79,25 +76,6 @@ def read_systems_and_baseline(
         _note_first_index(word, system)
     names = dict(zip(words, found, strict=True))
     return _put_baseline_first(found, names, baseline, _read_entry)
-
-
-def has_missing(data: Any) -> bool:
-    """Whether numbers are missing in a table or in the parts of a fold; categories may be."""
-    import numpy as np
-
-    from rankwise.datasets import Fold, RankingData
-    from rankwise.typing import is_sparse
-
-    if isinstance(data, Fold):
-        return any(has_missing(part) for part in (data.train, data.vali, data.test))
-    if not isinstance(data, RankingData) or not hasattr(data.X, "dtype"):
-        return False
-    if is_sparse(data.X):
-        return bool(np.isnan(data.X.data).any())
-    numbers = np.ones(data.n_features, dtype=bool)
-    numbers[[*(data.categories or {})]] = False
-    blocks = (data.X[row : row + _BLOCK_ROWS] for row in range(0, len(data.X), _BLOCK_ROWS))
-    return any(np.isnan(block[:, numbers]).any() for block in blocks)
 
 
 def columns_of(candidates: Mapping[str, Any]) -> tuple[str, ...]:

@@ -291,6 +291,15 @@ def make_ranker(
         return build_ranker(word, "--set", params=params)
 
 
+def add_settings(word: str, settings: Sequence[str] | None) -> str:
+    """KEY(NAME=VALUE,…) of a key, perhaps with parameters, and those of --set."""
+    if not settings:
+        return word
+    key, _, given = word.strip().removesuffix(")").partition("(")
+    added = [f"{name}={text}" for name, text in read_settings(settings).items()]
+    return f"{key}({','.join([*split_list(given), *added])})"
+
+
 @dataclass(frozen=True)
 class ColumnOptions:
     """Values of the column options; None if an option is not given.
@@ -393,6 +402,16 @@ _OPTIONS = {
         typer.Option("--one-query", help="Treat all rows as one query if files name none."),
     ],
 }
+
+
+ROW_OPTIONS = ("label", "qid", "doc_id", "sample_weight", "ignore", "sep", "one_query")
+
+
+def reads_rows(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options of :func:`reads_tables` but --features."""
+    return add_options("columns", {key: _OPTIONS[key] for key in ROW_OPTIONS}, ColumnOptions)(
+        command
+    )
 
 
 def reads_tables(command: Callable[..., Any]) -> Callable[..., Any]:

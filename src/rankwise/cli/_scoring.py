@@ -8,13 +8,13 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
 from rankwise.checks.exact_values import RowError
-from rankwise.cli._console import UsageError, waiting
-from rankwise.cli._data import ScoreFormat, load_table, text_columns_of
+from rankwise.cli._console import UsageError, say, waiting
+from rankwise.cli._data import ScoreFormat, load_table, read_as_text
 from rankwise.cli._options import NO_COLUMNS, ColumnOptions
 from rankwise.datasets.judged_source import are_numbers, are_tables, exists, have_sizes, table_words
 from rankwise.datasets.readers.text_columns import id_column
@@ -27,15 +27,16 @@ from rankwise.datasets.readers.trec import (
     string_codes,
     trec_order,
 )
-from rankwise.datasets.table_columns import Columns
+from rankwise.datasets.table_columns import Columns, list_names
 from rankwise.export import ParityCertificate, verify
+from rankwise.export.maps import first_step
 from rankwise.groups import Chunk, join_ids
 from rankwise.prediction import call_with, reads_queries, scores_of
 from rankwise.runtime.arrow import pa, pa_csv, pa_parquet
 from rankwise.runtime.frames import frame_for, text_array
 from rankwise.streams.row_stream import CHUNK_ROWS, UnjudgedLetor, table_stream
 from rankwise.trees.column_table import warn_of_unknown
-from rankwise.typing import join_rows
+from rankwise.typing import is_sparse, join_rows
 
 
 def chunks_to_score(
@@ -50,7 +51,7 @@ def chunks_to_score(
     """
     names = getattr(estimator, "feature_names_in_", None)
     n_features = getattr(estimator, "n_features_in_", None)
-    columns = replace(columns, categories=tuple(text_columns_of(estimator)))
+    columns = replace(columns, categories=tuple(read_as_text(estimator)))
     if columns.ignore and not (all(map(exists, data)) and are_tables(data, columns.words)):
         raise UsageError(
             f"--ignore leaves columns out by name, but those of {data[0]} have none. Drop it."
@@ -92,11 +93,16 @@ def predict_rows(estimator: Any, chunks: Iterator[Chunk], classes: bool) -> Iter
         chunks = _whole_queries(chunks)
     names = getattr(estimator, "feature_names_in_", None)
     names = None if names is None else [str(name) for name in names]
-    known = {name: {*map(str, v.tolist())} for name, v in text_columns_of(estimator).items()}
+    listed = read_as_text(estimator).items()
+    known = {name: {*map(str, v.tolist())} for name, v in listed if len(v)}
     unknown: dict[str, str] = {}
-    row = 0
+    imputer = first_step(estimator)
+    fills = getattr(imputer, "indicator_", None) is not None
+    gaps, row = 0, 0
     for chunk in chunks:
         _find_unknown(chunk.X, known, unknown)
+        if fills and not hasattr(chunk.X, "column_names"):
+            gaps = gaps + _count_missing(chunk.X)
         X = frame_for(estimator, chunk.X, names)  # chunks have the columns of the model
         try:
             if classes:
@@ -115,6 +121,8 @@ def predict_rows(estimator: Any, chunks: Iterator[Chunk], classes: bool) -> Iter
             columns["doc_id"] = pa.array(chunk.doc_ids.tolist(), pa.string())
         yield pa.table(columns | {"class" if classes else "score": pa.array(values)})
         row += chunk.n_rows
+    if np.any(gaps):
+        _say_filled(gaps, names, imputer)
     with warnings.catch_warnings():
         warnings.simplefilter("always")
         warn_of_unknown([
@@ -131,6 +139,24 @@ def _find_unknown(X: Any, known: dict[str, set[str]], unknown: dict[str, str]) -
                 del known[name]
             elif value is not None:
                 unknown.setdefault(name, value)
+
+
+def _count_missing(X: Any) -> Any:
+    """Number of missing values of each column."""
+    if is_sparse(X):
+        return np.bincount(X.indices[np.isnan(X.data)], minlength=X.shape[1])
+    return np.isnan(X).sum(axis=0)
+
+
+def _say_filled(gaps: Any, names: Sequence[str] | None, imputer: Any) -> None:
+    """Note on missing values that the imputer of a model fills."""
+    found = {j: names[j] if names else f"column {j}" for j in np.flatnonzero(gaps).tolist()}
+    new = [name for j, name in found.items() if j not in imputer.indicator_.features_]
+    rest = f"; the training rows had none in {list_names(new, quote=str)}" if new else ""
+    say(
+        f"note: {int(np.sum(gaps))} missing values are filled by the model's imputer "
+        f"({imputer.strategy}), in {list_names([*found.values()], quote=str)}{rest}"
+    )
 
 
 def join_chunk_rows(chunks: Sequence[Chunk]) -> Any:
@@ -194,6 +220,26 @@ def _part(chunk: Chunk, rows: slice) -> Chunk:
     return Chunk(X[rows], None, chunk.qid[rows], doc_ids=doc_ids)
 
 
+def check_trec_ids(chunks: Iterator[Chunk]) -> Iterator[Chunk]:
+    """Raise at the first row without a query, or with an id that no TREC run can hold."""
+    row = 0
+    for chunk in chunks:
+        if chunk.qid is None:
+            _refuse_without_queries("a TREC run needs")
+        for name, ids in (("qid", chunk.qid), ("doc_ids", chunk.doc_ids)):
+            try:
+                if ids is not None:
+                    id_column(name, id_array(ids, name))
+            except RowError as error:
+                raise error.at(row + error.row) from None
+        yield chunk
+        row += chunk.n_rows
+
+
+def _refuse_without_queries(what: str) -> NoReturn:
+    raise UsageError(f"{what} queries, but DATA has none. Name the query column: --qid NAME.")
+
+
 def best_of_each_query(
     table: pa.Table, top: int | None, as_trec: bool, where: Callable[[int], str]
 ) -> pa.Table:
@@ -203,16 +249,13 @@ def best_of_each_query(
     row in errors.
     """
     if "qid" not in table.column_names:
-        what = "a TREC run needs" if as_trec else "the best rows of each query need"
-        raise UsageError(f"{what} queries, but DATA has none. Name the query column: --qid NAME.")
+        _refuse_without_queries("the best rows of each query need")
     (codes,), n_queries = string_codes(_texts(table["qid"]))
     scores = table["score"].to_numpy()
     ids = _texts(table[_id_column(table)])
     if as_trec:  # before sorting, so that errors name rows of the input
         queries = id_array(table["qid"].to_pylist(), "qid")
         check_distinct(queries, ids, where)
-        for name, column in (("qid", queries), ("doc_ids", ids)):
-            id_column(name, column)
     order = trec_order(codes, scores, ids) if as_trec else np.lexsort((-scores, codes))
     starts = np.searchsorted(codes[order], np.arange(n_queries))
     ranks = np.arange(1, len(order) + 1) - starts[codes[order]]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -106,6 +106,45 @@ class ScoreOptions:
     missing: str = "refuse"
     sep: str | None = None
     decimal: str | None = None
+    measures: str | None = None
+    tasks: str | None = None
+    split: str | None = None
+    subsets: str | None = None
+
+    def rank(self, scores: Path, **words: Any) -> Leaderboard:
+        """Leaderboard of a table, or of a folder with results of other programs."""
+        from rankwise import leaderboard
+
+        chosen = {
+            "measures": None if self.measures is None else split_list(self.measures),
+            "tasks": None if self.tasks is None else split_list(self.tasks),
+            "split": self.split,
+            "subsets": None if self.subsets is None else split_list(self.subsets),
+        }
+        if not scores.is_dir():
+            check_file(scores)
+            if given := [name for name, value in chosen.items() if value is not None]:
+                raise UsageError(
+                    f"--{given[0]} chooses results in a folder, but {scores} is a table. Name the "
+                    "columns of a table with --score and --unit."
+                )
+            return leaderboard(scores, **self.words, **words)
+        from rankwise.integrations.results import read_results
+
+        used = [
+            option.name
+            for option in fields(self)
+            if option.name not in {*chosen, "missing"}
+            and getattr(self, option.name) != option.default
+        ]
+        if used:
+            raise UsageError(
+                f"--{used[0].replace('_', '-')} is for tables, but {scores} is a folder. Choose "
+                "results with --measures, --tasks, --split and --subsets."
+            )
+        found = read_results(scores, **chosen)
+        say(str(found))
+        return leaderboard(found.scores, missing=self.words["missing"], **words)
 
     @property
     def words(self) -> dict[str, Any]:
@@ -171,6 +210,20 @@ _OPTIONS = {
         "Decimal mark (default: a comma in files with semicolons, if numbers show it, "
         "else a point).",
     ),
+    "measures": text_option(
+        "A,B,…",
+        "In a folder: measures as its files name them; each task has the first that most systems "
+        "have (default: the main score of mteb, or the only measure).",
+    ),
+    "tasks": text_option("A,B,…", "In a folder: the tasks that count (default: all)."),
+    "split": text_option(
+        "NAME", "In a folder of mteb: the split (default: test, or the only one of a task)."
+    ),
+    "subsets": text_option(
+        "A,B,…",
+        "In a folder of mteb: subsets of the tasks, such as default,en (default: all; systems "
+        "that lack a subset of a task have no value for it).",
+    ),
 }
 
 
@@ -188,7 +241,8 @@ def board(
             metavar="SCORES",
             help="Table with a header line, or Parquet: one row per value (columns for the system, "
             "the unit and the score), one row per unit and one column per system, or one row per "
-            "system and one column per unit.",
+            "system and one column per unit. Or a folder with results of mteb, "
+            "sentence-transformers, lm-evaluation-harness or BEIR.",
         ),
     ],
     layout: ScoreOptions = NO_SCORE_OPTIONS,
@@ -224,19 +278,15 @@ def board(
 
     Example: rankwise board scores.csv --report report.html
     """
-    from rankwise import leaderboard
-
-    check_file(scores)
     check_outputs(report, table)
     check_gate(fail_if, margin, baseline)
-    found = leaderboard(
+    found = layout.rank(
         scores,
         greater_is_better=not lower_is_better,
         baseline=baseline,
         test=test.value,
         correction=correction.value,
         random_state=random_state,
-        **layout.words,
     )
     check_gate(fail_if, margin, baseline, len(found.rankers))
     command = shlex.join(["rankwise", *context.obj])
@@ -278,14 +328,12 @@ def plan(
 
     Example: rankwise plan pilot.csv --difference 0.01
     """
-    from rankwise import leaderboard
     from rankwise.metrics.significance import detectable_difference, queries_needed
     from rankwise.metrics.statistics.sample_size import spread_is_rough
 
-    check_file(pilot)
     if difference is not None and units is not None:
         raise UsageError("--difference and --units exclude each other. Give one of them.")
-    board = leaderboard(pilot, **layout.words)
+    board = layout.rank(pilot)
     values = board.per_query()
     words = {"power": power, "random_state": random_state, "strata": board.fold_of_query}
     if difference is not None:

@@ -29,9 +29,7 @@ from rankwise.cli._console import (
 from rankwise.cli._data import Part, parts_of, place_bad_value
 from rankwise.cli._named_entries import (
     DEFAULT,
-    DEFAULT_IF_MISSING,
     columns_of,
-    has_missing,
     layout_of,
     number_columns,
     read_candidates,
@@ -54,6 +52,7 @@ from rankwise.cli._options import (
     TimeLimit,
     Unjudged,
     ValiData,
+    add_settings,
     compares_rows,
     complete_rankers,
     make_ranker,
@@ -79,7 +78,7 @@ def compare(
             help="Comma-separated rankers: names of 'rankwise list rankers', also with parameters "
             "as in 'lambdamart(n_estimators=50)', which then are not tuned; saved models, TREC "
             "runs, column:NAME, any of these as NAME=ENTRY, or 'all' (default: "
-            f"{', '.join(DEFAULT)}; if values are missing: {', '.join(DEFAULT_IF_MISSING)}).",
+            f"{', '.join(DEFAULT)}).",
             autocompletion=complete_rankers,
         ),
     ] = None,
@@ -134,7 +133,7 @@ def compare(
     Example: rankwise compare judged.csv --rankers lambdamart,rank_svm
     """
     from rankwise._registry import REGISTRY, parse_value
-    from rankwise.cli._data import load_folds, refuse_one_query
+    from rankwise.cli._data import check_apart, load_folds, refuse_one_query
     from rankwise.datasets.judged_source import ignore_columns
 
     if correction is Correction.max_t and test is not TestOfPair.t:
@@ -160,16 +159,15 @@ def compare(
     loaded, n_folds = load_folds(
         data, cv, vali_data, test_data, columns, layout=layout_of(candidates)
     )
+    if test_data is not None:
+        for option, path, part in (
+            ("--vali-data", vali_data, loaded.vali),
+            ("--test-data", test_data, loaded.test),
+        ):
+            for note in check_apart(loaded.train, part, data, option, path):
+                say(f"note: {note}")
     candidates = number_columns(candidates, loaded, data)
     loaded = ignore_columns(loaded, columns.words, data)
-    if rankers is None and has_missing(loaded):
-        say(
-            "note: values are missing, so the rankers are some of those that accept them: "
-            f"{', '.join(DEFAULT_IF_MISSING)}. Choose others by --rankers, such as auto, or "
-            "lightgbm; fill the missing values for the rest."
-        )
-        words = ",".join(DEFAULT_IF_MISSING)
-        candidates, against = read_candidates(words, baseline, random_state)
     keys = [entry for entry in candidates.values() if isinstance(entry, str) and entry in REGISTRY]
     if len(keys) < len(candidates) or compares_rows(keys, wanted):
         refuse_one_query(loaded, data, columns)
@@ -354,7 +352,7 @@ def cv(
     if compares_rows([ranker], wanted):
         refuse_one_query(loaded, data, columns)
     board = run(
-        {ranker: estimator if set_ else ranker},
+        {ranker: add_settings(ranker, set_)},
         loaded,
         cv=n_folds,
         measures=list(wanted),

@@ -205,7 +205,7 @@ def fit(
         return
     if n_candidates is not None or unjudged is not None:
         raise UsageError("--n-candidates and --unjudged require --text. Drop them, or add --text.")
-    from rankwise.cli._data import load_training, refuse_one_query
+    from rankwise.cli._data import check_apart, load_training, refuse_one_query
     from rankwise.datasets import summarize_rows
     from rankwise.datasets.judged_source import first_index_of
     from rankwise.export import export_formats
@@ -221,6 +221,7 @@ def fit(
     check_target(out, "--out")
     columns = replace(columns, categories=takes_categories(estimator))
     train, validation = load_training(data, vali_data, columns)
+    shared = check_apart(train, validation, data, "--vali-data", vali_data)
     if by is None:
         by = GRADED if is_graded(train.y) else MISRANKING
         measures = read_measures(by, preset)
@@ -237,6 +238,7 @@ def fit(
             refit=True, early_stopping=not set_ and "(" not in ranker,
         )  # fmt: skip
     seconds = time.perf_counter() - start
+    notes = [*shared, *tuned.notes]
     by_measure = bool(space) or "measure" in estimator.get_params()
     make_folder(out)
     with waiting("Summarising the rows"):
@@ -265,7 +267,7 @@ def fit(
         "search": tuned.search,
         "exports": formats,
         "fit_seconds": seconds,
-        "notes": tuned.notes,
+        "notes": notes,
         "left_out": train.left_out,
     }
     tried = getattr(tuned.estimator, "history_", None)
@@ -290,7 +292,7 @@ def fit(
         echo(f"{name} = {shown} chosen by {criterion} on {where}")
     if tried is not None:
         echo(tuned.estimator.report())
-    for note in tuned.notes:
+    for note in notes:
         echo(f"note: {note}")
     echo(f"exports to: {', '.join(formats) or 'no format, see rankwise export'}")
     echo(str(out))

@@ -61,6 +61,8 @@ def lint(
 ) -> None:
     """Check judged data: empty queries, useless features, leakage between parts, labels, sizes.
 
+    Parts are folds, --test-data, or --vali-data as in 'rankwise fit'.
+
     Caches of LETOR text are verified by checksums of the whole text, and damaged caches are
     rebuilt. The exit code is 1 if the data contain an error, or if --against is given and a feature
     or the scores of the model have moved.
@@ -74,7 +76,8 @@ def lint(
             )
         _lint_against(against, data, columns, json)
         return
-    from rankwise.cli._data import load_folds
+    from rankwise.cli._data import load_folds, load_training
+    from rankwise.datasets import Fold
     from rankwise.datasets import lint as check
     from rankwise.datasets.judged_source import ignore_columns
     from rankwise.datasets.linting import lint_text
@@ -87,7 +90,13 @@ def lint(
         for problem in _find_damaged_caches(files, columns)
     ]
     columns = replace(columns, categories=True)  # as the rankers that take most columns
-    loaded, n_folds = load_folds(data, cv, vali_data, test_data, columns, splits=False)
+    if test_data is None and vali_data is not None:  # the two parts of 'rankwise fit'
+        if cv is not None:
+            raise UsageError("--vali-data defines a single fold. Drop --cv.")
+        train, vali = load_training(data, vali_data, columns)
+        loaded, n_folds = Fold(train, vali, None), "auto"  # type: ignore[arg-type]
+    else:
+        loaded, n_folds = load_folds(data, cv, vali_data, test_data, columns, splits=False)
     loaded = ignore_columns(loaded, columns.words, data)
     if n_folds != "auto":
         loaded = convert_to_folds(loaded, n_folds)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-import warnings
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
@@ -23,7 +22,16 @@ from rankwise.cli._console import (
     waiting,
 )
 from rankwise.cli._named_entries import DEFAULT
-from rankwise.cli._options import ColumnOptions, Json, complete_rankers, make_ranker
+from rankwise.cli._options import (
+    NO_COLUMNS,
+    ROW_OPTIONS,
+    ColumnOptions,
+    Json,
+    complete_rankers,
+    make_ranker,
+    reads_rows,
+)
+from rankwise.runtime.jit import always_compiled
 
 
 def info(
@@ -100,6 +108,7 @@ _NAMED = (_F.solr, _F.elasticsearch, _F.opensearch, _F.vespa)
 _WITH_FEATURES = (*_NAMED, _F.lightgbm, _F.xgboost, _F.python)
 
 
+@reads_rows
 def export(
     model: Annotated[
         Path,
@@ -125,20 +134,6 @@ def export(
             help="Rows, with or without labels, on which OUT is compared with MODEL: scored by the "
             "program of the format if it is installed, else by its arithmetic. Exit code 1 if an "
             "order changes or a value at a threshold goes another way. May be given again.",
-        ),
-    ] = None,
-    qid: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME",
-            help="Query column of ROWS (default: qid, query_id, query-id, query, q or the like).",
-        ),
-    ] = None,
-    sep: Annotated[
-        str | None,
-        typer.Option(
-            metavar="CHARACTER",
-            help="Column separator of ROWS, such as ';' or '\\t' (default: by suffix).",
         ),
     ] = None,
     features: Annotated[
@@ -185,6 +180,7 @@ def export(
         bool,
         typer.Option("--classes", help="ONNX: add the class of an ordinal model as an output."),
     ] = False,
+    columns: ColumnOptions = NO_COLUMNS,
     json: Json = False,
 ) -> None:
     """Export a saved model to the format of another program.
@@ -211,9 +207,11 @@ def export(
             raise UsageError(
                 f"{option} applies only to --format {'|'.join(kinds)}, got {kind}. Drop it."
             )
-    for option, value in (("--qid", qid), ("--sep", sep)):
-        if value and not verify:
-            raise UsageError(f"{option} applies only to the rows of --verify. Drop it.")
+    for option in ROW_OPTIONS:
+        if getattr(columns, option) and not verify:
+            raise UsageError(
+                f"--{option.replace('_', '-')} applies only to the rows of --verify. Drop it."
+            )
     check_model_file(model)
     check_target(out, "OUT")
     estimator = _load(model)
@@ -234,9 +232,7 @@ def export(
     if verify:
         from rankwise.cli._scoring import verify_rows
 
-        certificate = verify_rows(
-            estimator, out, verify, given.get("features"), ColumnOptions(qid=qid, sep=sep)
-        )
+        certificate = verify_rows(estimator, out, verify, given.get("features"), columns)
     if json:
         facts: dict[str, Any] = {
             "model": str(model),
@@ -309,10 +305,6 @@ def _names(features: str | None) -> list[str] | None:
     return [part.strip() for part in features.split(",")]
 
 
-# A few rows are scored without compiled code, and many by several threads.
-_SIZES = (1, 100, 20_000)
-
-
 def warm_up(
     entries: Annotated[
         list[str] | None,
@@ -333,14 +325,16 @@ def warm_up(
 
     Example: rankwise warm-up model.rankwise
     """
+    from rankwise.persistence import load
+
     found = {}
     for entry in entries or list(DEFAULT):
         if Path(entry).suffix or "/" in entry:
             check_model_file(Path(entry))
     for entry in entries or list(DEFAULT):
         start = time.perf_counter()
-        with waiting(f"Warming up {entry}"):
-            _score(entry) if Path(entry).is_file() else _fit(entry)
+        with waiting(f"Warming up {entry}"), always_compiled():
+            load(entry, warm=True) if Path(entry).is_file() else _fit(entry)
         found[entry] = time.perf_counter() - start
     if json:
         print_json({"seconds": found})
@@ -349,45 +343,15 @@ def warm_up(
     print_table(["entry", "seconds"], lines, right=["seconds"])
 
 
-def _score(path: str) -> None:
-    """Score rows of zeros with a saved model, few and many."""
-    import numpy as np
-
-    from rankwise.checks.text_categories import category_frame
-    from rankwise.cli._data import text_columns_of
-    from rankwise.persistence import load
-    from rankwise.prediction import scores_of
-    from rankwise.runtime.frames import frame_for
-
-    model = load(path)
-    known = getattr(model, "feature_names_in_", None)
-    names = None if known is None else [str(name) for name in known]
-    texts = text_columns_of(model)
-    for n in _SIZES:
-        X: Any = np.zeros((n, getattr(model, "n_features_in_", 1)))
-        rows = frame_for(model, X, names)
-        if names is not None and texts:
-            rows = category_frame(X, names, {names.index(name): texts[name] for name in texts})
-        with warnings.catch_warnings():
-            # The columns of zeros are those of the model.
-            warnings.filterwarnings("ignore", "X does not have valid feature names")
-            scores_of(model, rows, np.zeros(n, np.int64))
-
-
 def _fit(key: str) -> None:
-    """Fit a ranker on some bundled rows, and score few and many."""
-    import numpy as np
-
+    """Fit a ranker on some bundled rows, and prepare it to score."""
     from rankwise.datasets import load_dataset
     from rankwise.metrics import parse
-    from rankwise.prediction import scores_of
+    from rankwise.prediction import warm_up as prepare_scoring
     from rankwise.selection import tune
 
     words = ["time_budget=5"] if key == "auto" else None
     fold = load_dataset("lambdarank", fold=1)
     estimator, space = make_ranker(key, words, 0, "entries")
     tuned = tune(estimator, fold.train, fold.vali, parse("nDCG@10"), space=space)
-    rows_of_test: Any = fold.test.X
-    for n in _SIZES:
-        rows = np.resize(rows_of_test, (n, fold.test.n_features))
-        scores_of(tuned.estimator, rows, np.zeros(n, np.int64))
+    prepare_scoring(tuned.estimator)

@@ -88,6 +88,7 @@ def predict(
         )
     from rankwise.cli._scoring import (
         best_of_each_query,
+        check_trec_ids,
         chunks_to_score,
         join_tables,
         predict_rows,
@@ -113,8 +114,10 @@ def predict(
         # That of a chunk may be known in another one: predict_rows warns of all.
         warnings.filterwarnings("ignore", UNKNOWN_CATEGORIES)
         chunks = chunks_to_score(data, columns, estimator, first_index_of_model(model))
-        tables: Any = counted(predict_rows(estimator, chunks, classes))
         as_trec = form is ScoreFormat.trec
+        if as_trec:
+            chunks = check_trec_ids(chunks)
+        tables: Any = counted(predict_rows(estimator, chunks, classes))
         if k is not None or as_trec:
 
             def where(row: int) -> str:

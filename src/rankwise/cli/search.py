@@ -27,8 +27,8 @@ def index(
         list[Path],
         typer.Argument(
             metavar="DOCUMENTS",
-            help="Documents: JSON lines (.jsonl), TREC files or TSV (an id and a text, or names in "
-            "the first line), optionally compressed, or a folder in BEIR's layout.",
+            help="Documents: JSON lines (.jsonl), TREC files, TSV (an id and a text, or names in "
+            "the first line), CSV, optionally compressed, Parquet, or a folder in BEIR's layout.",
         ),
     ],
     out: Annotated[Path, typer.Option("--out", "-o", help="Folder of the index.")],
@@ -36,8 +36,8 @@ def index(
         str | None,
         typer.Option(
             metavar="A,B,…",
-            help="Document fields to index, in order (default: text, the whole document of TREC "
-            "files; of BEIR folders title,text).",
+            help="Document fields to index, in order (default: title,text if the first document "
+            "has both, else text; the whole document of TREC files).",
         ),
     ] = None,
     stemmer: Annotated[
@@ -66,16 +66,14 @@ def index(
     files = [_corpus(path) if path.is_dir() else path for path in documents]
     for path in files:
         check_file(path)
-    fields_given = fields
-    if fields is None and any(path.is_dir() for path in documents):
-        fields = "title,text"
     check_folder(out)
-    if update and not (stemmer == "english" and stop_words and fields_given is None):
+    if update and not (stemmer == "english" and stop_words and fields is None):
         raise UsageError(
             "--update keeps the fields and the analysis of the index. Drop --fields, --stemmer and "
             "--no-stop-words."
         )
     from rankwise.text import Analyzer, TextIndex
+    from rankwise.text.documents import find_usual_fields
 
     analyzer = Analyzer(
         stop_words="english" if stop_words else None,
@@ -85,7 +83,11 @@ def index(
         if update:
             built = TextIndex.load(out)
         else:
-            names = None if fields is None else split_list(fields)
+            names: Any = ("title", "text") if any(path.is_dir() for path in documents) else None
+            if fields is not None:
+                names = split_list(fields)
+            elif names is None:
+                names = find_usual_fields(files[0], encoding)
             built = TextIndex(names, analyzer=analyzer)
         for path in files:
             built.add(path, replace=update, encoding=encoding)
@@ -112,7 +114,8 @@ def search(
         str,
         typer.Argument(
             metavar="QUERIES",
-            help="File of queries (JSON lines, TREC topics or TSV), or the text of one query.",
+            help="File of queries (JSON lines, TREC topics, TSV, CSV or Parquet), or the text of "
+            "one query.",
         ),
     ],
     out: Annotated[

@@ -7,9 +7,11 @@ use only labels, queries and hashes. O(stored values + n log n).
 from __future__ import annotations
 
 import itertools
+import re
+import textwrap
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal
 
@@ -17,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankwise.checks.classes import RARE, are_whole, label_orders, middle_label, order_of_labels
+from rankwise.checks.text_categories import share_codes_inplace
 from rankwise.datasets.data import Fold, FoldedData, RankingData
 from rankwise.datasets.readers.trec import string_codes
 from rankwise.datasets.table_columns import resemble_ids
@@ -36,13 +39,13 @@ def lint(data: RankingData | Fold | FoldedData) -> LintReport:
     the training part. The parts of a fold should not share anything.
 
     ======== ======================================================================================
-    error    a query in two parts; infinite features; grades that start at 1, as stars do, so that
-             every row is relevant
+    error    a query or a row in two parts; infinite features; grades that start at 1, as stars do,
+             so that every row is relevant
     warning  queries without relevant rows, or with one grade; queries with one row; constant or
              duplicate features; NaN; documents twice in a query; equal rows of a query with
              different labels; equal rows in two parts; most queries in the order of their
              labels; all rows of a part in that order; features with another whole number
-             in every row, as ids have
+             in every row, or with a name, as ids have
     info     documents in two parts (of different queries); equal rows of a query; queries whose
              rows are scattered
     ======== ======================================================================================
@@ -68,8 +71,10 @@ def lint(data: RankingData | Fold | FoldedData) -> LintReport:
     findings: list[Finding] = []
     summaries: list[PartSummary] = []
     seen: list[set[Any]] = []
+    features: list[str] = []
     for fold_name, named in _parts_by_fold(data):
         parts = _hash_parts(named)
+        features = parts[0].feature_names or []
         summaries += [summarize(part, f"{fold_name} {part.name}".strip()) for part in parts]
         everything = join(parts, f"{fold_name} all parts".strip())
         queries = set(everything.groups.ids.tolist())
@@ -84,7 +89,7 @@ def lint(data: RankingData | Fold | FoldedData) -> LintReport:
             findings += _constant_in_train(parts[0], everything, fold_name)
             findings += _leaks(parts, fold_name)
     findings.sort(key=lambda finding: LEVELS.index(finding.level))
-    return LintReport(getattr(data, "name", ""), findings, summaries)
+    return LintReport(getattr(data, "name", ""), findings, summaries, features)
 
 
 def _parts_by_fold(
@@ -141,6 +146,12 @@ def _leaks(parts: Sequence[HashedRows], fold_name: str) -> Iterator[Finding]:
                 tuple(map(str, shared[:N_EXAMPLES])),
                 "training queries are tested again (or two queries have the same id)",
             )  # fmt: skip
+        copies = _mark_shared(part, other)
+        if copies.any():
+            yield _make_finding(
+                "error", "rows that are rows of the other part", where, copies, other.row,
+                "same query, label and features: the choice is made, or tested, on training rows",
+            )  # fmt: skip
         rows = np.isin(other.hashes.rows, part.hashes.rows) & (other.hashes.rows != 0)
         if rows.any():
             yield Finding(
@@ -158,6 +169,39 @@ def _leaks(parts: Sequence[HashedRows], fold_name: str) -> Iterator[Finding]:
                     tuple(map(str, documents[:N_EXAMPLES])),
                     "usual if queries share a collection",
                 )  # fmt: skip
+
+
+def find_shared_rows(train: RankingData, other: RankingData) -> NDArray[np.bool_]:
+    """Mask of the rows of ``other`` that are training rows, (n_samples,).
+
+    Such a row has the same query id, label and features as a training row, and the same document id
+    if both tables have some. Rows without features are not looked at.
+    """
+    if train.n_features != other.n_features:
+        return np.zeros(other.n_samples, dtype=bool)
+    if train.categories and other.categories:  # the same text may have another code
+        train, other = (replace(table, X=table.X.copy()) for table in (train, other))
+        share_codes_inplace([(table.X, table.categories) for table in (train, other)])
+    return _mark_shared(*_hash_parts([("train", train), ("other", other)]))
+
+
+def _mark_shared(part: HashedRows, other: HashedRows) -> NDArray[np.bool_]:
+    """Mask of the rows of ``other`` that are rows of ``part``, see :func:`find_shared_rows`."""
+    columns = [(part.qid, other.qid)]
+    if part.doc_ids is not None and other.doc_ids is not None:
+        columns.append((part.doc_ids, other.doc_ids))
+    keys, others = part.hashes.rows, other.hashes.rows
+    for first, second in columns:
+        (codes, other_codes), _ = string_codes(_texts(first), _texts(second))
+        keys = scramble(keys ^ scramble(codes.astype(np.uint64) + np.uint64(1)))
+        others = scramble(others ^ scramble(other_codes.astype(np.uint64) + np.uint64(1)))
+    keys = scramble(keys ^ (part.y + 0.0).view(np.uint64))
+    others = scramble(others ^ (other.y + 0.0).view(np.uint64))
+    return np.isin(others, keys) & (other.hashes.rows != 0)
+
+
+def _texts(ids: NDArray[Any]) -> NDArray[Any]:
+    return text_array(list(map(str, ids.tolist())))
 
 
 N_EXAMPLES = 5
@@ -181,6 +225,7 @@ class HashedRows:
     first_feature: int
     blocks: tuple[Matrix, ...]
     hashes: TableHash
+    categories: frozenset[int] = frozenset()  # columns of X that hold codes of text
 
     @classmethod
     def of(cls, data: RankingData, name: str, first_row: int = 0) -> HashedRows:
@@ -194,6 +239,7 @@ class HashedRows:
             data.first_feature,
             (data.X,),
             hash_table(data.X, first_row),
+            frozenset(data.categories or ()),
         )
 
     @cached_property
@@ -244,6 +290,7 @@ def join(parts: Sequence[HashedRows], name: str) -> HashedRows:
         parts[0].first_feature,
         tuple(block for part in parts for block in part.blocks),
         hashes,
+        parts[0].categories,
     )
 
 
@@ -415,6 +462,19 @@ def check_ids(part: HashedRows) -> Iterator[Finding]:
         "warning", "features that look like ids", part.name, ids, part.feature,
         "another whole number in every row; leave them out if they are ids (ignore)",
     )  # fmt: skip
+    named = np.zeros(len(ids), dtype=bool)
+    for j, name in enumerate(part.feature_names or ()):
+        if _ID_NAME.search(name) and not ids[j] and j not in part.categories:
+            head = _column(part.blocks[0][:1000], j)
+            named[j] = (np.floor(head) == head).all()
+    yield _make_finding(
+        "warning", "features with names of ids", part.name, named, part.feature,
+        "the order of ids means nothing; leave them out (ignore), or write them as text",
+    )  # fmt: skip
+
+
+# seller_id, seller id, sellerId, but not paid.
+_ID_NAME = re.compile(r"(?:^|[_\W])(?i:id)$|[a-z](?:Id|ID)$")
 
 
 def copied_columns(part: HashedRows) -> dict[int, int]:
@@ -515,6 +575,8 @@ class LintReport(Result):
         Name of the data.
     rows : list of Finding
     parts : list of PartSummary
+    features : list of str
+        Names of the features; empty if they have none, as in LETOR text.
     """
 
     _derived = ("ok",)
@@ -522,6 +584,7 @@ class LintReport(Result):
     name: str
     rows: list[Finding]
     parts: list[PartSummary]
+    features: list[str] = field(default_factory=list)
 
     @property
     def ok(self) -> bool:
@@ -597,7 +660,11 @@ def lint_text(report: LintReport, width: int | None = None) -> str:
         for what, count in seen.items()
         if count > LIKE_FINDINGS
     )
-    return "\n\n".join(block for block in (title, parts, findings, more) if block)
+    features = f"features: {escape_hidden(', '.join(report.features))}" if report.features else ""
+    if width is not None:
+        features = textwrap.fill(features, max(width, 20))
+    blocks = (title, parts, features, findings, more)
+    return "\n\n".join(block for block in blocks if block)
 
 
 def _join_labels(part: PartSummary, sep: str) -> str:

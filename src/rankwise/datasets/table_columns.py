@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, NamedTuple, Protocol
 
@@ -202,7 +202,8 @@ class Columns:
 
     ``flags`` are features written as true and false in a text file. ``may_miss_labels``: whether
     missing labels are NaN instead of an error. ``categories`` are features that hold text, which
-    become codes. ``left_out``: columns that are no features, and why.
+    become codes; ``declared`` those whose dtype is one of categories. ``left_out``: columns that
+    are no features, and why.
     """
 
     label: str | None
@@ -215,6 +216,7 @@ class Columns:
     may_miss_labels: bool = False
     categories: frozenset[str] = frozenset()
     left_out: Mapping[str, str] = field(default_factory=dict)
+    declared: frozenset[str] = frozenset()
 
     @classmethod
     def of(
@@ -248,6 +250,16 @@ class Columns:
         # A feature of a usual name, such as product_id, is not the id of the documents, too.
         chosen = [name for name in (*(features or ()), *named) if name.lower() in DOCUMENT_LAST]
         no_ids = (*ignore, *chosen) if doc_id is None else ignore
+        usual = {"label": LABEL_NAMES, "qid": (*QUERY_NAMES, *QUERY_LAST)}
+        if label is None and qid is None:
+            known = {name.lower() for name in columns}
+            if known.isdisjoint((*usual["label"], *usual["qid"])):
+                names = "; ".join(f"{what}: {', '.join(n)}" for what, n in usual.items())
+                raise ValueError(
+                    f"label and qid need columns, but none has a usual name ({names}); there are "
+                    f"{list_names(columns)}. Pass {setting('label')} and {setting('qid')}, or "
+                    f"{setting('qid', False)} if all rows are one query."
+                )
         roles = (
             _choose("label", label, LABEL_NAMES, columns, ignore=ignore),
             _choose("qid", qid, QUERY_NAMES, columns, QUERY_LAST, ignore),
@@ -312,6 +324,7 @@ class Columns:
         return cls(
             *roles, list(features), tuple(score_columns), may_miss_labels=may_miss,
             categories=frozenset(categories) & {*features}, left_out=left_out,
+            declared=frozenset(name for name in features if kinds[name] == "categories"),
         )  # fmt: skip
 
     @classmethod
@@ -415,8 +428,8 @@ class Columns:
                 filled = codes[~np.isnan(codes)].astype(np.int64)
                 counts = np.bincount(filled, minlength=len(known)).tolist()
                 kind = kind_of_text(dict(zip(known.tolist(), counts, strict=True)))
-                # Text is categories if each value is in two rows on average.
-                if kind == "text" and 2 * len(known) > len(filled):
+                is_declared = self.features[j] in self.declared
+                if kind == "text" and not is_declared and hardly_repeats(known, len(filled)):
                     kind = IDS if _resemble_document_ids(codes, known, rows.qid) else FREE_TEXT
                 if kind != "text":
                     left[self.features[j]] = kind
@@ -431,15 +444,9 @@ class Columns:
                 stacklevel=callers_level(),
             )
         free = [name for name, kind in left.items() if kind == FREE_TEXT]
-        if free:
-            listed = self.features if len(self.features) <= MOST_LISTED else ...
-            warnings.warn(
-                "columns of text whose values hardly repeat are not used as features: "
-                f"{list_names(free)}. Name the columns to use them as categories: "
-                f"{setting('features', listed)}.",
-                IgnoredColumnsWarning,
-                stacklevel=callers_level(),
-            )
+        listed = self.features if len(self.features) <= MOST_LISTED else ...
+        fix = f"Name the columns to use them as categories: {setting('features', listed)}."
+        warn_of_free_text(free, fix)
         left |= dict.fromkeys(self._row_numbers(rows), _ROW_NUMBERS)
         if not left:
             return self, rows
@@ -490,6 +497,22 @@ class Columns:
             row = int(np.isinf(values).argmax())
             raise RowError(f"label must be finite, column {name!r} has {values[row]}", row, ".")
         return values
+
+
+def hardly_repeats(categories: Collection[Any], n_filled: int) -> bool:
+    """Whether text is no categories: its values are in fewer than two rows on average."""
+    return 2 * sum(value != "" for value in categories) > n_filled
+
+
+def warn_of_free_text(names: Sequence[str], fix: str) -> None:
+    """Warn of columns of text that hardly repeats, if there are any."""
+    if names:
+        warnings.warn(
+            "columns of text whose values hardly repeat are not used as features: "
+            f"{list_names(names)}. {fix}",
+            IgnoredColumnsWarning,
+            stacklevel=callers_level(),
+        )
 
 
 def _resemble_document_ids(

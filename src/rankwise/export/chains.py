@@ -17,10 +17,20 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from rankwise._registry import REGISTRY
+from rankwise.export.column_steps import (
+    column_names,
+    filled,
+    indicated,
+    one_hot,
+    side_by_side,
+    unchanged,
+)
 from rankwise.export.maps import (
     Affine,
     CategoryValues,
     Chain,
+    Column,
+    Columns,
     ExportError,
     Filled,
     HiddenNodes,
@@ -31,6 +41,7 @@ from rankwise.export.maps import (
     Terms,
     Trees,
     VoteMean,
+    check_names_of,
     feature_names,
     linear,
     merge_maps,
@@ -48,7 +59,9 @@ from rankwise.ordinal.ordinal_ranker import OrdinalRanker
 from rankwise.ordinal.proportional_odds import ProportionalOdds
 from rankwise.ordinal.ranking_tree import RankingTree, TreeRanker
 from rankwise.ordinal.voted_prank import AggregatePRank, Votes
+from rankwise.prediction import innermost
 from rankwise.rankers.adapters.read_booster import library_of, read_booster
+from rankwise.rankers.ensemble.auto_search import indicator_height
 from rankwise.runtime.files import check_folder
 from rankwise.solvers.boosting.stump_search import StumpEnsemble
 from rankwise.trees.column_table import ColumnTable
@@ -61,32 +74,73 @@ Reader = Callable[[Any], Chain]
 
 def blend(estimator: Any) -> Chain:
     """Blend of models on scaled columns or on the features; a blend of trees is a sum of trees."""
-    if estimator.columns_.nominal or estimator.columns_.ordered:
-        raise ExportError(
-            "A blend with columns of categories cannot be exported, because its models read them "
-            "in different encodings. Fit it on numbers, or export a LambdaMART."
-        )
+    table: ColumnTable = estimator.columns_
     of_trees: list[tuple[float, float, Trees]] = []
     others: list[tuple[float, float, Chain]] = []
+    with np.errstate(divide="ignore"):
+        scaled = Scaled(estimator.center_, 1.0 / estimator.scale_)
+    indicators = estimator.indicators_ if table.nominal else [{}] * len(estimator.models_)
     numbers = zip(estimator.weights_.tolist(), estimator.levels_.tolist(), strict=True)
-    for model, (weight, level) in zip(estimator.models_, numbers, strict=True):
+    for model, known, (weight, level) in zip(estimator.models_, indicators, numbers, strict=True):
         match chain_of(model) if weight > 0 else ():
             case ():
                 pass
             case (Trees() as trees,):
-                of_trees.append((weight, level, trees))
+                of_trees.append((weight, level, _name_codes(trees, table)))
+            case chain if table.nominal:
+                others.append((weight, level, (*_indicate(scaled, known, table), *chain)))
             case chain:
                 others.append((weight, level, chain))
-    summed = _sum_of_trees(of_trees)
-    if not others:
-        return (summed,)
-    with np.errstate(divide="ignore"):
-        scaled = Scaled(estimator.center_, 1.0 / estimator.scale_)
+    n_encoded = sum(bool(trees.encoded) for _, _, trees in of_trees)
+    if not others and (n_encoded == 0 or len(of_trees) == 1):
+        return (_sum_of_trees(of_trees),)
+    if table.nominal:
+        # Each model reads categories in its own way.
+        others += [(weight, level, (trees,)) for weight, level, trees in of_trees]
+        weights, levels, chains = zip(*others, strict=True)
+        return (Sum(chains, np.array(weights), np.array(levels)),)
     weights, levels, chains = zip(*others, strict=True)
     branches: list[Chain] = [(scaled, Filled(), Sum(chains, np.array(weights), np.array(levels)))]
     if of_trees:
-        branches.append((summed,))
+        branches.append((_sum_of_trees(of_trees),))
     return (Sum(tuple(branches), np.ones(len(branches)), np.zeros(len(branches))),)
+
+
+def _name_codes(trees: Trees, table: ColumnTable) -> Trees:
+    """Trees on the codes of a table, for rows of its categories: positions, or their numbers."""
+    named = {
+        column: values
+        for column, values in {**table.nominal, **table.ordered}.items()
+        if values.dtype.kind not in "biuf" or column in table.ordered
+    }
+    for column in table.nominal.keys() - named.keys():
+        if column in trees.encoded or any(
+            int(tree.feature[node]) == column for tree in trees.trees for node in tree.members
+        ):
+            raise ExportError(
+                f"column {column} of a blend has categories that are numbers, which its models "
+                "read as positions. Convert them to text before training."
+            )
+    return replace(trees, categories=named)
+
+
+def _indicate(scaled: Scaled, known: dict[int, Float64Array], table: ColumnTable) -> Chain:
+    """Scaled columns, without those of categories, and indicators of categories."""
+    n = len(scaled.center)
+    columns = [Column(column) for column in range(n)]
+    for column, codes in known.items():
+        values = table.nominal[column]
+        keys = codes.tolist()
+        if values.dtype.kind in "biuf":
+            keys = [float(values[int(code)]) for code in keys]
+        columns += [Column(column, key, 0.0) for key in keys]
+    n_more = len(columns) - n
+    height = indicator_height(n)
+    wide = Scaled(
+        np.append(scaled.center, np.zeros(n_more)),
+        np.append(scaled.spread, np.full(n_more, 1.0 / height)),
+    )
+    return Columns(tuple(columns)), wide, Filled()
 
 
 def _sum_of_trees(weighted: list[tuple[float, float, Trees]]) -> Trees:
@@ -98,11 +152,16 @@ def _sum_of_trees(weighted: list[tuple[float, float, Trees]]) -> Trees:
     )
     constant = sum(weight * (trees.constant - level) for weight, level, trees in weighted)
     every = [trees for _, _, trees in weighted]
+    merged: dict[str, Any] = {"categories": {}, "encoded": {}}
+    for trees in every:
+        merged["categories"] |= trees.categories
+        merged["encoded"] |= trees.encoded
     return Trees(
         grown,
         constant,
         any(trees.has_missing for trees in every),
         tells_missing=all(trees.tells_missing for trees in every),
+        **merged,
     )
 
 
@@ -313,6 +372,7 @@ _READERS: dict[str, Reader] = {
 }
 _OF_PATH = {REGISTRY[key].path: reader for key, reader in _READERS.items()}
 _OF_PATH["rankwise.rankers.adapters.read_booster:ImportedBooster"] = tree_ensemble
+_OF_PATH["rankwise.export.column_steps:ColumnStep"] = lambda known: chain_of(known.step)
 EXPORTABLE = tuple(REGISTRY[key].class_name for key in _READERS)
 
 
@@ -327,14 +387,26 @@ def chain_of(estimator: Any) -> Chain:
         return chain_of(estimator.best_estimator_)
     if hasattr(estimator, "steps"):
         parts = [chain_of(step) for step in _check_steps(estimator)]
-        return merge_maps(tuple(step for part in parts for step in part))
+        chain = merge_maps(tuple(step for part in parts for step in part))
+        has_columns = any(isinstance(step, Columns) for step in chain)
+        if (
+            has_columns
+            and isinstance(chain[-1], Trees)
+            and (chain[-1].categories or chain[-1].encoded)
+        ):
+            raise ExportError(
+                f"{type(innermost(estimator)).__name__} reads categories behind a step that fills "
+                "or encodes columns, and such a pipeline cannot be exported. Put a OneHotEncoder "
+                "before it for all of them, or fit it without the pipeline."
+            )
+        return chain
     estimator = own_model(estimator)
-    reader = reader_of(type(estimator)) or _SCALERS.get(_path(type(estimator)))
+    reader = reader_of(type(estimator)) or _STEPS.get(_path(type(estimator)))
     if reader is None:
         raise ExportError(
             f"{type(estimator).__name__} cannot be exported. Exportable estimators: "
-            f"{', '.join(EXPORTABLE)}; in a pipeline, StandardScaler, MinMaxScaler, MaxAbsScaler "
-            "and RobustScaler before them; models of LightGBM, XGBoost and CatBoost."
+            f"{', '.join(EXPORTABLE)}; in a pipeline, {', '.join(_STEPS)} before them; models of "
+            "LightGBM, XGBoost and CatBoost."
         )
     check_is_fitted(estimator)
     return merge_maps(reader(estimator))
@@ -345,10 +417,10 @@ def _check_steps(pipeline: Any) -> list[Any]:
     steps = [step for _, step in pipeline.steps if step not in (None, "passthrough")]
     for step in steps[:-1]:
         is_plain = not hasattr(step, "steps") and not hasattr(step, "best_estimator_")
-        if is_plain and not (reader_of(type(step)) or _path(type(step)) in _SCALERS):
+        if is_plain and not (reader_of(type(step)) or _path(type(step)) in _STEPS):
             raise ExportError(
                 f"the step {type(step).__name__} of the pipeline cannot be exported. Steps before "
-                f"the model may be {', '.join(_SCALERS)} and transformers of this library; to_onnx "
+                f"the model may be {', '.join(_STEPS)} and transformers of this library; to_onnx "
                 "takes what skl2onnx converts, too."
             )
     return steps
@@ -366,12 +438,12 @@ def is_exportable(path: str) -> bool:
 
 
 def _path(cls: type) -> str:
-    if cls.__module__.startswith("sklearn.preprocessing."):
+    if cls.__module__.startswith("sklearn."):
         return cls.__name__
     return f"{cls.__module__}:{cls.__qualname__}"
 
 
-# Scalers of scikit-learn --------------------------------------------------------------------------
+# Steps of scikit-learn ----------------------------------------------------------------------------
 
 
 def _standard(scaler: Any) -> Chain:
@@ -394,22 +466,50 @@ def _scale_columns(center: Any, spread: Any, n: int) -> Chain:
     return (Scaled(center, spread),)
 
 
-_SCALERS: dict[str, Reader] = {
+_STEPS: dict[str, Reader] = {
     "StandardScaler": _standard,
     "MinMaxScaler": _smallest_and_largest,
     "MaxAbsScaler": lambda known: _scale_columns(None, known.scale_, known.n_features_in_),
     "RobustScaler": lambda known: _scale_columns(known.center_, known.scale_, known.n_features_in_),
+    "ColumnTransformer": lambda known: side_by_side(known, chain_of),
+    "OneHotEncoder": one_hot,
+    "SimpleImputer": filled,
+    "MissingIndicator": indicated,
+    "FunctionTransformer": unchanged,
 }
 
 
 def prepare_export(
     estimator: Any, path: str | Path | None, features: Sequence[str] | None
 ) -> tuple[Any, list[str]]:
-    """The model as one of this library, and the names of its columns; checks ``path`` first."""
+    """The model as one of this library, and names as of ``engine_names``; checks ``path`` first."""
     if path is not None:
         check_folder(path)
     estimator = own_model(estimator)
-    return estimator, feature_names(estimator, features)
+    return estimator, engine_names(estimator, features)
+
+
+def columns_of(estimator: Any) -> Columns | None:
+    """Columns that the first steps of a model make of those of the table; None: they make none."""
+    if not hasattr(estimator, "steps") and not hasattr(estimator, "best_estimator_"):
+        return None
+    try:
+        chain = chain_of(estimator)
+    except ExportError:
+        return None
+    return chain[0] if chain and isinstance(chain[0], Columns) else None
+
+
+def engine_names(estimator: Any, given: Sequence[str] | None = None) -> list[str]:
+    """Names of the numbers that an engine without encoders has to offer, one for each column.
+
+    They are those of :func:`feature_names`, or, behind steps that encode, of the encoded columns.
+    """
+    made = columns_of(estimator)
+    if made is None:
+        return feature_names(estimator, given)
+    names = column_names(made, feature_names(estimator)) if given is None else list(given)
+    return check_names_of(names, len(made.columns))
 
 
 def own_model(estimator: Any) -> Any:

@@ -32,6 +32,13 @@ _INTERPRETER = "interpreter"
 _PYTHON_START = '"""Scores of '
 
 
+def holds_encoders(path: Path) -> bool:
+    """Whether the format of a file has the encoders and imputers of a pipeline in it."""
+    return path.suffix == ".onnx" or path.read_bytes().startswith(
+        (_ONNX_START, _PYTHON_START.encode())
+    )
+
+
 def read_exported(path: Path, names: list[str]) -> ExportedFile:
     """File that rankwise exported; the format is recognised by the content.
 

@@ -10,7 +10,13 @@ from sklearn.utils.validation import check_is_fitted
 from rankwise.export.chains import chain_of, own_model
 from rankwise.export.maps import Affine, ExportError, Trees
 from rankwise.export.onnx_model import is_known, to_onnx
-from rankwise.export.parts import category_numbers, check_float32_keys, is_network, split_scalers
+from rankwise.export.parts import (
+    behind_columns,
+    category_numbers,
+    check_float32_keys,
+    is_network,
+    split_scalers,
+)
 from rankwise.export.solr import ACTIVATIONS
 from rankwise.prediction import innermost
 
@@ -60,7 +66,7 @@ def export_formats(estimator: Any) -> list[str]:
         if not all(is_known(step) for _, step in getattr(estimator, "steps", [])[:-1]):
             to_onnx(estimator)  # skl2onnx knows which of its steps it converts
             return ["onnx"]
-        scaled, rest = split_scalers(chain_of(estimator))
+        scaled, rest = split_scalers(behind_columns(chain_of(estimator)))
     except (ExportError, ImportError):
         return []
     match rest:

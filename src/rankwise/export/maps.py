@@ -165,8 +165,107 @@ class Sum:
     levels: Float64Array
 
 
+# The key of a column that no value has: it is 1 where a value is missing, or nowhere.
+NEVER = float("inf")
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column made from one column: its values, or whether they are the key."""
+
+    source: int
+    key: Any = None  # text or number; then the column is 1 or 0. None: the values themselves
+    fill: Any = None  # in place of missing values; None: they stay missing
+
+
+@dataclass(frozen=True, eq=False)
+class Columns:
+    """Columns that are chosen, filled, or encoded as 0 and 1.
+
+    Rows of exported files hold positions in :attr:`categories` in place of text, and -1 in place of
+    unknown text.
+    """
+
+    columns: tuple[Column, ...]
+
+    def then(self, after: Columns) -> Columns:
+        """Both steps as one."""
+        return Columns(tuple(_compose(self.columns[made.source], made) for made in after.columns))
+
+    @property
+    def categories(self) -> dict[int, list[str]]:
+        """Text that the columns know, by source."""
+        known: dict[int, dict[str, None]] = {}
+        for made in self.columns:
+            if isinstance(made.key, str):
+                known.setdefault(made.source, {})[made.key] = None
+        return {source: list(texts) for source, texts in sorted(known.items())}
+
+    def numbers(self) -> list[tuple[int, float, float]]:
+        """Source, key and filling of each column, as numbers; NaN for None."""
+        listed = self.categories
+        return [
+            (
+                made.source,
+                float(listed[made.source].index(made.key))
+                if isinstance(made.key, str)
+                else _number_or_nan(made.key),
+                _number_or_nan(made.fill),
+            )
+            for made in self.columns
+        ]
+
+    def make(
+        self, rows: Float64Array, *, fill: bool = True, dtype: Any = np.float64
+    ) -> Float64Array:
+        """The columns of rows of numbers, which are first rounded to ``dtype``.
+
+        Without ``fill``, missing values of columns that are not encoded stay missing.
+        """
+        out = np.empty((len(rows), len(self.columns)))
+        for place, (source, key, filling) in enumerate(self.numbers()):
+            x = rows[:, source].astype(dtype).astype(np.float64)
+            key = float(dtype(key))
+            is_value = np.isnan(key)
+            values = x if is_value else (x == key).astype(np.float64)
+            if not np.isnan(filling) and (fill or not is_value):
+                values = np.where(np.isnan(x), filling, values)
+            out[:, place] = values
+        return out
+
+    @property
+    def fillings(self) -> dict[int, float]:
+        """What replaces missing values, by the number of a column that is not encoded."""
+        return {
+            place: filling
+            for place, (_, key, filling) in enumerate(self.numbers())
+            if np.isnan(key) and not np.isnan(filling)
+        }
+
+
+def _compose(first: Column, after: Column) -> Column:
+    if after.key is None:
+        # An encoded column has no missing values.
+        fill = after.fill if first.fill is None else first.fill
+        return replace(first, fill=fill)
+    if first.key is not None and after.key != NEVER:
+        raise ExportError("columns that are encoded twice cannot be exported. Encode them once.")
+    fill = after.fill if first.fill is None else float(first.fill == after.key)
+    return Column(first.source, after.key, fill)
+
+
+def _number_or_nan(value: Any) -> float:
+    if isinstance(value, str):
+        raise ExportError(
+            f"a pipeline that fills a column with {value!r} and hands it on as text cannot be "
+            "exported. Put a OneHotEncoder behind the SimpleImputer."
+        )
+    return float("nan") if value is None else float(value)
+
+
 Map = (
     Affine
+    | Columns
     | Scaled
     | HiddenNodes
     | KernelValues
@@ -199,6 +298,8 @@ def merge_maps(chain: Chain) -> Chain:
             case [*_, Affine() as before], Affine():
                 weights = before.weights @ step.weights
                 out[-1] = Affine(weights, before.offset @ step.weights + step.offset)
+            case [*_, Columns() as before], Columns():
+                out[-1] = before.then(step)
             case _:
                 out.append(step)
     return tuple(out)
@@ -229,7 +330,11 @@ def feature_names(estimator: Any, given: Sequence[str] | None = None) -> list[st
     n = int(first.n_features_in_)
     known = getattr(first, "feature_names_in_", None) if given is None else given
     numbered = [f"f{number}" for number in range(1, n + 1)]
-    names = numbered if known is None else [str(name) for name in known]
+    return check_names_of(numbered if known is None else [str(name) for name in known], n)
+
+
+def check_names_of(names: list[str], n: int) -> list[str]:
+    """The names; ValueError unless they are n distinct ones."""
     if len(names) != n:
         raise ValueError(
             f"features must have one name for each of the {n} columns, got {len(names)}."

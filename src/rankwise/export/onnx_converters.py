@@ -22,9 +22,11 @@ from sklearn.pipeline import Pipeline
 
 from rankwise._registry import REGISTRY, Entry
 from rankwise.export.chains import chain_of, class_chain, is_exportable, label_values
+from rankwise.export.column_steps import ColumnStep
 from rankwise.export.maps import (
     Affine,
     Chain,
+    Columns,
     ExportError,
     Filled,
     HiddenNodes,
@@ -252,7 +254,24 @@ def _(step: Affine, graph: Graph, x: str) -> str:
 
 
 @write.register
+def _(step: Columns, graph: Graph, x: str) -> str:
+    sources, keys, fillings = map(np.array, zip(*step.numbers(), strict=True))
+    x = graph.node("Gather", x, graph.constant(sources, np.int64), axis=1)
+    # Rows are float32 numbers.
+    is_key = graph.node("Equal", x, graph.constant(keys.astype(np.float32)))
+    is_encoded = graph.constant(~np.isnan(keys), np.bool_)
+    values = graph.node("Where", is_encoded, graph.cast(is_key, DOUBLE), x)
+    is_filled = graph.node(
+        "And", graph.node("IsNaN", x), graph.constant(~np.isnan(fillings), np.bool_)
+    )
+    return graph.node("Where", is_filled, graph.constant(fillings), values)
+
+
+@write.register
 def _(step: Scaled, graph: Graph, x: str) -> str:
+    if step.factor is not None and step.shift is not None:
+        product = graph.node("Mul", x, graph.constant(step.factor))
+        return graph.node("Add", product, graph.constant(step.shift))
     above = graph.node("Sub", x, graph.constant(step.center)) if step.center.any() else x
     return graph.node("Div", above, graph.constant(step.spread))
 
@@ -367,6 +386,7 @@ def register_onnx_converters(*, loaded_only: bool = False) -> None:
         except ImportError:  # an optional dependency is missing
             continue
         _register(cls, is_transformer=entry.kind == "transformer", options=_options(entry))
+    _register(ColumnStep, is_transformer=True, options={})
     # It is read from a file, not fitted, and so it is not in the registry.
     _register(ImportedBooster, is_transformer=False, options={})
 
@@ -393,7 +413,7 @@ def convert(
     register_onnx_converters(loaded_only=True)
     if hasattr(estimator, "steps"):  # skl2onnx does not support empty steps
         kept = [step for step in estimator.steps if step[1] not in (None, "passthrough")]
-        estimator = Pipeline(kept)
+        estimator = Pipeline([(name, _own_step(step)) for name, step in kept])
     kind = DoubleTensorType if in_float64 else FloatTensorType
     try:
         model = convert_sklearn(
@@ -409,6 +429,16 @@ def convert(
     if in_float64:
         _take_float32(model, source)
     return model
+
+
+def _own_step(step: Any) -> Any:
+    """The step, or one that is converted here in place of one of skl2onnx for single columns."""
+    try:
+        chain = chain_of(step)
+    except ExportError:
+        return step
+    made = [inner for inner in chain if isinstance(inner, Columns)]
+    return ColumnStep(step, len(made[-1].columns)) if made else step
 
 
 def _take_float32(model: ModelProto, source: str) -> None:

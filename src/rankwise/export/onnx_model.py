@@ -10,8 +10,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from rankwise._packages import explain_missing
 from rankwise._version import __version__
-from rankwise.export.chains import chain_of, class_chain, own_model
-from rankwise.export.maps import Chain, ExportError, Trees, feature_names
+from rankwise.export.chains import chain_of, class_chain, columns_of, own_model
+from rankwise.export.maps import Chain, ExportError, Sum, Trees, feature_names
 from rankwise.prediction import innermost
 from rankwise.runtime.files import check_folder, write_file
 
@@ -89,6 +89,8 @@ def to_onnx(estimator: Any, path: str | Path | None = None, *, label: bool = Fal
     in_float64 = last is not estimator
     for _, step in getattr(estimator, "steps", [])[:-1]:
         in_float64 &= is_known(step)
+    if in_float64:
+        chain_of(estimator)  # steps that are known may not fit together
     try:
         from rankwise.export.onnx_converters import convert
     except ImportError as error:
@@ -126,11 +128,24 @@ def _describe(model: Any, estimator: Any, last: Any, chain: Chain) -> None:
         "rankwise": __version__,
         "features": json.dumps(names),
     }
-    if isinstance(chain[-1], Trees) and len(chain) == 1 and chain[-1].categories:
-        named = {
-            names[column]: list(map(str, known)) for column, known in chain[-1].categories.items()
-        }
-        facts["categories"] = json.dumps(named)
+    if listed := _categories(estimator, last, chain):
+        facts["categories"] = json.dumps({names[column]: known for column, known in listed.items()})
     for key, value in facts.items():
         entry = model.metadata_props.add()
         entry.key, entry.value = key, value
+
+
+def _categories(estimator: Any, last: Any, chain: Chain) -> dict[int, list[str]]:
+    """Text of columns, whose positions are in rows of the file."""
+    made = columns_of(estimator)
+    if made is not None:
+        return made.categories
+    found: dict[int, Any] = {}
+    match chain:
+        case (Trees() as trees,):
+            found = trees.categories
+        case (Sum(),) if hasattr(last, "columns_"):
+            table = last.columns_
+            named = {j: v for j, v in table.nominal.items() if v.dtype.kind not in "biuf"}
+            found = {**named, **table.ordered}
+    return {column: list(map(str, known)) for column, known in found.items()}

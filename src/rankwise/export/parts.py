@@ -16,8 +16,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rankwise.export.chains import chain_of
-from rankwise.export.maps import Affine, Chain, ExportError, HiddenNodes, Scaled, Trees
+from rankwise.export.chains import chain_of, columns_of, engine_names
+from rankwise.export.maps import (
+    NEVER,
+    Affine,
+    Chain,
+    Columns,
+    ExportError,
+    HiddenNodes,
+    Scaled,
+    Trees,
+    feature_names,
+)
 from rankwise.prediction import innermost
 from rankwise.trees.tree_ensemble import ScoreTree
 from rankwise.typing import Float64Array, Int64Array
@@ -59,7 +69,8 @@ def part_of(estimator: Any, format: str, activations: Sequence[str] = ()) -> Mod
     if it does not support the model). ``activations`` are those of networks that the format
     supports; empty if it supports no networks.
     """
-    chain = chain_of(estimator)
+    chain = behind_columns(chain_of(estimator))
+    _warn_of_fillings(estimator, format, encoded_only=False)
     scaled, rest = split_scalers(chain)
     match rest:
         case (Affine() as weighted,) if weighted.weights.shape[1] == 1:
@@ -70,7 +81,8 @@ def part_of(estimator: Any, format: str, activations: Sequence[str] = ()) -> Mod
                 ", which trees of search engines cannot split. Encode them as columns of 0 and 1, "
                 "or use to_onnx."
             )
-            return TreePart(_unscale_thresholds(trees, scaled, fix))
+            trees = _send_fillings(trees, scaled, estimator)
+            return TreePart(_unscale_thresholds(trees, scaled, estimator, fix, np.float32))
         case (*layers,) if layers and activations and is_network(layers, activations):
             return NetworkPart(scaled, tuple(layers))  # type: ignore[arg-type]
         case _:
@@ -79,6 +91,57 @@ def part_of(estimator: Any, format: str, activations: Sequence[str] = ()) -> Mod
                 f"{format} takes linear models, sums of trees{networks}, with scalers before them; "
                 f"{describe_model(estimator, chain)} Use to_onnx."
             )
+
+
+def behind_columns(chain: Chain) -> Chain:
+    """The maps on columns that the first steps make, which engines without encoders are offered."""
+    return chain[1:] if chain and isinstance(chain[0], Columns) else chain
+
+
+def _send_fillings(trees: Trees, scaled: tuple[Scaled, ...], estimator: Any) -> Trees:
+    """The trees with missing values on the side of what an imputer puts in their place."""
+    made = columns_of(estimator)
+    if made is None or not made.fillings:
+        return trees
+    filling = np.full(len(made.columns), np.nan)
+    filling[list(made.fillings)] = list(made.fillings.values())
+    grown = []
+    for tree in trees.trees:
+        inner = np.flatnonzero((tree.feature >= 0) & ~np.isnan(filling[tree.feature]))
+        values = filling[tree.feature[inner]]
+        for step in scaled:
+            values = step.scale(values, tree.feature[inner])
+        missing_left = tree.missing_left.copy()
+        missing_left[inner] = values <= tree.threshold[inner]
+        grown.append(replace(tree, missing_left=missing_left))
+    return replace(trees, trees=tuple(grown), has_missing=True)
+
+
+def _warn_of_fillings(estimator: Any, format: str, *, encoded_only: bool) -> None:
+    """Warn of missing values that an engine without imputers has to fill as the pipeline does.
+
+    Trees with sides for missing values need it of encoded columns only.
+    """
+    made = columns_of(estimator)
+    if made is None:
+        return
+    names = feature_names(estimator)
+    said = [
+        f"{names[column.source]!r} as {column.fill if column.key is None else column.key!r}"
+        for column in made.columns
+        if (
+            not encoded_only and column.fill is not None
+            if column.key is None
+            else column.fill == 1.0 and column.key != NEVER
+        )
+    ]
+    if said:
+        warnings.warn(
+            f"the pipeline reads missing values of {', '.join(said)}, which {format} cannot. Give "
+            "the features these values where the table has none.",
+            UserWarning,
+            stacklevel=4,
+        )
 
 
 def split_scalers(chain: Chain) -> tuple[tuple[Scaled, ...], Chain]:
@@ -177,8 +240,10 @@ def compose_scalers(scaled: tuple[Scaled, ...]) -> Scaled:
     return Scaled(center, spread, first.to_unit and not others)
 
 
-def _unscale_thresholds(trees: Trees, scaled: tuple[Scaled, ...], fix: str) -> Trees:
-    """Trees with thresholds for the features before scaling, in float32.
+def _unscale_thresholds(
+    trees: Trees, scaled: tuple[Scaled, ...], estimator: Any, fix: str, dtype: Any
+) -> Trees:
+    """Trees with thresholds for the features before scaling, which are numbers of the type.
 
     ``fix`` ends the message for a tree that splits categories.
     """
@@ -186,10 +251,10 @@ def _unscale_thresholds(trees: Trees, scaled: tuple[Scaled, ...], fix: str) -> T
     for tree in trees.trees:
         if tree.members:
             column = int(tree.feature[next(iter(tree.members))])
-            raise ExportError(f"column {column} has unordered categories{fix}")
+            raise ExportError(f"{column_word(estimator, column)} has unordered categories{fix}")
         inner = np.flatnonzero(tree.feature >= 0)
         threshold = tree.threshold.copy()
-        threshold[inner] = floor_before(scaled, threshold[inner], tree.feature[inner])
+        threshold[inner] = floor_before(scaled, threshold[inner], tree.feature[inner], dtype)
         out.append(replace(tree, threshold=threshold))
     return replace(trees, trees=tuple(out))
 
@@ -217,6 +282,7 @@ def describe_model(estimator: Any, chain: Chain) -> str:
 
 _WORDS = {
     "Affine": "weighted sums",
+    "Columns": "encoded columns",
     "Filled": "columns with filled gaps",
     "KernelValues": "kernel values",
     "RunningSums": "running sums",
@@ -235,21 +301,22 @@ def trees_of(estimator: Any, format: str, *, encoded: bool = False) -> Trees:
     """Trees of a model on its original features, with categories.
 
     The model is a sum of trees, or a pipeline of scalers and such a model. Its thresholds are kept,
-    but if scalers precede the trees, they are float32 numbers such that every float32 row takes the
-    branches of the pipeline. ``format`` names the function in errors: ExportError is raised if the
+    but if scalers precede the trees, they are such that every row takes the branches of the
+    pipeline. ``format`` names the function in errors: ExportError is raised if the
     model is not a sum of trees, or scales a column of categories, or if trees compare statistics of
     categories that the format cannot look up (unless ``encoded``).
     """
-    chain = chain_of(estimator)
+    chain = behind_columns(chain_of(estimator))
     scaled, rest = split_scalers(chain)
     match rest:
         case (Trees() as trees,):
             if scaled or not encoded:
                 _refuse_encoded(trees, estimator, format, is_scaled=bool(scaled))
+            trees = _send_fillings(trees, scaled, estimator)
             if not scaled:
                 return trees
             fix = " behind a scaler. Fit without the scaler, which trees do not need."
-            return _unscale_thresholds(trees, scaled, fix)
+            return _unscale_thresholds(trees, scaled, estimator, fix, np.float64)
         case _:
             raise ExportError(
                 f"{format} takes sums of trees, with scalers before them; "
@@ -260,15 +327,20 @@ def trees_of(estimator: Any, format: str, *, encoded: bool = False) -> Trees:
 def _refuse_encoded(trees: Trees, estimator: Any, format: str, *, is_scaled: bool = False) -> None:
     """Raise if trees compare statistics of categories, which would look like numbers of rows."""
     for column in trees.encoded:
-        names = getattr(innermost(estimator), "feature_names_in_", None)
-        called = column if names is None else f"{column} ({str(names[column])!r})"
         fix = "Use to_onnx, to_python, to_lightgbm or to_xgboost."
         if is_scaled:
             fix = "Fit without the scaler, which trees do not need."
         raise ExportError(
-            f"column {called} has categories in whose place the trees compare statistics, which "
-            f"{format} cannot look up{' behind a scaler' if is_scaled else ''}. {fix}"
+            f"{column_word(estimator, column)} has categories in whose place the trees compare "
+            f"statistics, which {format} cannot look up{' behind a scaler' if is_scaled else ''}. "
+            f"{fix}"
         )
+
+
+def column_word(estimator: Any, column: int) -> str:
+    """The column in messages: by its name if the model knows one, and by its number."""
+    names = engine_names(estimator)
+    return f"column {column}" if names[column] == f"f{column + 1}" else f"column {names[column]!r}"
 
 
 def _members(estimator: Any) -> str:
@@ -382,7 +454,11 @@ DOWN, UP = np.float32(-np.inf), np.float32(np.inf)
 # Solr adds this slack to every threshold that it reads.
 SOLR_SLACK = np.float32(1e-6)
 _NEIGHBOURS = 3
-_INFINITE = np.int64(0x7F800000)  # number of inf if float32 numbers are counted from 0.0
+# Number of inf if float32 or float64 numbers are counted from 0.0, and unsigned numbers as wide
+_COUNTED: dict[Any, tuple[int, Any]] = {
+    np.float32: (0x7F800000, np.uint32),
+    np.float64: (0x7FF0000000000000, np.uint64),
+}
 
 
 def floor_float32(values: Any) -> Float32Array:
@@ -394,27 +470,29 @@ def floor_float32(values: Any) -> Float32Array:
 
 
 def floor_before(
-    scaled: tuple[Scaled, ...], thresholds: Float64Array, features: Int64Array
-) -> Float32Array:
-    """Largest float32 numbers (n,) whose scaled values are not above the thresholds (n,).
+    scaled: tuple[Scaled, ...], thresholds: Float64Array, features: Int64Array, dtype: Any
+) -> NDArray[Any]:
+    """Largest numbers (n,) of the type whose scaled values are not above the thresholds (n,).
 
     The scalers are applied one after the other; ``features`` (n,) are the columns of the
     thresholds.
     """
 
-    def within(x: Float32Array) -> NDArray[np.bool_]:
+    def within(x: NDArray[Any]) -> NDArray[np.bool_]:
         values = x.astype(np.float64)
         for step in scaled:
             values = step.scale(values, features)
         return values <= thresholds
 
-    # Bisect the float32 numbers between -inf, which is below everything, and inf.
-    low, high = np.full(len(thresholds), -_INFINITE), np.full(len(thresholds), _INFINITE)
+    # Bisect the numbers between -inf, which is below everything, and inf.
+    infinite = _COUNTED[dtype][0]
+    low, high = np.full(len(thresholds), -infinite), np.full(len(thresholds), infinite)
     while (low < high).any():
-        middle = (low + high + 1) // 2
-        fits = within(_number_to_float32(middle))
+        # The sum of both may be too large for an integer.
+        middle = (low >> 1) + (high >> 1) + (((low & 1) + (high & 1) + 1) >> 1)
+        fits = within(_number_to_float(middle, dtype))
         low, high = np.where(fits, middle, low), np.where(fits, high, middle - 1)
-    return _number_to_float32(low)
+    return _number_to_float(low, dtype)
 
 
 def subtract_slack(thresholds: Any) -> Float32Array:
@@ -453,7 +531,7 @@ def _next(values: Float32Array, way: np.float32) -> Float32Array:
         return np.nextafter(values, way)
 
 
-def _number_to_float32(numbers: Int64Array) -> Float32Array:
-    """Float32 numbers by their position in ascending order, counted from 0.0."""
-    sizes = np.abs(numbers).astype(np.uint32).view(np.float32)
-    return np.where(numbers < 0, -sizes, sizes).astype(np.float32)
+def _number_to_float(numbers: Int64Array, dtype: Any) -> NDArray[Any]:
+    """Numbers of the type by their position in ascending order, counted from 0.0."""
+    sizes = np.abs(numbers).astype(_COUNTED[dtype][1]).view(dtype)
+    return np.where(numbers < 0, -sizes, sizes)

@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 
 from rankwise._version import __version__
-from rankwise.export.chains import chain_of, prepare_export
+from rankwise.export.chains import chain_of, columns_of, own_model
 from rankwise.export.elasticsearch import unscale_weights
-from rankwise.export.maps import Affine, ExportError, Scaled, Trees
-from rankwise.export.parts import LinearPart, describe_model, trees_of
+from rankwise.export.maps import Affine, Columns, ExportError, Scaled, Trees, feature_names
+from rankwise.export.parts import LinearPart, behind_columns, describe_model, trees_of
 from rankwise.prediction import innermost
-from rankwise.runtime.files import write_file
+from rankwise.runtime.files import check_folder, write_file
 from rankwise.trees.tree_ensemble import TreeEnsemble, parents_first
 
 
@@ -31,7 +31,8 @@ def to_python(
     Parameters
     ----------
     estimator : fitted estimator, or model of LightGBM, XGBoost or CatBoost
-        Linear model, or sum of trees or stumps; or a pipeline of scalers and such a model.
+        Linear model, or sum of trees or stumps; or a pipeline of scalers, encoders, imputers and
+        such a model.
     path : path-like, optional
         File to write in addition.
     features : sequence of str, optional
@@ -41,9 +42,9 @@ def to_python(
     -------
     str
         Source code that imports NumPy only and runs on Python 3.8 or later. ``score(X)`` takes
-        rows as a float array, with NaN for missing values. ``encode(rows)`` replaces named
-        categories by numbers, and unknown ones by NaN or, if the trees compare statistics of the
-        column's categories, by -1.
+        rows as a float array, with NaN for missing values. ``encode(rows)`` takes rows or a data
+        frame, and replaces named categories by numbers, and unknown ones by NaN or, if an encoder
+        or the statistics of trees know the column's categories, by -1.
 
     Raises
     ------
@@ -55,8 +56,8 @@ def to_python(
     Notes
     -----
     Trees are evaluated in float64, in the order of the model: scores of models that are sums of
-    trees are bit-equal. Behind a scaler, float32 rows take the branches of the pipeline. Arrays
-    are stored as base64 text, so the file neither rounds nor reads anything else.
+    trees are bit-equal, also behind scalers, encoders and imputers. Arrays are stored as base64
+    text, so the file neither rounds nor reads anything else.
 
     Time is O(n_rows depth) NumPy operations per tree.
 
@@ -72,7 +73,10 @@ def to_python(
     >>> module["score"]([[0.5], [9.0]])
     array([0., 1.])
     """
-    estimator, names = prepare_export(estimator, path, features)
+    if path is not None:
+        check_folder(path)
+    estimator = own_model(estimator)
+    names = feature_names(estimator, features)
     head = (
         f'"""Scores of {type(innermost(estimator)).__name__}, written by rankwise {__version__}; '
         f'needs NumPy only."""\n\nimport base64\n\nimport numpy as np\n\nFEATURES = {names!r}\n'
@@ -84,20 +88,51 @@ def to_python(
 
 
 def _body(estimator: Any, n_features: int) -> str:
-    match chain_of(estimator):
+    made = columns_of(estimator)
+    match behind_columns(chain_of(estimator)):
         case (*scaled, Affine() as sum) if (
             all(type(step) is Scaled for step in scaled) and sum.weights.shape[1] == 1
         ):
             part = LinearPart(tuple(scaled), sum)  # type: ignore[arg-type]
             weights, constant = unscale_weights(part)
-            return _LINEAR.format(constant=constant, n=n_features, weights=_array(weights, "<f8"))
+            linear = _LINEAR.format(constant=constant, n=n_features, weights=_array(weights, "<f8"))
+            return _reading(made, {}, (), n_features) + linear
         case (*scaled, Trees()) if all(type(step) is Scaled for step in scaled):
-            return _trees(trees_of(estimator, "to_python", encoded=True), n_features)
+            trees = trees_of(estimator, "to_python", encoded=True)
+            reading = _reading(made, _list_categories(trees), list(trees.encoded), n_features)
+            return reading + _trees(trees, n_features)
         case chain:
             raise ExportError(
                 "to_python takes linear models and sums of trees, with scalers before them; "
                 f"{describe_model(estimator, chain)} Use to_onnx."
             )
+
+
+def _reading(
+    made: Columns | None, categories: dict[int, list[Any]], encoded: Sequence[int], n_features: int
+) -> str:
+    """Source of the functions that read rows and make the columns of the first steps."""
+    if made is not None:
+        # Whatever stands in columns that are not used is unknown.
+        unused = set(range(n_features)) - {column.source for column in made.columns}
+        categories = dict(sorted({**made.categories, **{key: [] for key in unused}}.items()))
+        encoded = list(categories)
+    columns = [
+        "    (" + ", ".join(_literal(value) for value in numbers) + "),\n"
+        for numbers in ([] if made is None else made.numbers())
+    ]
+    make = _MAKE.format(columns="".join(columns)) if columns else ""
+    return _READ.format(
+        n=n_features, categories=categories, encoded=sorted(encoded), make=make,
+        made="_make(X)" if make else "X",
+    )  # fmt: skip
+
+
+def _literal(value: float) -> str:
+    """Source of a number; None for NaN."""
+    if np.isnan(value):
+        return "None"
+    return "np.inf" if value == np.inf else repr(value)
 
 
 def _trees(trees: Trees, n_features: int) -> str:
@@ -113,7 +148,6 @@ def _trees(trees: Trees, n_features: int) -> str:
     return _TREES.format(
         constant=float(trees.constant),
         n=n_features,
-        categories={column: list(values) for column, values in _list_categories(trees).items()},
         sets=sides,
         roots=_array(joined.indptr[:-1], "<i8"),
         feature=_array(joined.feature, "<i8"),
@@ -155,22 +189,66 @@ def _array(values: Any, dtype: str) -> str:
     return f'_array("{dtype}",\n{lines}\n)'
 
 
-_DECODE = """
+_READ = '''
+# Text of columns by number of the column; in rows of numbers, it is replaced by its position.
+CATEGORIES = {categories!r}
+# Columns whose unknown text is -1 instead of a missing value.
+_ENCODED = {encoded!r}
+
 
 def _array(dtype, *text):
     return np.frombuffer(base64.b64decode("".join(text)), dtype=dtype)
 
 
+def encode(rows):
+    """Rows as floats: categories as numbers, missing values as NaN.
+
+    A data frame has the columns of FEATURES, in any order. Unknown categories become NaN, too, or
+    -1 in the columns of _ENCODED.
+    """
+    if hasattr(rows, "columns"):
+        absent = [name for name in FEATURES if name not in [str(name) for name in rows.columns]]
+        if absent:
+            raise ValueError(f"the frame must have the columns of FEATURES, but lacks {{absent}}.")
+        by_name = {{str(name): name for name in rows.columns}}
+        rows = list(zip(*(list(rows[by_name[name]]) for name in FEATURES)))
+    out = np.empty((len(rows), {n}))
+    positions = {{j: {{v: i for i, v in enumerate(known)}} for j, known in CATEGORIES.items()}}
+    for i, row in enumerate(rows):
+        for j, value in enumerate(row):
+            if value is None or type(value).__name__ in ("NAType", "NaTType") or value != value:
+                out[i, j] = np.nan
+            elif j in positions:
+                out[i, j] = positions[j].get(value, -1.0 if j in _ENCODED else np.nan)
+            else:
+                out[i, j] = value
+    return out
+
+{make}
 def _rows(X):
     X = np.asarray(X, dtype=np.float64)
     if X.ndim != 2 or X.shape[1] != {n}:
         raise ValueError(f"X must have {n} columns, got shape {{X.shape}}.")
-    return X
+    return {made}
+
+'''
+_MAKE = """
+# Columns of the model: number of their column in rows, value for which they are 1 and not 0, and
+# what missing values become.
+_COLUMNS = [
+{columns}]
+
+
+def _make(X):
+    out = np.empty((len(X), len(_COLUMNS)))
+    for k, (j, key, fill) in enumerate(_COLUMNS):
+        out[:, k] = X[:, j] if key is None else X[:, j] == key
+        if fill is not None:
+            out[np.isnan(X[:, j]), k] = fill
+    return out
 
 """
-_LINEAR = (
-    _DECODE
-    + '''
+_LINEAR = '''
 _CONSTANT = {constant!r}
 _WEIGHTS = {weights}
 
@@ -179,12 +257,7 @@ def score(X):
     """Score of every row of X, shape (n_rows, {n}); higher ranks higher."""
     return _rows(X) @ _WEIGHTS + _CONSTANT
 '''
-)
-_TREES = (
-    _DECODE
-    + '''
-# Categories by number of the column; their numbers are positions.
-CATEGORIES = {categories!r}
+_TREES = '''
 _CONSTANT = {constant!r}
 _ROOTS = {roots}
 _FEATURE = {feature}
@@ -197,24 +270,6 @@ _VALUES = {values}
 _SETS = {sets!r}
 # By column whose categories have statistics: their numbers, statistics, and that of all others.
 _STATISTICS = {statistics}
-
-
-def encode(rows):
-    """Rows as floats: categories as numbers, missing values as NaN.
-
-    Unknown categories become NaN, too, or -1 in columns with statistics.
-    """
-    out = np.empty((len(rows), {n}))
-    positions = {{j: {{v: i for i, v in enumerate(known)}} for j, known in CATEGORIES.items()}}
-    for i, row in enumerate(rows):
-        for j, value in enumerate(row):
-            if value is None or type(value).__name__ in ("NAType", "NaTType") or value != value:
-                out[i, j] = np.nan
-            elif j in positions:
-                out[i, j] = positions[j].get(value, -1.0 if j in _STATISTICS else np.nan)
-            else:
-                out[i, j] = value
-    return out
 
 
 def score(X):
@@ -245,4 +300,3 @@ def score(X):
         scores += _VALUES[nodes]
     return scores
 '''
-)

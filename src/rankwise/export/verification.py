@@ -15,17 +15,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rankwise.export.chains import own_model
+from rankwise.export.chains import columns_of, engine_names, own_model
 from rankwise.export.exported_files import (
     AS_ZERO,
     EngineTree,
     ExportedFile,
+    holds_encoders,
     library_scores,
     read_exported,
     sum_trees,
 )
 from rankwise.export.lightgbm_text import split_by_sets
-from rankwise.export.maps import ExportError, Trees, feature_names
+from rankwise.export.maps import Columns, ExportError, Trees, feature_names, first_step
 from rankwise.export.parts import SOLR_SLACK, floor_float32, subtract_slack, trees_of
 from rankwise.groups import QueryGroups
 from rankwise.prediction import innermost, scores_of
@@ -102,19 +103,29 @@ def verify(
     """
     given, estimator = estimator, own_model(estimator)
     path, X = Path(path), Table.of(X).rows
-    exported = read_exported(path, feature_names(estimator, features))
+    made = columns_of(estimator)
+    # Files that encode columns themselves read those of the table.
+    encodes = made is not None and holds_encoders(path)
+    names = feature_names if encodes else engine_names
+    exported = read_exported(path, names(estimator, features))
     trees = _trees(estimator)
     is_own = library_of(given) is None
     wanted = scores_of(estimator, X, qid) if is_own else library_scores(given, X)
-    rows = _numbers(estimator, X, trees)
+    rows = _numbers(estimator, X) if made is None else _positions(made, estimator, X)
+    table = rows
+    if made is not None:
+        rows = made.make(table, fill=encodes or not exported.takes_missing)
     groups = QueryGroups.from_qid(qid, len(wanted))
     not_tried = ["infinite values: the model rejects them"]
     probes = np.zeros((0, rows.shape[1]))
-    of_probes = np.zeros(0)
+    of_probes, of_table = np.zeros(0), np.zeros((0, table.shape[1]))
     if trees is not None:
         with_missing = exported.takes_missing or trees.has_missing
         with_missing &= bool(innermost(estimator).__sklearn_tags__().input_tags.allow_nan)
-        if not with_missing:
+        if made is not None and not exported.takes_missing:
+            with_missing = False
+            not_tried.append("missing values: the engine has to fill them as the pipeline does")
+        elif not with_missing:
             known = "training had none" if trees.tells_missing else "not known if training had some"
             not_tried.append(f"missing values: {known}, and the format or model has none")
         if exported.smallest:
@@ -125,29 +136,43 @@ def verify(
             not_tried.append("values between thresholds and the nearest that Solr can represent")
         of_file = trees.with_float32_keys() if exported.dtype == np.float32 else trees
         probes = probe_rows(of_file, rows, rng, exported, with_missing=with_missing)
-        of_probes = _model_scores(estimator, of_file, probes)
+        if made is not None:
+            grown = tuple(EngineTree.of(tree) for tree in trees.trees)
+            if encodes:
+                of_table = _pull(made, table, probes)
+                probes = made.make(of_table, dtype=exported.dtype)
+            of_probes = sum_trees(grown, probes, trees.constant)
+        else:
+            of_probes = _model_scores(estimator, of_file, probes)
     else:
         not_tried.append("values at thresholds: the model is no sum of trees")
-    found = exported.score(np.concatenate([rows, probes]))
+    given_rows = np.concatenate([table, of_table] if encodes else [rows, probes])
+    found = exported.score(given_rows)
     both = np.concatenate([wanted, of_probes])
     n_moved, example = 0, ""
     if trees is not None and exported.dtype == np.float32:
-        rows, change, example = _round_values(trees, rows)
+        rounded = made.make(table, dtype=np.float32) if made is not None and encodes else None
+        rows, change, example = _round_values(trees, rows, rounded)
         both[: len(rows)] += change
         n_moved = int((change != 0).sum())
     if exported.is_shifted:
         found = found + np.median(both - found)
     made = _certificate(exported, trees, estimator, groups, both, found, rows, probes, not_tried)
-    return replace(made, n_moved=n_moved, moved=example)
+    n_queries = 0 if qid is None else made.n_queries
+    return replace(made, n_queries=n_queries, n_moved=n_moved, moved=example)
 
 
-def _round_values(trees: Trees, rows: Float64Array) -> tuple[Float64Array, Float64Array, str]:
+def _round_values(
+    trees: Trees, rows: Float64Array, rounded: Float64Array | None
+) -> tuple[Float64Array, Float64Array, str]:
     """Rows as a program of float32 numbers reads them, for which the model is asked.
 
-    Also returns the changes of the model's scores, and an example of a value that is rounded.
+    ``rounded`` are rows made of a rounded table; None: the rows themselves are rounded. Also
+    returns the changes of the model's scores, and an example of a value that is rounded.
     """
-    with np.errstate(over="ignore"):
-        rounded = rows.astype(np.float32).astype(np.float64)
+    if rounded is None:
+        with np.errstate(over="ignore"):
+            rounded = rows.astype(np.float32).astype(np.float64)
     grown = tuple(EngineTree.of(tree) for tree in trees.trees)
     after, before = trees.with_float32_keys().encode(rounded), trees.encode(rows)
     change = sum_trees(grown, after) - sum_trees(grown, before)
@@ -168,17 +193,17 @@ def _trees(estimator: Any) -> Trees | None:
         return None
 
 
-def _numbers(estimator: Any, X: Any, trees: Trees | None) -> NDArray[Any]:
+def _numbers(estimator: Any, X: Any) -> NDArray[Any]:
     """Rows as the file takes them: named categories as positions, numbers as they are."""
     last = innermost(estimator)
     table = getattr(last, "columns_", None)
-    if trees is None or table is None or not (table.nominal or table.ordered):
+    if table is None or not (table.nominal or table.ordered):
         dense = X.toarray() if is_sparse(X) else X
         return np.asarray(dense, dtype=np.float64)
     rows = np.array(last._encoded_rows(X), dtype=np.float64)
     frame = Table.of(X).numeric_frame
     for column, categories in table.nominal.items():
-        is_named = column in trees.categories
+        is_named = categories.dtype.kind not in "biuf"
         if is_named and column not in table.statistics:
             continue  # the rows have the positions
         if frame is None:
@@ -191,6 +216,35 @@ def _numbers(estimator: Any, X: Any, trees: Trees | None) -> NDArray[Any]:
             values = [v if is_missing(v) else positions.get(v, -1.0) for v in values]
         rows[:, column] = [np.nan if is_missing(v) else v for v in values]
     return rows
+
+
+def _positions(made: Columns, estimator: Any, X: Any) -> Float64Array:
+    """Rows of a table as the file takes them: text as positions, columns that are not used NaN."""
+    first = first_step(estimator)
+    frame, listed = Table.of(X).frame, made.categories
+    names = getattr(first, "feature_names_in_", None)
+    out = np.full((len(X) if frame is None else len(frame), first.n_features_in_), np.nan)
+    for column in {made_column.source for made_column in made.columns}:
+        if frame is None:
+            dense = X[:, [column]].toarray()[:, 0] if is_sparse(X) else np.asarray(X)[:, column]
+            values = dense.tolist()
+        else:
+            name = frame.columns[column] if names is None else str(names[column])
+            values = frame[name].to_list()
+        if column in listed:
+            place = {text: float(number) for number, text in enumerate(listed[column])}
+            values = [v if is_missing(v) else place.get(v, -1.0) for v in values]
+        out[:, column] = [np.nan if is_missing(value) else float(value) for value in values]
+    return out
+
+
+def _pull(made: Columns, table: Float64Array, probes: Float64Array) -> Float64Array:
+    """Rows of the table with the probes in the columns that are used as they are."""
+    out = table[np.resize(np.arange(len(table)), len(probes))]
+    for place, column in enumerate(made.columns):
+        if column.key is None:
+            out[:, column.source] = probes[:, place]
+    return out
 
 
 def _model_scores(estimator: Any, trees: Trees, rows: Float64Array) -> Float64Array:
@@ -300,7 +354,7 @@ class ParityCertificate(Result):
         Program that scored the file, with its version; or "interpreter", the arithmetic of the
         program rebuilt by rankwise.
     n_rows, n_queries : int
-        Rows of X and their queries.
+        Rows of X and their queries; 0 queries without ``qid``, which compares all rows.
     n_probes : int
         Additional rows: values at thresholds and next to them, zeros of both signs, missing
         values and unknown categories.
@@ -350,9 +404,12 @@ class ParityCertificate(Result):
 
     def __str__(self) -> str:
         verdict = "the file ranks as the model" if self.holds else "THE FILE DIFFERS"
+        in_queries = "without queries"
+        if self.n_queries:
+            in_queries = f"in {self.n_queries:,} quer{'y' if self.n_queries == 1 else 'ies'}"
         lines = [
             f"{self.format}, read by {self.reader}: {verdict}",
-            f"  rows                  {self.n_rows:,} in {self.n_queries:,} queries, and "
+            f"  rows                  {self.n_rows:,} {in_queries}, and "
             f"{self.n_probes:,} at thresholds",
             f"  largest difference    {self.largest_difference:.3g} (rounding: up to "
             f"{self.tolerance:.3g})",

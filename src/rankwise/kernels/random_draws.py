@@ -16,7 +16,7 @@ import numpy as np
 
 from rankwise.runtime.jit import njit
 
-_STEP, _ONE = np.uint64(0x9E3779B97F4A7C15), np.uint64(1)
+STEP, _ONE = np.uint64(0x9E3779B97F4A7C15), np.uint64(1)
 _FIRST, _SECOND = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
 _27, _30, _31 = np.uint64(27), np.uint64(30), np.uint64(31)
 # Smallest squared standard error relative to the squared difference: below it is rounding.
@@ -60,7 +60,7 @@ def largest_pair_t(values, counted, starts, base, ratio, share, shifts, variance
         for g in range(n_strata):
             for q in range(starts[g], starts[g + 1]):
                 if n_bits == 0:  # splitmix64
-                    state += _STEP
+                    state += STEP
                     bits = (state ^ (state >> _30)) * _FIRST
                     bits = (bits ^ (bits >> _27)) * _SECOND
                     bits ^= bits >> _31

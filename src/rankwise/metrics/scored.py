@@ -7,7 +7,7 @@ it is bit-identical for any number of threads.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property, lru_cache
 from typing import Any, NamedTuple, Protocol
 
@@ -15,7 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankwise.groups import QueryGroups
-from rankwise.kernels.ranking_agreement import expect_relevance_sums, expect_stops, mean_tied_values
+from rankwise.kernels.ranking_agreement import (
+    compare_pairs,
+    expect_relevance_sums,
+    expect_stops,
+    mean_tied_values,
+)
 from rankwise.kernels.topk import (
     add_discounted,
     best_grades,
@@ -23,6 +28,7 @@ from rankwise.kernels.topk import (
     rank_rows,
     relevance_sums,
 )
+from rankwise.runtime.jit import are_few, is_ready, run_few
 from rankwise.runtime.threads import available_threads, query_chunks, thread_map
 from rankwise.typing import Float64Array, Int64Array
 
@@ -32,6 +38,9 @@ LARGEST_GRADE = 1000
 SMALL_NANOSECONDS = 2e6
 BLOCKS_PER_THREAD = 2
 ROWS_PER_BLOCK = 65_536  # of a search for ties
+# Rows up to which NumPy sorts in less time than compiled code takes to load, and rows that it sorts
+# in the time of a step of plain Python.
+FEW_ROWS, ROWS_PER_STEP = 4096, 8
 # Cached properties that depend only on labels and sizes.
 _BY_LABELS = {"sizes", "largest", "lowest_grade", "highest_grade", "integral"}
 
@@ -181,21 +190,22 @@ class ScoredGroups:
     ) -> Float64Array:
         """Sum per query of ranked values times the weights of their ranks, down to ``depth``."""
         out = np.empty(self.n_queries)
-        ranked, top = self.rank(values, ties, depth)
-        add_discounted(ranked, top, np.empty(0), weights, False, depth, out)
+        ranked = self.rank(values, ties, depth)
+        self.run(add_discounted, *ranked, np.empty(0), weights, False, depth, out)
         return out
 
     def ideal(self) -> Ranked:
         """Labels in descending order, query by query, down to the depth announced for "ideal"."""
         if "ideal" not in self._ranked:
             depth = self._depth.get("ideal", 0)
-            if self.integral:
+            if self.integral and not self._has_few:
                 top = self._top(depth)
                 best = np.empty(top[-1])
                 best_grades(self.y, self.indptr, int(self.highest_grade) + 1, top, best)
                 self._ranked["ideal"] = Ranked(best, top)
             else:
-                self._ranked["ideal"] = self._rank(self.y, self.y, depth)
+                # + 0.0, because a grade of -0.0 is a 0
+                self._ranked["ideal"] = self._rank(self.y, self.y + 0.0, depth)
         return self._ranked["ideal"]
 
     def rank_by_label(self, values: Float64Array, depth: int = 0) -> Ranked:
@@ -216,13 +226,13 @@ class ScoredGroups:
             last = (float(rel), depth, weights, sums)
             if ties == "mean":
                 order = self._row_order
-                expect_relevance_sums(*order, self.scores, self.y, self.indptr, *last)
+                self.run(expect_relevance_sums, *order, self.scores, self.y, self.indptr, *last)
             elif self.missing is not None and rel <= 0:  # 0 would count as relevant
                 grades = np.where(self.missing, -np.inf, self.y)
                 ranked = self.rank(grades, ties, self._depth.get(ties, 0), missing=-np.inf)
-                relevance_sums(*ranked, self.y, self.indptr, *last)
+                self.run(relevance_sums, *ranked, self.y, self.indptr, *last)
             else:
-                relevance_sums(*self.ranked(ties), self.y, self.indptr, *last)
+                self.run(relevance_sums, *self.ranked(ties), self.y, self.indptr, *last)
             self._relevance[key] = sums
         return self._relevance[key]
 
@@ -238,16 +248,28 @@ class ScoredGroups:
         """
         order, top = self._row_order
         out = np.empty(top[-1])
-        mean_tied_values(order, top, self.scores, values, table, self.indptr, out)
+        self.run(mean_tied_values, order, top, self.scores, values, table, self.indptr, out)
         return Ranked(out, top)
 
     def expected_stops(self, values: Float64Array, table: Float64Array, depth: int) -> Float64Array:
         """Expected sum of P(stop at rank r) / r per query; ``values`` as in :meth:`tie_means`."""
         out = np.empty(self.n_queries)
         weights = discounts("reciprocal", self.largest)
-        scores = self.scores
-        expect_stops(*self._row_order, scores, values, table, self.indptr, depth, weights, out)
+        data = self.scores, values, table, self.indptr
+        steps = self.squares
+        if self._has_few:  # only tied rows take up to the square of their number
+            steps = len(self.y) + int((np.diff(self.tie_starts) ** 2).sum())
+        self.run(expect_stops, *self._row_order, *data, depth, weights, out, n_steps=steps)
         return out
+
+    def run(self, kernel: Callable[..., Any], *arguments: Any, n_steps: int | None = None) -> None:
+        """Call a kernel, compiled or for few rows not; by default it takes one step per row."""
+        run_few(kernel, len(self.y) if n_steps is None else n_steps, *arguments)
+
+    @cached_property
+    def squares(self) -> int:
+        """Sum over the queries of their squared numbers of rows."""
+        return int(self.sizes @ self.sizes)
 
     def count(self, rel: float) -> Int64Array:
         """Number of rows of grade >= ``rel`` per query."""
@@ -262,6 +284,11 @@ class ScoredGroups:
     def pairs(self) -> PairCounts:
         """Counts of pairs by agreement of label and score."""
         return count_pairs(self.y, self.scores, self.indptr)
+
+    @property
+    def _has_few(self) -> bool:
+        """Whether NumPy may rank the rows."""
+        return len(self.y) <= FEW_ROWS and not is_ready(rank_rows)
 
     @cached_property
     def tie_starts(self) -> Int64Array:
@@ -307,6 +334,12 @@ class ScoredGroups:
     def _rank(self, scores: Float64Array, values: Float64Array, depth: int = 0) -> Ranked:
         depth = min(depth, self.largest)  # the kernel takes memory for as many rows
         top = self._top(depth)
+        if self._has_few and are_few(rank_rows, len(scores) // ROWS_PER_STEP):
+            query = np.repeat(np.arange(self.n_queries), self.sizes)
+            rows = np.lexsort((-scores, query))
+            if top is not self.indptr:
+                rows = rows[np.arange(len(rows)) - self.indptr[query] < depth]
+            return Ranked(values[rows].astype(np.float64, copy=False), top)
         out = np.empty(top[-1])
         left = np.empty(self.n_queries, dtype=np.int64)
         n_left = rank_rows(scores, values, self.indptr, depth, top, out, left)
@@ -454,13 +487,17 @@ def count_pairs(y: Float64Array, scores: Float64Array, indptr: Int64Array) -> Pa
 
     Labels and scores are (n_rows,), in group order, without NaN; indptr is (n_queries + 1,).
     """
-    from rankwise.kernels.ranking_agreement import compare_pairs
-
     sizes = np.diff(indptr)
     counts = np.empty((len(sizes), 4), dtype=np.int64)
     gaps = np.empty((len(sizes), 2))
-    compare_pairs(y, scores, indptr, counts, gaps)
+    run_few(compare_pairs, count_sort_steps(sizes), y, scores, indptr, counts, gaps)
     return PairCounts(sizes * (sizes - 1) // 2, *counts.T, *gaps.T)
+
+
+def count_sort_steps(sizes: Int64Array) -> int:
+    """Steps that a kernel takes to sort queries of these sizes, for :func:`run_few`."""
+    # Large queries are sorted by eight bytes, each with its histogram of 256 counts.
+    return int(np.where(sizes > 24, 4096 + 32 * sizes, sizes**2).sum())
 
 
 def discounts(discount: str, n_ranks: int) -> Float64Array:

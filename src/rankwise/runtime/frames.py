@@ -613,11 +613,16 @@ def frame_for(estimator: Any, X: Any, names: Sequence[str] | None) -> Any:
     (:func:`rankwise.checks.rows.name_columns`). A pipeline or search may select columns by name,
     and warns about arrays if it was fitted on a frame. ``X`` is returned if the estimator is of
     this library or was fitted without names or on other columns than ``names``, if ``X`` is sparse,
-    or if pandas is missing.
+    or if pandas is missing. Arrow tables, which scikit-learn does not read, become frames as
+    ``pandas.read_csv`` makes them, with NaN for missing text.
     """
     wanted = getattr(estimator, "feature_names_in_", None)
     own = type(estimator).__module__.partition(".")[0] == "rankwise"
-    if own or wanted is None or names is None or not isinstance(X, np.ndarray):
+    if own or wanted is None or names is None:
+        return X
+    if hasattr(X, "column_names") and hasattr(X, "to_pandas"):
+        return _pandas_of_arrow(X)
+    if not isinstance(X, np.ndarray):
         return X
     if [str(name) for name in wanted] != [*names]:
         return X
@@ -626,3 +631,17 @@ def frame_for(estimator: Any, X: Any, names: Sequence[str] | None) -> Any:
     except ImportError:
         return X
     return pd.DataFrame(X, columns=list(wanted), copy=False)
+
+
+def _pandas_of_arrow(table: Any) -> Any:
+    try:
+        frame = table.to_pandas()
+    except ImportError:
+        return table
+    # Scalers compute in the type of their columns.
+    narrow = frame.select_dtypes(include=["float32"]).columns
+    frame = frame.astype(dict.fromkeys(narrow, np.float64))
+    text = frame.select_dtypes(include=["category", "object"]).columns
+    for name in text:
+        frame[name] = frame[name].astype(object).where(frame[name].notna(), np.nan)
+    return frame

@@ -6,6 +6,8 @@ with it avoids this import, which would take longer than everything else.
 The compiled code is cached on disk if possible. If the cache cannot be written (read-only, full,
 beyond a quota) or read (damaged, no permission), it is kept in memory only; plain Numba raises.
 
+A few rows are handled by :func:`run_few` before Numba would have been imported.
+
 With ``NUMBA_DISABLE_JIT=1`` in the environment, kernels run as plain Python: slowly, but debuggers,
 coverage and ``print`` see every line.
 """
@@ -16,10 +18,11 @@ import atexit
 import glob
 import os
 import sys
-from collections.abc import Callable
-from contextlib import ExitStack, suppress
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from functools import cache, cached_property, update_wrapper
 from pathlib import Path
+from types import FunctionType
 from typing import Any, ParamSpec, overload
 
 import numpy as np
@@ -32,7 +35,13 @@ P = ParamSpec("P")
 # IEEE semantics for NaN and infinities are kept; only reassociation and contraction are allowed.
 REASSOCIATE = frozenset({"contract", "reassoc", "nsz", "arcp", "afn"})
 
+# Steps of a loop, up to a microsecond each, that a kernel takes as plain Python in one call, and in
+# all calls of a process before it is compiled, as more are likely to follow. They take less than
+# importing Numba or, once it is imported, loading one kernel.
+_FEW_STEPS, _PATIENCE, _SHORT_PATIENCE = 50_000, 200_000, 20_000
+
 _uses_cache = True  # until it cannot be read
+_always_compiles = False
 _started: list[CompiledFunction] = []
 _at_exit = ExitStack()
 atexit.register(_at_exit.close)
@@ -53,6 +62,7 @@ class CompiledFunction:
     ) -> None:
         self.py_func = py_func
         self._fastmath, self._unchecked_division = fastmath, unchecked_division
+        self.plain_steps = 0  # counted by are_few
         update_wrapper(self, py_func)
 
     @cached_property
@@ -85,6 +95,16 @@ class CompiledFunction:
         _started.append(self)
         return compiled
 
+    @cached_property
+    def plain(self) -> Callable[..., Any]:
+        """The function in plain Python; the kernels that it calls are plain Python, too."""
+        code, names = self.py_func.__code__, {**self.py_func.__globals__}
+        for name in code.co_names:
+            kernel = names.get(name)
+            if isinstance(kernel, CompiledFunction) and kernel is not self:
+                names[name] = kernel.plain
+        return FunctionType(code, names, closure=self.py_func.__closure__)
+
     @property
     def _numba_type_(self) -> Any:
         return self.dispatcher._numba_type_
@@ -112,7 +132,7 @@ class CompiledFunction:
         """Call again after the cache failed, here or in a kernel that this one calls."""
         global _uses_cache
         while True:
-            before = _count_signatures()
+            before = count_signatures()
             try:
                 return self.dispatcher(*arguments)
             except Exception as error:
@@ -121,7 +141,7 @@ class CompiledFunction:
                 # Numba keeps what it compiled, also if it could not store it: each try gets further
                 # unless the cache cannot be read.
                 is_damaged = not isinstance(error, OSError)
-                if _count_signatures() > before or (is_damaged and _remove_damaged()):
+                if count_signatures() > before or (is_damaged and _remove_damaged()):
                     continue
                 if not _uses_cache:
                     raise
@@ -165,7 +185,7 @@ def _link_read_only_cache() -> None:
         config.CACHE_DIR = str(links)
 
 
-def _count_signatures() -> int:
+def count_signatures() -> int:
     """Number of forms of all kernels that are compiled or were loaded."""
     return sum(len(kernel.dispatcher.signatures) for kernel in _started.copy())
 
@@ -234,11 +254,58 @@ def njit(
     return CompiledFunction(func, fastmath, unchecked_division)
 
 
+def run_few(kernel: Callable[P, Any], n_steps: int, /, *arguments: P.args) -> Any:
+    """Call a kernel that takes about ``n_steps`` steps; as plain Python if they are few.
+
+    Compiling takes seconds and loading compiled code tenths of a second, once in a process. The
+    results are bit-identical, so the kernel must not be one with ``fastmath``.
+    """
+    if are_few(kernel, n_steps):
+        with np.errstate(all="ignore"):
+            return kernel.plain(*arguments)  # type: ignore[attr-defined]
+    return kernel(*arguments)
+
+
+def are_few(kernel: Callable[..., Any], n_steps: int) -> bool:
+    """Whether to take steps without a kernel, which it would compile; counts them if so.
+
+    A step of NumPy, which takes many values at a time, counts as a fraction.
+    """
+    assert isinstance(kernel, CompiledFunction)
+    if n_steps > _FEW_STEPS or is_ready(kernel):
+        return False
+    steps = kernel.plain_steps + n_steps
+    if steps > (_SHORT_PATIENCE if numba_is_imported() else _PATIENCE):
+        return False
+    kernel.plain_steps = steps
+    return True
+
+
+def lay_out(X: Any) -> Any:
+    """``X`` as kernels are compiled for it: in C order, aligned and writable.
+
+    Requests are often read-only, as arrays over the bytes of a body or of a frame are. Numba would
+    compile a kernel for them anew, which takes longer than any copy of a block.
+    """
+    return X if X.flags.carray else np.array(X, order="C")
+
+
 def is_ready(kernel: Callable[..., Any]) -> bool:
     """Whether a kernel was called before, so that a call does not import Numba."""
-    return "dispatcher" in vars(kernel)
+    return _always_compiles or "dispatcher" in vars(kernel)
+
+
+@contextmanager
+def always_compiled() -> Iterator[None]:
+    """Compile kernels for few rows too, to have them ready before there are many."""
+    global _always_compiles
+    before, _always_compiles = _always_compiles, True
+    try:
+        yield
+    finally:
+        _always_compiles = before
 
 
 def numba_is_imported() -> bool:
     """Whether this process has paid for Numba's import already."""
-    return "numba" in sys.modules
+    return _always_compiles or "numba" in sys.modules

@@ -11,9 +11,9 @@ import ast
 import itertools
 import os
 from collections import deque
-from collections.abc import Callable, Generator, Iterable, Sequence, Sized
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence, Sized
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from contextvars import Context, ContextVar, copy_context
 from functools import lru_cache
 from multiprocessing import parent_process
@@ -101,6 +101,16 @@ def _share(n_threads: int) -> Context:
     context = copy_context()
     context.run(_SHARE.set, max(1, available_threads() // n_threads))
     return context
+
+
+@contextmanager
+def use_one_thread() -> Iterator[None]:
+    """Work without helpers inside the block: a process with threads cannot fork safely."""
+    token = _SHARE.set(1)
+    try:
+        yield
+    finally:
+        _SHARE.reset(token)
 
 
 @lru_cache(maxsize=1)

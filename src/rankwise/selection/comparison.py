@@ -203,6 +203,10 @@ def compare(
     not relevant. The leaderboard shows their fraction for every measure, and a note names the
     neighbours whose order they could change (:func:`rankwise.selection.difference_bounds`).
 
+    If values are missing, rankers of this library that do not accept NaN run behind an imputer: the
+    medians of the training part, and an indicator for each of its columns with missing values. A
+    note says so. Other estimators run unchanged.
+
     Data may name judged documents that are not rows (``RankingData.missed``), as the tables of
     :meth:`rankwise.text.TextRanker.table` do. Measures that read a ranking from its top, such as AP
     and nDCG, count them as relevant documents that no ranker found. Rank correlations and measures
@@ -431,7 +435,17 @@ def _describe(fold: Fold, name: str) -> FoldInfo:
         fingerprint=fold_fingerprint(fold),
         recall=recall_of(fold.test),
         n_unjudged=len(fold.train) - len(train),
+        n_uniform=_count_uniform(fold.test),
     )
+
+
+def _count_uniform(test: RankingData) -> int:
+    """Number of queries that every order of their rows gives the same value above 0."""
+    groups = test.groups
+    y, starts = groups.sort(test.grades), groups.indptr[:-1]
+    high, low = np.maximum.reduceat(y, starts), np.minimum.reduceat(y, starts)
+    # Measures have rules of their own for queries without a relevant row.
+    return int(((groups.sizes == 1) | ((high == low) & (high > 0))).sum())
 
 
 def _keys(

@@ -488,12 +488,13 @@ class Leaderboard(Result):
 
     def _cells(self) -> tuple[list[list[str]], list[str]]:
         rows = self.rows()
-        header, lines, caption = _table_cells(self, [row for row in rows if row["rank"]], "text", 4)
+        header, lines, said = _table_cells(self, [row for row in rows if row["rank"]], "text", 4)
         lost = [
             f"{row['ranker']} {row['status']}: {row['message'].removesuffix('.')}."
             for row in rows
             if not row["rank"]
         ]
+        caption = ". ".join(said) + "."
         return [header, *lines], [*list_intervals(rows, self.settings), caption, *lost]
 
     def _verdict(self) -> list[str]:
@@ -511,7 +512,8 @@ class Leaderboard(Result):
         settings = self.settings
         return (
             f"{settings.data or 'data'}: {len(self.qids)} {settings.unit}"
-            f"{queries_that_count(self)}{_describe_strata(self)}, ordered by {self.measures[0]}"
+            f"{queries_that_count(self)}{_describe_strata(self)}{_describe_uniform(self)}, "
+            f"ordered by {self.measures[0]}"
         )
 
     def __str__(self) -> str:
@@ -752,6 +754,17 @@ def queries_that_count(board: Leaderboard) -> str:
     return f" ({', '.join(fewer).replace(' for', ' count for', 1)})" if fewer else ""
 
 
+def _describe_uniform(board: Leaderboard) -> str:
+    """Number of queries on which rankers can differ, if it is not that of all."""
+    n_uniform = sum(info.n_uniform for info in board.fold_infos)
+    if not n_uniform:
+        return ""
+    return (
+        f" (rankers can differ on {len(board.qids) - n_uniform}: {n_uniform} have one row, or only "
+        "rows of one grade)"
+    )
+
+
 def none_counts(board: Leaderboard) -> list[str]:
     """A line for every measure for which no query counts."""
     reasons = {name: board.why_undefined(name) for name in board.measures}
@@ -817,9 +830,10 @@ _WORSE = {"latex": r"$^{\downarrow}$", "markdown": " ↓", "text": f"{_NO_BREAK}
 def leaderboard_table(board: Leaderboard, form: str, digits: int = 4) -> str:
     """Table of a leaderboard; systems that are significantly worse than the best are marked.
 
-    "latex" needs the package booktabs; its caption and the line below the table in "markdown"
-    define marks and intervals. "csv" has all numbers of :meth:`Leaderboard.rows` in full precision,
-    and no marks. ``digits`` are decimals of means.
+    "latex" needs the package booktabs. Its caption of at most two sentences and the line below the
+    table in "markdown" define marks and intervals; the notes follow the caption as comments. "csv"
+    has all numbers of :meth:`Leaderboard.rows` in full precision, and no marks. ``digits`` are
+    decimals of means.
     """
     check_choice("form", form, FORMATS)
     check_whole("digits", digits, 0)
@@ -831,8 +845,8 @@ def leaderboard_table(board: Leaderboard, form: str, digits: int = 4) -> str:
 
 def _table_cells(
     board: Leaderboard, rows: list[dict[str, Any]], form: str, digits: int
-) -> tuple[list[str], list[list[str]], str]:
-    """Header, lines and caption of a table in "latex", "markdown" or "text"."""
+) -> tuple[list[str], list[list[str]], list[str]]:
+    """Header, lines and sentences of the caption of a table in "latex", "markdown" or "text"."""
     header = ["", board.settings.contestant, *board.measures]
     lines = [_line(row, board.measures, form, digits) for row in rows]
     if is_adjusted(rows):
@@ -871,7 +885,7 @@ def _list_to_baseline(board: Leaderboard, row: dict[str, Any], form: str, digits
     return f"{found['diff']:+.{digits}f}{mark}"
 
 
-def _caption(board: Leaderboard, form: str, rows: list[dict[str, Any]]) -> str:
+def _caption(board: Leaderboard, form: str, rows: list[dict[str, Any]]) -> list[str]:
     settings = board.settings
     level = f"{100 * settings.confidence_level:g}" + (r"\,\%" if form == "latex" else " %")
     counted = escape_table(queries_that_count(board), form)
@@ -898,16 +912,17 @@ def _caption(board: Leaderboard, form: str, rows: list[dict[str, Any]]) -> str:
     ran = [(row["ranker"], row["ran"]) for row in rows if is_fitted(settings)]
     notes = [f"{escape_table(who, form)}: {escape_table(note, form)}"
              for who, note in [*ran, *merge_notes(rows, settings.contestant)]]  # fmt: skip
-    return ". ".join([*said, *notes]) + "."
+    return [*said, *notes]
 
 
-def _latex(header: list[str], lines: list[list[str]], caption: str) -> str:
+def _latex(header: list[str], lines: list[list[str]], said: list[str]) -> str:
     texts = [" & ".join(line).replace("–", "--") + r" \\" for line in lines]
     return "\n".join(
         [
             r"\begin{table}",
             r"\centering",
-            rf"\caption{{{caption}}}",
+            rf"\caption{{{'. '.join(said[:2])}.}}",
+            *(f"% {' '.join(sentence.split())}." for sentence in said[2:]),
             rf"\begin{{tabular}}{{rl{'r' * (len(header) - 2)}}}",
             r"\toprule",
             " & ".join(escape_table(name, "latex") for name in header) + r" \\",
@@ -921,11 +936,11 @@ def _latex(header: list[str], lines: list[list[str]], caption: str) -> str:
     )
 
 
-def _markdown(header: list[str], lines: list[list[str]], caption: str) -> str:
+def _markdown(header: list[str], lines: list[list[str]], said: list[str]) -> str:
     names = [escape_table(name, "markdown") for name in header]
     rule = ["---:", "---", *["---:"] * (len(header) - 2)]
     table = [f"| {' | '.join(cells)} |" for cells in [names, rule, *lines]]
-    return "\n".join([*table, "", caption, ""])
+    return "\n".join([*table, "", ". ".join(said) + ".", ""])
 
 
 def _csv(board: Leaderboard, rows: list[dict[str, Any]]) -> str:

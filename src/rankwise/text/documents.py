@@ -31,7 +31,8 @@ import numpy as np
 
 from rankwise.checks.exact_values import is_unicode
 from rankwise.datasets.readers.delimited import DelimitedFile
-from rankwise.datasets.readers.quotes import names_are_quoted, unquote
+from rankwise.datasets.readers.quotes import first_record, names_are_quoted, unquote
+from rankwise.datasets.readers.tables import is_stored, open_stored
 from rankwise.datasets.readers.text_columns import read_cells
 from rankwise.datasets.readers.textfiles import (
     TextFile,
@@ -40,7 +41,7 @@ from rankwise.datasets.readers.textfiles import (
     read_text,
 )
 from rankwise.datasets.table_columns import TEXT_DOCUMENT_IDS, TEXT_QUERY_IDS
-from rankwise.runtime.frames import is_missing
+from rankwise.runtime.frames import check_unique, is_missing, wrap_frame
 from rankwise.runtime.messages import callers_level, setting
 
 QUERY_TEXTS = ("text", "query", "title")
@@ -54,6 +55,7 @@ FILE_SUFFIXES = (
 )  # fmt: skip
 _BLANKS = " \t\r\n"
 _PARQUET = b"PAR1"
+_HEAD = 1 << 16  # characters of a CSV file in which its header ends
 
 
 def iterate_documents(
@@ -71,7 +73,8 @@ def iterate_documents(
     - mappings, or rows of a frame, with an id ("doc_id", "docno", "docid", "corpus-id",
       "document_id", "pid", "_id", "id" or the like) and one text per field;
     - the path of a file of JSON lines (``.jsonl``, ``.json``, or any file that begins with a
-      brace), of TREC documents, or of text separated by tabs, see :func:`_tab_rows`.
+      brace), of TREC documents, of text separated by tabs, see :func:`_tab_rows`, or of a table
+      with named columns (CSV, Parquet).
 
     Fields that are missing or None are empty; a field that occurs in no document is a warning.
     ``is_default`` says that the user named no fields: TREC documents are then read as a whole, and
@@ -133,7 +136,7 @@ def convert_to_queries(queries: Any) -> dict[str, str]:
     - an iterable of texts, which get the ids "1", "2", and so on;
     - mappings, or rows of a frame, with an id ("qid", "query_id", "q_id", "query-id",
       "queryid", "_id" or "id") and a text ("text", "query" or "title");
-    - the path of a file of JSON lines, TREC topics, or text separated by tabs.
+    - the path of a file of JSON lines, TREC topics, text separated by tabs, CSV or Parquet.
 
     An id that occurs twice is an error, and so is a str that is the name of a file.
     """
@@ -295,13 +298,21 @@ def _read(
     path: Path, what: str, fields: Collection[str] | None, encoding: str | None
 ) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield the place and the fields of each entry of a file."""
+    ids = TEXT_DOCUMENT_IDS if what == "document" else TEXT_QUERY_IDS
+    if is_stored(path):
+        for number, values in enumerate(wrap_frame(open_stored(path).read()).iter_rows(named=True)):
+            yield f"{what} in row {number}", _name_ids(values, ids)
+        return
     text = read_lines(path, encoding, can_choose=what == "document")
     is_json = any(suffix in (".jsonl", ".json", ".ndjson") for suffix in path.suffixes)
     start = text.lstrip(_BLANKS)
+    if ".csv" in path.suffixes:
+        for number, row in _csv_rows(text, path):
+            yield f"{what} at line {number}", _name_ids(row, ids)
+        return
     if not is_json and not start.startswith("{"):
         # A TREC file begins with a tag, or has text that it refuses.
         is_tabbed = "\t" in text.lstrip("\r\n").partition("\n")[0] and not start.startswith("<")
-        ids = TEXT_DOCUMENT_IDS if what == "document" else TEXT_QUERY_IDS
         rows = _tab_rows(text, ids, path) if is_tabbed else read_trec_text(text, fields, str(path))
         for number, row in rows:
             yield f"{what} at line {number}", row
@@ -309,6 +320,33 @@ def _read(
     for number, line in enumerate(text.split("\n"), start=1):
         if line.strip(_BLANKS):
             yield f"line {number}", _json_object(line, f"{path}, line {number}")
+
+
+def _name_ids(row: dict[str, Any], ids: tuple[str, ...]) -> dict[str, Any]:
+    """The row with usual names of ids in lower case."""
+    return {name.lower() if name.lower() in ids else name: value for name, value in row.items()}
+
+
+def _csv_rows(text: str, path: Path) -> Iterator[tuple[int, dict[str, str]]]:
+    """Yield the line and the fields of each row of CSV, whose first line names the columns."""
+    lines = [line for line in text[:_HEAD].encode().split(b"\n") if line.strip()]
+    header = first_record(lines or [b""])
+    separator = max(",;|\t", key=lambda sign: header.count(sign.encode()))
+    data = text.encode()
+    file = DelimitedFile(path, separator, TextFile(path, 0, len(data), data))
+    columns, numbers = read_cells(file).columns, file.record_lines()
+    check_unique(file.names)
+    next(numbers)
+    for number, *row in zip(numbers, *columns, strict=True):
+        yield number, dict(zip(file.names, (cell.decode() for cell in row), strict=True))
+
+
+def find_usual_fields(path: Path, encoding: str | None = None) -> tuple[str, ...] | None:
+    """Title and text if the first document of a file has both; None: the default."""
+    with prefix_errors(path):
+        for _, texts in _pairs(path, TEXT_DOCUMENT_IDS, "document", None, encoding):
+            return ("title", "text") if {"title", "text"} <= {*texts} else None
+    return None
 
 
 def _tab_rows(text: str, ids: tuple[str, ...], path: Path) -> Iterator[tuple[int, dict[str, str]]]:

@@ -28,7 +28,7 @@ from rankwise.kernels.ensemble_scores import (
     number_leaves,
     read_columns,
 )
-from rankwise.runtime.jit import is_ready, numba_is_imported
+from rankwise.runtime.jit import is_ready, lay_out, numba_is_imported
 from rankwise.runtime.threads import available_threads, thread_map
 from rankwise.structure.state_rules import (
     Array,
@@ -436,8 +436,7 @@ class _TreeWalk:
             links += 2 * (numbers[tested] - tested)
         if not X.shape[1]:  # leaves, too, look at the first column
             X = np.zeros((len(X), 1))
-        X = np.ascontiguousarray(X)
-        add_trees(X, self.n_trees, nodes, nodes.view(np.int64), self.values, out)
+        add_trees(lay_out(X), self.n_trees, nodes, nodes.view(np.int64), self.values, out)
 
 
 @dataclass(frozen=True, eq=False)
@@ -465,7 +464,7 @@ class _NominalWalk:
         indptr, feature, *rest = self.arrays
         feature = _renumber(feature, self.features, columns)
         kernel: Any = add_nominal_trees  # whose arguments a checker cannot count here
-        kernel(np.ascontiguousarray(X), indptr, feature, *rest, out)
+        kernel(lay_out(X), indptr, feature, *rest, out)
 
 
 @dataclass(eq=False)
@@ -655,8 +654,7 @@ class LeafMasks:
         """
         width = -(-len(X) // LANES) * LANES
         table = np.empty((len(features), width))
-        X = np.ascontiguousarray(X)  # other layouts would be compiled anew
-        read_columns(X, features, self.listed_indptr, self.listed, table)
+        read_columns(lay_out(X), features, self.listed_indptr, self.listed, table)
         n_words = -(-np.diff(self.leaf_indptr).max() // (8 * self.mask.itemsize))
         bits = np.empty((n_words, width), dtype=self.mask.dtype)
         add_open_leaves(

@@ -115,6 +115,20 @@ def test_run_is_written_best_first_and_ranked(tmp_path):
     )
 
 
+@pytest.mark.parametrize("kind", [np.int64, np.uint8, np.float64, object])
+def test_ids_that_are_numbers_are_written_as_their_digits(tmp_path, kind):
+    qid, doc_ids = np.array([7, 7, 10], dtype=kind), np.array([9, 10, 9], dtype=kind)
+    run, qrels = Run(qid, doc_ids, np.ones(3)), Qrels(qid, doc_ids, np.array([1, 0, 2]))
+    write_run(run, tmp_path / "run")
+    # Ties go by descending text.
+    assert (tmp_path / "run").read_text() == (
+        "7 Q0 9 1 1 rankwise\n7 Q0 10 2 1 rankwise\n10 Q0 9 1 1 rankwise\n"
+    )
+    write_qrels(qrels, tmp_path / "qrels")
+    assert (tmp_path / "qrels").read_text() == "7 0 9 1\n7 0 10 0\n10 0 9 2\n"
+    assert judge(qrels, run).qid.tolist() == ["7", "7", "10"]
+
+
 @pytest.mark.parametrize("bad", ["", "a b", "a\n", "a\v", "\fa", "a\0"])
 def test_ids_with_white_space_are_refused(tmp_path, bad):
     qrels = Qrels(np.array(["1", bad], dtype=object), np.array(["d", "e"]), np.array([1, 1]))

@@ -11,8 +11,9 @@ from benchmarks.error_rates import rates
 from scipy import stats
 
 from rankwise.metrics.significance import compare_to_baseline, compare_to_best, holm
+from rankwise.metrics.statistics import all_pairs
 from rankwise.metrics.statistics.all_pairs import max_t, pair_differences
-from rankwise.metrics.statistics.stratified import correct_t, t_statistics
+from rankwise.metrics.statistics.stratified import RunErrors, correct_t, t_statistics
 from rankwise.runtime.threads import available_threads
 
 
@@ -180,3 +181,23 @@ def test_a_baseline_errs_as_often_as_it_says(rng):
 def test_an_unknown_baseline_is_named():
     with pytest.raises(KeyError, match="baseline='c' is not one of the systems"):
         compare_to_baseline({"a": [0.1, 0.2], "b": [0.2, 0.3]}, "c")
+
+
+@pytest.mark.parametrize("n_strata", [1, 3])
+def test_few_values_give_the_bits_of_the_kernel(monkeypatch, rng, n_strata):
+    values = rng.normal(size=(130, 4))
+    values[:, 3] = values[:, 2]
+    strata = np.sort(rng.integers(0, n_strata, 130))
+    runs = RunErrors(np.array([0.1, 0.0, 0.2, 0.1]), np.array([4.0, 1.0, 9.0, 2.0]))
+    untested = np.zeros((4, 4), dtype=bool)
+    untested[0, 1] = untested[1, 0] = True
+
+    def maxima(is_loaded):
+        monkeypatch.setattr(all_pairs, "are_few", lambda kernel, n_steps: not is_loaded)
+        found = [
+            all_pairs._flipped_maxima(values, strata, errors, untested, 999, 0)
+            for errors in (None, runs)
+        ]
+        return np.concatenate(found)
+
+    assert maxima(False).tobytes() == maxima(True).tobytes()

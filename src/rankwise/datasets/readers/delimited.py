@@ -32,6 +32,8 @@ from rankwise.datasets.readers.quotes import (
     check_lines,
     check_not_enclosed,
     find_records,
+    first_record,
+    name_has_lines,
     names_are_quoted,
     split_names,
 )
@@ -170,7 +172,9 @@ class DelimitedFile:
         """Quotation mark; False if marks are text, see :mod:`rankwise.datasets.readers.quotes`."""
         if self.delimiter != "\t":
             return '"'
-        return '"' if names_are_quoted(self.first_line()) else False
+        if names_are_quoted(self.first_line()):
+            return '"'
+        return '"' if name_has_lines(self._head()) else False
 
     def line_of(self, row: int) -> int | None:
         """Line at which a row begins; None if there is no such row, as in a damaged file."""
@@ -271,18 +275,29 @@ class DelimitedFile:
                 "it is a Parquet table, not text. Give it a name that ends in .parquet"
             )
         check_named_columns(self.path, line)
+        header = first_record([row for row in self._head().split(b"\n") if row.strip()])
+        if self.delimiter.encode() not in header:  # quoted names are faults by a wrong separator
+            self._check_separator([header.decode()])
         for record in self.records.long[:1]:
             if not self.file.read(self.file.start, record.start).strip(b"\r\n"):
                 line = self.file.read(record.start, record.stop)
         names = split_names(line, self.delimiter, self.quote_char)
+        self._check_separator(names)
         check_lines(self.file, self.records, self.delimiter, len(names))
+        return names
+
+    def _check_separator(self, names: list[str]) -> None:
+        """Raise ValueError if another sign separates the names."""
         others = [sign for sign in _OTHERS if len(names) == 1 and sign in names[0]]
         if others:
             raise ValueError(
                 f"the first line is one column, {names[0][:60]!r}. Pass the column separator: "
                 f"{setting('sep', others[0])}."
             )
-        return names
+
+    def _head(self) -> bytes:
+        """Some first lines of the file."""
+        return self.file.read(self.file.start, self.file.start + _BLOCK_BYTES)
 
     @cached_property
     def header(self) -> list[str]:

@@ -29,7 +29,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from rankwise.datasets.readers.letor_parse import NUMBER
-from rankwise.datasets.readers.quotes import split_names
+from rankwise.datasets.readers.quotes import first_record, split_names
 from rankwise.datasets.readers.textfiles import (
     PathLike,
     TextFile,
@@ -134,10 +134,7 @@ def file_format(source: PathLike | TextFile) -> FileFormat:
     lines = [line for line in head.split(b"\n") if line.strip()]
     if not lines:
         return FileFormat(FormatName.empty)
-    # A name in quotation marks may have several lines.
-    stops = (k for k in range(1, len(lines) + 1) if b"\n".join(lines[:k]).count(b'"') % 2 == 0)
-    record = b"\n".join(lines[: next(stops, 1)]) if b'"' in lines[0] else lines[0]
-    return _header(file.path, record) or _majority(file.path, lines)
+    return _header(file.path, first_record(lines)) or _majority(file.path, lines)
 
 
 def is_binary_table(head: bytes) -> bool:

@@ -35,11 +35,14 @@ from rankwise.datasets.readers.textfiles import (
 )
 from rankwise.kernels import svmlight as kernel
 from rankwise.kernels.svmlight import DUPLICATE, LARGEST_INDEX, TOO_WIDE
+from rankwise.runtime.jit import run_few
 from rankwise.runtime.threads import available_threads, thread_map
 from rankwise.typing import Float64Array, FloatArray, Matrix
 
 BLOCK_BYTES = 1 << 20
 DENSE_FROM = 0.25  # minimum share of written entries for dense rows
+# Steps of plain Python, which parses numbers by words of eight bytes.
+STEPS_PER_BYTE = 4
 _SAMPLE_BLOCKS, _SAMPLE_BYTES = 8, 1 << 16
 
 
@@ -346,7 +349,8 @@ def count_rows(blocks: Sequence[LineBlock], n_threads: int) -> NDArray[np.int64]
     scratch = _Scratch(_most_bytes(blocks), 0, np.float32)
 
     def count(block: LineBlock) -> int:
-        return kernel.count_rows(scratch.buf, scratch.load(block))
+        stop = scratch.load(block)
+        return run_few(kernel.count_rows, stop, scratch.buf, stop)
 
     return np.array(thread_map(count, blocks, n_threads), dtype=np.int64)
 
@@ -391,7 +395,9 @@ def parse_blocks(
         )
         state = np.zeros(kernel.N_STATE, dtype=np.int64)
         values = matrix if layout.dense else scratch.values
-        kernel.parse_block(
+        run_few(
+            kernel.parse_block,
+            STEPS_PER_BYTE * (block.stop - block.start),
             scratch.buf,
             plan,
             y,

@@ -37,6 +37,30 @@ def names_are_quoted(line: bytes) -> bool:
     return all(len(name) > 1 and name[:1] == name[-1:] == b'"' for name in names)
 
 
+def first_record(lines: Sequence[bytes]) -> bytes:
+    """The first of ``lines``, with those over which a field in quotation marks goes on."""
+    marks = 0
+    for k, line in enumerate(lines, start=1):
+        marks += line.count(b'"')
+        if marks % 2 == 0:
+            return b"\n".join(lines[:k])
+    return lines[0]
+
+
+def name_has_lines(head: bytes) -> bool:
+    """Whether a name in the header of text separated by tabs has several lines.
+
+    Spreadsheets enclose such a name in marks, and no other. A lone mark is told from it by the
+    lines: those of the header are not all whole rows, and together they are as wide as the next.
+    """
+    lines = [line for line in head.split(b"\n") if line.strip()]
+    names = first_record(lines or [b""]).split(b"\n")
+    n = b"\n".join(names).count(b"\t")
+    rest = lines[len(names) :]
+    is_wide = not rest or first_record(rest).count(b"\t") == n
+    return is_wide and any(line.count(b"\t") != n for line in names)
+
+
 def unquote(field: bytes) -> bytes:
     """Text of a field, without the marks that pandas puts around fields with marks."""
     if _ENCLOSED_BYTES.fullmatch(field):

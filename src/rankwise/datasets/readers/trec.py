@@ -48,6 +48,9 @@ class Qrels(Result):
     doc_ids: NDArray[np.str_]
     relevance: Int64Array | Float64Array
 
+    def __post_init__(self) -> None:
+        _write_ids_as_text(self)
+
     @classmethod
     def from_data(cls, data: RankingData) -> Qrels:
         """Make judgments from judged data; rows without document ids are named by number.
@@ -93,6 +96,9 @@ class Run(Result):
     doc_ids: NDArray[np.str_]
     scores: Float64Array
     tag: str = "rankwise"
+
+    def __post_init__(self) -> None:
+        _write_ids_as_text(self)
 
     @classmethod
     def from_data(cls, data: RankingData, scores: ArrayLike, tag: str = "rankwise") -> Run:
@@ -197,6 +203,14 @@ GRADES_FIX = (
 def id_array(values: Any, name: str, where: Callable[[int], str] = "row {}".format) -> NDArray[Any]:
     """Array of ids as text, see :func:`rankwise.checks.exact_values.id_texts`."""
     return text_array(id_texts(values, name, where))
+
+
+def _write_ids_as_text(judged: Qrels | Run) -> None:
+    """Replace ids that are whole numbers by their digits: files and joins need text."""
+    for name in ("qid", "doc_ids"):
+        ids = np.asarray(getattr(judged, name))
+        if ids.dtype.kind != "U" and {*map(type, ids.tolist())} - {str, np.str_}:
+            object.__setattr__(judged, name, id_array(ids, name))
 
 
 def string_codes(*columns: NDArray[Any]) -> tuple[list[Int64Array], int]:

@@ -27,7 +27,7 @@ from typing import ClassVar
 import numpy as np
 
 from rankwise.metrics.measure import Empty, QueryMeasure, check_choice
-from rankwise.metrics.scored import ScoredGroups
+from rankwise.metrics.scored import ScoredGroups, count_sort_steps
 from rankwise.typing import Float64Array, Int64Array
 
 TIES = (1.0, 0.5, 0.0)
@@ -172,7 +172,9 @@ class Rho(QueryMeasure):
         from rankwise.kernels.ranking_agreement import multiply_ranks
 
         products = np.empty((scored.n_queries, 3))
-        multiply_ranks(scored.y, scored.scores, scored.indptr, products)
+        steps = count_sort_steps(scored.sizes)
+        data = scored.y, scored.scores, scored.indptr
+        scored.run(multiply_ranks, *data, products, n_steps=steps)
         yy, yf, ff = products.T
         return self.fill_empty(_correlation(yf, yy, ff, (yy > 0) & (ff > 0)), yy > 0)
 
@@ -244,7 +246,9 @@ class M1D(QueryMeasure):
 
         m1d = np.empty(scored.n_queries)
         with np.errstate(over="ignore", invalid="ignore"):
-            mean_absolute_gaps(_residuals(scored), scored.indptr, m1d)
+            steps = count_sort_steps(scored.sizes)
+            data = _residuals(scored), scored.indptr
+            scored.run(mean_absolute_gaps, *data, m1d, n_steps=steps)
         return self.fill_empty(_large(m1d), scored.sizes > 1)
 
 

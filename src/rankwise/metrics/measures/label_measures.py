@@ -181,7 +181,8 @@ class RelevantRanks(QueryMeasure):
     def ranks(self, scored: ScoredGroups) -> Float64Array:
         """R, sum of r / c, largest c and sum of c - r of each query, shape (n_queries, 4)."""
         out = np.empty((scored.n_queries, 4))
-        relevant_ranks(scored.y, scored.scores, scored.indptr, float(self.rel), out)
+        data = scored.y, scored.scores, scored.indptr
+        scored.run(relevant_ranks, *data, float(self.rel), out, n_steps=scored.squares)
         return out
 
 

@@ -166,7 +166,7 @@ class MeanNDCG(GainMeasure):
             ideal = best_table[ideal.astype(np.int64)]
         values = np.empty(scored.n_queries)
         weights = discounts(self.discount, scored.largest)
-        average_normalised(ranked, ideal, scored.indptr, table, weights, values)
+        scored.run(average_normalised, ranked, ideal, scored.indptr, table, weights, values)
         return self.fill_empty(values, np.where(np.isnan(values), 0.0, 1.0))
 
 
@@ -208,13 +208,13 @@ class ExpectedReciprocalRank(TopMeasure):
             values = scored.expected_stops(stops, table, self.depth)
         else:
             if scored.integral:
-                ranked, top = scored.ranked(self.ties)
+                ranked = scored.ranked(self.ties)
             else:
-                ranked, top = scored.rank(stops, self.ties, self.depth)
+                ranked = scored.rank(stops, self.ties, self.depth)
             n_ranks = min(self.depth, scored.largest) if self.depth else scored.largest
             weights = discounts("reciprocal", n_ranks)
             values = np.empty(scored.n_queries)
-            add_discounted(ranked, top, table, weights, True, self.depth, values)
+            scored.run(add_discounted, *ranked, table, weights, True, self.depth, values)
         if self.empty == 0:
             return values
         return self.fill_empty(values, scored.count(SMALLEST_GRADE))
@@ -291,7 +291,8 @@ def sum_discounted(
     out = np.empty(scored.n_queries)
     n_ranks = min(depth, scored.largest) if depth else scored.largest
     rows, table = gains
-    add_discounted(*rows, table, discounts(discount, n_ranks), False, depth, out)
+    weights = discounts(discount, n_ranks)
+    scored.run(add_discounted, *rows, table, weights, False, depth, out)
     return out
 
 

@@ -350,7 +350,8 @@ class InferredAveragePrecision(JudgementMeasure, BinaryMeasure):
         ranked = scored.rank(kinds, rule, missing=MISSING).values
         starts = scored.tie_starts if self.ties == "mean" else np.arange(len(ranked) + 1)
         total = np.empty(scored.n_queries)
-        add_inferred_precisions(ranked, starts, scored.indptr, total)
+        data = ranked, starts, scored.indptr
+        scored.run(add_inferred_precisions, *data, total, n_steps=scored.squares)
         n_relevant = scored.sum(relevant)
         return self.fill_empty(total / np.maximum(n_relevant, 1), n_relevant)
 

@@ -10,7 +10,7 @@ the selection of the best system by the same queries.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from string import ascii_letters
@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from scipy.sparse.csgraph import connected_components
 from scipy.stats import chi2, f, rankdata, studentized_range
 
-from rankwise.kernels.random_draws import SMALLEST_ERROR, largest_pair_t
+from rankwise.kernels.random_draws import SMALLEST_ERROR, STEP, largest_pair_t
 from rankwise.metrics.statistics.stratified import (
     RunErrors,
     StratifiedMeans,
@@ -33,8 +33,10 @@ from rankwise.metrics.statistics.stratified import (
     stratified_means,
     stratum_codes,
 )
+from rankwise.row_order import scramble
 from rankwise.runtime.constraints import make_generator
 from rankwise.runtime.finite import names_its_class
+from rankwise.runtime.jit import are_few
 from rankwise.runtime.messages import join_lines
 from rankwise.runtime.result import Result
 from rankwise.runtime.threads import available_threads, thread_map
@@ -42,8 +44,9 @@ from rankwise.typing import ArrayLike, Float64Array, Int64Array, Seed
 
 # The t of a pair and the same t among the draws may differ by rounding.
 _TIE = 1e-9
-# Number of summed values below which threads do not pay off.
-_SMALL = 1 << 22
+# Number of summed values below which threads do not pay off, and number that NumPy sums in the time
+# of a step of plain Python.
+_SMALL, _PER_STEP = 1 << 22, 1000
 
 
 class MaxT(NamedTuple):
@@ -178,8 +181,14 @@ def _flipped_maxima(
         variances[several] = runs.error[several] ** 2
         t = rng.standard_t(runs.freedom[several], (n_resamples, int(several.sum())))
         shifts[:, several] = t * runs.error[several]
-    maxima = np.empty(n_resamples)
     work = n_resamples * values.shape[1] * (len(values) + values.shape[1] * len(sizes))
+    if counted.all() and are_few(largest_pair_t, work // _PER_STEP):
+        return np.concatenate([
+            _maxima_of_few(ordered, spans, base, ratio, share, shifts[i : i + 500], variances,
+                           seeds[i : i + 500])
+            for i in range(0, n_resamples, 500)
+        ])  # fmt: skip
+    maxima = np.empty(n_resamples)
     n_chunks = 1 if work < _SMALL else 8 * available_threads()
     edges = np.linspace(0, n_resamples, n_chunks + 1).astype(np.int64)
 
@@ -192,6 +201,44 @@ def _flipped_maxima(
 
     thread_map(fill, list(pairwise(edges.tolist())))
     return maxima
+
+
+def _maxima_of_few(
+    values: Float64Array,
+    spans: Sequence[tuple[int, int]],
+    base: Float64Array,
+    ratio: Float64Array,
+    share: Float64Array,
+    shifts: Float64Array,
+    variances: Float64Array,
+    seeds: NDArray[np.uint64],
+) -> Float64Array:
+    """:func:`largest_pair_t` for rows without missing values, all draws at a time.
+
+    The same sums in the same order, so the results are bit-identical.
+    """
+    n_queries, k = values.shape
+    sums = np.zeros((len(spans), k, len(seeds)))
+    words = seeds + STEP * np.arange(1, n_queries // 64 + 2, dtype=np.uint64)[:, None]
+    words = scramble(words)
+    for stratum, span in enumerate(spans):
+        for q in range(*span):
+            is_plus = words[q // 64] >> np.uint64(q % 64) & np.uint64(1) == 1
+            sums[stratum] += np.where(is_plus, 1.0, -1.0) * values[q][:, None]
+    largest = np.zeros(len(seeds))
+    for i, j in zip(*np.nonzero(np.triu(~np.isnan(base), 1)), strict=True):
+        error, mean = np.full(len(seeds), base[i, j]), np.zeros(len(seeds))
+        for stratum in range(len(spans)):
+            total = sums[stratum, i] - sums[stratum, j]
+            error -= total * total * ratio[stratum, i, j]
+            mean += total * share[stratum, i, j]
+        mean += shifts[:, i] - shifts[:, j]
+        error += variances[i] + variances[j]
+        error = np.maximum(error, SMALLEST_ERROR * mean * mean)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            t = np.where(error > 0.0, mean * mean / error, 0.0)
+        largest = np.maximum(largest, t)
+    return largest
 
 
 class _RankEnds(NamedTuple):

@@ -326,8 +326,13 @@ def add_indicators(scaled: Matrix, X: Matrix, categories: Mapping[int, Float64Ar
     """Scaled columns, followed by those of the categories; X holds the codes."""
     if not categories:
         return scaled
-    height = float(np.sqrt(3.0 / X.shape[1]))
+    height = indicator_height(X.shape[1])
     return append_indicators(densify(scaled), densify(X), categories, height)
+
+
+def indicator_height(n_columns: int) -> float:
+    """Value of the indicator of a category in its rows, beside n scaled columns."""
+    return float(np.sqrt(3.0 / n_columns))
 
 
 def scale_columns(X: Matrix, center: Float64Array, scale: Float64Array) -> Matrix:

@@ -29,7 +29,7 @@ from rankwise.selection.cells.candidates import (
     model_rows,
     unfreeze,
 )
-from rankwise.selection.cells.fold_tuning import tune
+from rankwise.selection.cells.fold_tuning import FILLED, fill_missing, tune
 from rankwise.selection.cells.measured import Measurement, summarise_predicted_ranks
 from rankwise.selection.cells.result_store import FAILED, SKIPPED, FoldResult, ResultStore
 from rankwise.selection.cells.workers import Parcel
@@ -115,6 +115,12 @@ def _run(task: FoldTask, empty: FoldResult) -> FoldResult:
             refit=True,
             early_stopping=not task.candidate.is_class,
         )
+        filled = fill_missing(tuned.estimator, train, test, "X")
+        if filled is not None and filled[2] is not None:
+            # Only the test part has missing values, so the imputer adds no column.
+            columns = getattr(tuned.estimator, "feature_names_in_", None)
+            test = replace(filled[2], feature_names=None if columns is None else [*columns])
+            tuned.notes.append(FILLED)
         fit_end = time.perf_counter()
         X, names = model_rows(tuned.estimator, test)
         with name_columns(unfreeze(tuned.estimator), names):

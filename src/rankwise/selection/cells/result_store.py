@@ -212,7 +212,8 @@ class FoldInfo:
 
     ``recall``: share of the relevant documents that are rows, mean over the test queries with any;
     None if it is not known, see ``RankingData.missed``. ``n_unjudged``: rows of the training part
-    without a judgement, which are not part of ``n_train``.
+    without a judgement, which are not part of ``n_train``. ``n_uniform``: test queries on which
+    rankers cannot differ, with one row or with all rows of one grade above 0.
     """
 
     name: str
@@ -225,6 +226,7 @@ class FoldInfo:
     fingerprint: str
     recall: float | None = None
     n_unjudged: int = 0
+    n_uniform: int = 0
 
 
 @dataclass(frozen=True)

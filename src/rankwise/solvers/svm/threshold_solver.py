@@ -54,6 +54,7 @@ from scipy.linalg import cho_factor, cho_solve
 from rankwise.features.polynomial_terms import TermMap
 from rankwise.kernels import ordinal_descent as kernels
 from rankwise.kernels.ordinal_descent import respond
+from rankwise.runtime.jit import lay_out
 from rankwise.runtime.threads import thread_imap, thread_map
 from rankwise.solvers import SolveResult
 from rankwise.typing import Float64Array, Int64Array, Matrix, densify, is_sparse
@@ -162,10 +163,14 @@ class PowerRows:
         self._inverse = np.ones(X.shape[1]) if inverse is None else inverse
         self._sparse = is_sparse(X)
         self._given = X
-        # What the kernels take: they are compiled for contiguous rows.
-        self._X: Any = (X.data, X.indices, X.indptr) if is_sparse(X) else np.ascontiguousarray(X)
         size = X.nnz if is_sparse(X) else X.size
         self._n_threads = None if size > _SMALL else 1
+        # What the kernels take: they are compiled for contiguous rows. Many read-only rows may be a
+        # file mapped into memory, and stay there.
+        if is_sparse(X):
+            self._X: Any = X.data, X.indices, X.indptr
+        else:
+            self._X = np.ascontiguousarray(X) if size > _SMALL else lay_out(X)
 
     def take(self, which: Int64Array) -> PowerRows:
         """Select rows by their numbers in this object."""

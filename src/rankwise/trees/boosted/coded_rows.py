@@ -14,8 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from rankwise.features.binning import Binning, find_bins
-from rankwise.kernels.binning import write_codes
+from rankwise.features.binning import Binning, encode_block, find_bins
 from rankwise.kernels.boosted_trees import (
     BINS,
     WORD,
@@ -133,7 +132,7 @@ class BinnedRows:
             few = slice(None, None, max(1, n // FEW_ROWS))
             block = np.ascontiguousarray(rows.block(few), dtype=np.float64)
             sample = np.empty(block.shape[::-1], dtype=np.uint8)
-            write_codes(block, table, n_cuts, sample)
+            encode_block(block, table, n_cuts, sample)
             places, usual = arrange_columns(sample)
         # A block of few rows stays in the cache, from the values to both forms of their codes.
         n_block = max(1, min(CHUNK_ROWS, CHUNK_CELLS // max(1, n_features)))
@@ -145,7 +144,7 @@ class BinnedRows:
                 coded = np.empty((n_features, n_block + 1), dtype=np.uint8)[:, : len(block)]
             else:
                 coded = columns[:, part]
-            write_codes(block, table, n_cuts, coded)
+            encode_block(block, table, n_cuts, coded)
             transpose_codes(coded, places, codes[part])
 
         thread_map(write, range(0, n, n_block), n_threads)

@@ -37,6 +37,7 @@ from rankwise.kernels.boosted_splits import (
     split_gain,
 )
 from rankwise.kernels.boosted_trees import BINS, LOWER, WORD, absolute_sums, add_values, pack
+from rankwise.runtime.jit import are_few
 from rankwise.runtime.threads import thread_map
 from rankwise.trees.boosted.coded_rows import CodedRows, EntryCodes, Shares, WordCodes
 from rankwise.trees.boosted.entry_bounds import EntryBounds
@@ -46,6 +47,7 @@ from rankwise.typing import Float64Array, Int64Array
 
 # A fixed number, whatever the number of threads: the sums of chunks are added in their order.
 CHUNK_ROWS = 65_536
+ROWS_PER_STEP = 64  # that NumPy handles in the time of a step of plain Python
 # Sums of derivatives fit into half a word with their sign; two of them are packed into one.
 LARGEST_SUM = 2.0**31
 # 8 bytes each: 16 GiB.
@@ -177,11 +179,18 @@ class TreeGrower:
         chunks = range(0, n, CHUNK_ROWS)
         sums = np.zeros((len(chunks), 2))
 
+        is_few = are_few(pack, 10 + n // ROWS_PER_STEP)
+
         def chunk(start: int) -> NDArray[np.int32]:
             end = min(start + CHUNK_ROWS, n)
             return np.arange(start, end, dtype=np.int32) if rows is None else rows[start:end]
 
         def add(number: int) -> None:
+            if is_few:  # cumulative sums add row by row, as the kernel does
+                part = chunk(chunks[number])
+                pairs = np.stack([np.abs(gradients[part]), hessians[part]])
+                sums[number] = pairs.cumsum(axis=1)[:, -1]
+                return
             absolute_sums(gradients, hessians, chunk(chunks[number]), sums[number])
 
         thread_map(add, range(len(chunks)), self._n_threads)
@@ -200,7 +209,15 @@ class TreeGrower:
         )
 
         def write(start: int) -> int:
-            return int(pack(gradients, hessians, g_scale, h_scale, chunk(start), packed))
+            if not is_few:
+                return int(pack(gradients, hessians, g_scale, h_scale, chunk(start), packed))
+            part = chunk(start)
+            g, h = (
+                np.rint(values[part] * scale).astype(np.int64)
+                for values, scale in ((gradients, g_scale), (hessians, h_scale))
+            )
+            packed[part] = (g << 32) + h
+            return int(packed[part].sum())
 
         packed = self._memory.packed
         total = sum(thread_map(write, chunks, self._n_threads))
@@ -731,7 +748,10 @@ class GradientTree:
 
     def add_to(self, scores: Float64Array) -> None:
         """Add the leaf values to the scores of the rows in the leaves."""
-        add_values(scores, self.rows, self.starts, self.leaf_values)
+        if are_few(add_values, 5 + len(self.rows) // ROWS_PER_STEP):
+            scores[self.rows] += np.repeat(self.leaf_values, np.diff(self.starts))
+        else:
+            add_values(scores, self.rows, self.starts, self.leaf_values)
 
 
 class Nodes:

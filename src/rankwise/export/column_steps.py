@@ -1,0 +1,183 @@
+"""Steps of scikit-learn that work column by column, as maps: encoders, imputers, and their tables.
+
+Every column that such a step makes comes from one column: its value, filled where it is missing; 1
+where it is one category, else 0; or 1 where it is missing. So the steps of one column compose, and
+formats without encoders name the columns that their engine has to offer, such as ``meal_lunch``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+
+from rankwise.export.maps import NEVER, Chain, Column, Columns, ExportError, Scaled
+from rankwise.runtime.frames import is_missing
+from rankwise.typing import Float64Array
+
+
+class ColumnStep(BaseEstimator):
+    """A step of scikit-learn as skl2onnx meets it, which then asks for the converter of this class.
+
+    Parameters
+    ----------
+    step : fitted transformer
+        Step that becomes :class:`~rankwise.export.maps.Columns` and scalers.
+    n_columns : int
+        Columns that it makes.
+    """
+
+    def __init__(self, step: Any, n_columns: int) -> None:
+        self.step = step
+        self.n_columns = n_columns
+        self.n_features_in_ = step.n_features_in_
+        self._n_features_out = n_columns
+
+    def fit(self, X: Any, y: Any = None) -> ColumnStep:
+        """Nothing: the step is fitted."""
+        return self
+
+    def transform(self, X: Any) -> Any:
+        """Columns of the step."""
+        return self.step.transform(X)
+
+
+def one_hot(encoder: Any) -> Chain:
+    """One column for each category that is not dropped."""
+    if any(rare is not None for rare in getattr(encoder, "infrequent_categories_", ())):
+        raise ExportError(
+            "OneHotEncoder joins infrequent categories in one column, which cannot be exported. "
+            "Fit it without min_frequency and max_categories."
+        )
+    dropped = encoder.drop_idx_
+    columns = [
+        Column(source, *_key(category))
+        for source, categories in enumerate(encoder.categories_)
+        for place, category in enumerate(categories.tolist())
+        if dropped is None or dropped[source] != place
+    ]
+    return (Columns(tuple(columns)),)
+
+
+def _key(category: Any) -> tuple[Any, float]:
+    """What rows of the category hold, and whether missing values are of it."""
+    if is_missing(category):
+        return NEVER, 1.0
+    if isinstance(category, str):
+        return str(category), 0.0
+    if isinstance(category, Real):
+        return float(category), 0.0
+    raise ExportError(
+        f"categories of OneHotEncoder must be text or numbers, got {category!r}. Convert them to "
+        "text before training."
+    )
+
+
+def filled(imputer: Any) -> Chain:
+    """Columns with a value in place of missing ones, and then indicators."""
+    if not is_missing(imputer.missing_values):
+        raise ExportError(
+            f"SimpleImputer(missing_values={imputer.missing_values!r}) cannot be exported: missing "
+            "values of exported files are NaN. Replace them before training."
+        )
+    columns = [
+        Column(source, fill=value)
+        for source, value in enumerate(imputer.statistics_.tolist())
+        if imputer.keep_empty_features or not is_missing(value)
+    ]
+    with_indicator = imputer.indicator_ is not None
+    return (Columns((*columns, *(_indicators(imputer.indicator_) if with_indicator else ()))),)
+
+
+def _indicators(indicator: Any) -> list[Column]:
+    return [Column(source, NEVER, 1.0) for source in indicator.features_.tolist()]
+
+
+def indicated(indicator: Any) -> Chain:
+    """Columns that are 1 where a value is missing."""
+    return (Columns(tuple(_indicators(indicator))),)
+
+
+def unchanged(transformer: Any) -> Chain:
+    """``passthrough``, which a fitted ColumnTransformer stores as a function."""
+    if transformer.func is None:
+        return ()
+    raise ExportError(
+        "FunctionTransformer depends on a function that cannot be written to a file. Compute its "
+        "columns before training."
+    )
+
+
+def side_by_side(table: Any, chain_of: Callable[[Any], Chain]) -> Chain:
+    """Columns of a ColumnTransformer, followed by the scalers of each part."""
+    names = getattr(table, "feature_names_in_", None)
+    columns: list[Column] = []
+    scalers: list[tuple[int, Scaled]] = []
+    for name, step, chosen in table.transformers_:
+        sources = _positions(chosen, names, table.n_features_in_)
+        if not sources or (isinstance(step, str) and step == "drop"):
+            continue
+        chain = () if isinstance(step, str) else chain_of(step)
+        part = Columns(tuple(map(Column, sources)))
+        if chain and isinstance(chain[0], Columns):
+            part, chain = part.then(chain[0]), chain[1:]
+        for scaler in chain:
+            if not isinstance(scaler, Scaled):
+                raise ExportError(
+                    f"the part {name!r} of the ColumnTransformer cannot be exported. Parts may be "
+                    "OneHotEncoder, SimpleImputer, MissingIndicator, scalers, 'passthrough', and "
+                    "pipelines in which scalers come last."
+                )
+            scalers.append((len(columns), scaler))
+        columns += part.columns
+    return Columns(tuple(columns)), *(_widen(*part, len(columns)) for part in scalers)
+
+
+def _positions(chosen: Any, names: Any, n: int) -> list[int]:
+    """Numbers of the columns that a part of a ColumnTransformer reads."""
+    if isinstance(chosen, str | int):
+        chosen = [chosen]
+    if isinstance(chosen, slice):
+        start, stop = chosen.start, chosen.stop
+        if isinstance(start, str) or isinstance(stop, str):  # the last column is part of it
+            listed = list(names)
+            first = None if start is None else listed.index(start)
+            last = None if stop is None else listed.index(stop) + 1
+            chosen = slice(first, last, chosen.step)
+        return list(range(n))[chosen]
+    values = list(chosen)
+    if values and isinstance(values[0], str):
+        place = {str(name): number for number, name in enumerate(names)}
+        return [place[value] for value in values]
+    found: list[int] = np.arange(n)[np.asarray(values, dtype=None if values else int)].tolist()
+    return found
+
+
+def _widen(start: int, scaler: Scaled, n: int) -> Scaled:
+    """The scaler for columns from ``start`` on, of n columns whose others stay as they are."""
+
+    def place(values: Any, default: float) -> Float64Array:
+        out = np.full(n, default)
+        out[start : start + len(scaler.center)] = values
+        return out
+
+    wide = replace(scaler, center=place(scaler.center, 0.0), spread=place(scaler.spread, 1.0))
+    if scaler.factor is None or scaler.shift is None:
+        return wide
+    return replace(wide, factor=place(scaler.factor, 1.0), shift=place(scaler.shift, 0.0))
+
+
+def column_names(columns: Columns, names: Sequence[str]) -> list[str]:
+    """Names of the columns made of those with the given names, as scikit-learn forms them."""
+    return [
+        names[made.source]
+        if made.key is None
+        else f"missingindicator_{names[made.source]}"
+        if made.key == NEVER
+        else f"{names[made.source]}_{made.key}"
+        for made in columns.columns
+    ]

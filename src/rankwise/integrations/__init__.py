@@ -1,0 +1,4 @@
+"""Adapters for other people's tools: one module per tool, which needs the tool itself.
+
+Import the module that you need, such as ``rankwise.integrations.pyterrier``.
+"""

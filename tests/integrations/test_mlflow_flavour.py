@@ -1,0 +1,113 @@
+"""MLflow: models leave and come back, and are evaluated as rankers."""
+
+from __future__ import annotations
+
+import sys
+from importlib import invalidate_caches
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from rankwise import LambdaMART, RidgeRanker, evaluate
+from rankwise.prediction import fit_with
+
+mlflow = pytest.importorskip("mlflow")
+pytestmark = pytest.mark.filterwarnings("ignore")  # of MLflow's own dependencies
+
+
+@pytest.fixture
+def tracking(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MLFLOW_DISABLE_TELEMETRY", "true")
+    mlflow.set_tracking_uri(f"sqlite:///{tmp_path}/mlflow.db")
+    mlflow.set_experiment("rankers")
+    yield
+    mlflow.end_run()
+
+
+@pytest.fixture
+def table(rng):
+    frame = pd.DataFrame(rng.normal(size=(60, 3)), columns=["a", "b", "c"])
+    frame["qid"], frame["bm25"] = np.repeat(np.arange(12), 5), rng.normal(size=60)
+    frame["label"] = (frame.a + 0.5 * rng.normal(size=60) > 0).astype(int)
+    return frame
+
+
+@pytest.mark.parametrize(
+    "ranker",
+    [LambdaMART(n_estimators=5), RidgeRanker(), make_pipeline(StandardScaler(), RidgeRanker())],
+    ids=["LambdaMART", "RidgeRanker", "pipeline"],
+)
+def test_logged_models_come_back_bit_equal(tracking, table, ranker):
+    from rankwise.integrations.mlflow import log_model
+
+    X = table[["a", "b", "c"]]
+    fit_with(ranker, X, table.label, {"qid": table.qid})
+    with mlflow.start_run():
+        info = log_model(ranker, name="model", pip_requirements=[])
+    loaded = mlflow.sklearn.load_model(info.model_uri)
+    assert type(loaded) is type(ranker)
+    assert loaded.predict(X).tobytes() == ranker.predict(X).tobytes()
+    scores = mlflow.pyfunc.load_model(info.model_uri).predict(X)
+    assert np.asarray(scores).tobytes() == ranker.predict(X).tobytes()
+
+
+@pytest.fixture
+def entry_point(tmp_path, monkeypatch):
+    """The entry point of pyproject.toml, for installations that are older than it."""
+    from mlflow.models.evaluation import list_evaluators
+
+    if "rankwise" not in list_evaluators():
+        meta = tmp_path / "rankwise_door-0.dist-info"
+        meta.mkdir()
+        (meta / "METADATA").write_text("Metadata-Version: 2.1\nName: rankwise_door\nVersion: 0\n")
+        line = "rankwise = rankwise.integrations.mlflow:RankingEvaluator\n"
+        (meta / "entry_points.txt").write_text(f"[mlflow.model_evaluator]\n{line}")
+        monkeypatch.setattr(sys, "path", [*sys.path, str(tmp_path)])
+        invalidate_caches()
+        from mlflow.models.evaluation import evaluator_registry as registry
+
+        registry._model_evaluation_registry.register_entrypoints()
+
+
+@pytest.mark.parametrize("static", [False, True], ids=["model", "predictions"])
+def test_evaluation_is_ours(tracking, entry_point, table, static):
+    from rankwise.integrations.mlflow import log_model
+
+    X = table[["a", "b", "c"]]
+    ranker = RidgeRanker().fit(X, table.label, qid=table.qid)
+    measures = ["nDCG(ties=mean)@3", "AP"]
+    config = {"measures": measures, "systems": ["bm25"]}
+    ours = evaluate(table.label, ranker.predict(X), table.qid, measures)
+    with mlflow.start_run():
+        if static:
+            words = {"data": table.assign(score=ranker.predict(X)), "predictions": "score"}
+        else:
+            info = log_model(ranker, name="model", pip_requirements=[])
+            words = {"model": info.model_uri, "data": table}
+        found = mlflow.models.evaluate(
+            **words, targets="label", model_type="ranker", evaluator_config=config
+        )
+    assert list(found.metrics.values()) == pytest.approx(list(ours.means.values()), abs=1e-12)
+    assert list(found.metrics) == ["nDCG_ties_mean_at_3", "AP"]
+    logged = mlflow.get_run(found.run_id or mlflow.last_active_run().info.run_id).data.metrics
+    assert logged == pytest.approx(found.metrics, abs=1e-12)
+    assert sorted(found.artifacts) == ["leaderboard.html", "leaderboard.png", "per_query.csv"]
+    assert "bm25" in found.artifacts["leaderboard.html"].content
+    assert found.artifacts["per_query.csv"].content.AP.to_numpy() == pytest.approx(
+        ours.per_query["AP"], nan_ok=True
+    )
+
+
+def test_a_model_alone_has_a_board_without_a_plot(tracking, entry_point, table):
+    X = table[["a", "qid"]].assign(score=table.a)
+    with mlflow.start_run():
+        found = mlflow.models.evaluate(
+            data=X.assign(label=table.label), predictions="score", targets="label",
+            model_type="ranker",
+        )  # fmt: skip
+    assert found.metrics["AP"] == pytest.approx(evaluate(table.label, table.a, table.qid)["AP"])
+    assert "leaderboard.html" in found.artifacts

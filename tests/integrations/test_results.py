@@ -1,0 +1,165 @@
+"""Results of other programs: folders as these write them, and their objects."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from rankwise import evaluate
+from rankwise.integrations.results import read_results
+from tests.integrations.result_folders import (
+    TASKS,
+    VALUES,
+    beir,
+    lm_evaluation,
+    mteb,
+    old_mteb,
+    sentence_transformers,
+    write,
+)
+from tests.metrics._peers import ranx_uncompiled
+
+
+@pytest.mark.parametrize(
+    ("make", "measures", "left_out"),
+    [
+        (mteb, None, {}),
+        (mteb, "nDCG@10", {}),
+        (old_mteb, ["MRR@10", "ndcg@10"], {}),
+        (
+            sentence_transformers,
+            "cosine-ndcg@10",
+            {"earlier evaluations": 12, "means over tasks": 2},
+        ),
+        (lm_evaluation, "acc", {"older results": 12, "means over tasks": 4}),
+        (lm_evaluation, "acc,none", {"older results": 12, "means over tasks": 4}),
+        (beir, "NDCG@10", {}),
+    ],
+)
+def test_folders_give_the_values_that_were_written(tmp_path, make, measures, left_out):
+    make(tmp_path)
+    write(tmp_path / "a" / "other.json", {"some": "thing"})
+    write(tmp_path / "a" / "broken.json", "{")
+    found = read_results(tmp_path, measures=measures)
+    named = {name.replace("__", "/"): row for name, row in found.scores.items()}
+    suffixed = {
+        n: {t.removesuffix("_evaluation"): v for t, v in r.items()} for n, r in named.items()
+    }
+    assert suffixed.keys() == VALUES.keys()
+    for system, row in VALUES.items():
+        assert suffixed[system] == pytest.approx(row, abs=1e-15)
+    held = {k: v for k, v in found.left_out.items() if k != "files that hold no results"}
+    assert held == left_out
+    assert found.left_out["files that hold no results"] >= 2
+
+
+def test_splits_subsets_and_tasks_are_chosen(tmp_path):
+    mteb(tmp_path)
+    only = tmp_path / "org__bad" / "1a2b3c" / "Task0.json"
+    write(only, {"task_name": "Task0", "scores": {"dev": [{"main_score": 0.1}]}})
+    found = read_results(tmp_path, subsets=["de"], tasks=TASKS[:3])
+    assert found.scores["org/good"] == pytest.approx({"Task0": 0.65, "Task1": 0.55, "Task2": 0.45})
+    assert list(found.scores["org/bad"]) == ["Task1", "Task2"]
+    assert found.left_out == {
+        "results of other splits or subsets": 1, "results of other tasks": 6,
+    }  # fmt: skip
+    # A mean over fewer subsets is another quantity.
+    assert read_results(tmp_path).left_out == {"results without all subsets": 1}
+    assert read_results(tmp_path, split="dev").scores == {"org/bad": {"Task0": 0.1}}
+
+
+def test_revisions_are_systems(tmp_path):
+    mteb(tmp_path)
+    source = (tmp_path / "org__good" / "1a2b3c" / "Task1.json").read_text()
+    write(tmp_path / "org__good" / "other" / "Task1.json", source)
+    assert sorted(read_results(tmp_path).scores) == [
+        "org/bad", "org/good 1a2b3c", "org/good other"
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("make", "measures"),
+    [
+        (beir, "ndcg@10"),
+        (sentence_transformers, "cosine-ndcg@10"),
+        (old_mteb, "ndcg@10"),
+        (mteb, None),
+    ],
+)
+def test_folders_of_folders_and_single_models(tmp_path, make, measures):
+    """Models in folders of their makers are apart; the folder of a model has its name."""
+    for maker in ("x", "y"):
+        make(tmp_path / maker)
+    found = read_results(tmp_path, measures=measures)
+    assert all(row.keys() == set(TASKS) for row in found.scores.values())
+    if make not in (mteb, old_mteb):  # mteb names models itself, or by the folder above
+        assert len(found.scores) == 4
+    alone = read_results(tmp_path / "x" / "org__good", measures=measures).scores
+    [row] = alone.values()
+    assert row == pytest.approx(VALUES["org/good"])
+
+
+def test_nothing_left_is_an_error_with_the_measures(tmp_path):
+    beir(tmp_path)
+    for words in ({}, {"measures": "recall@7"}, {"measures": "NDCG@10", "tasks": ["x"]}):
+        with pytest.raises(ValueError, match=r"no results are left .*measures=.*ndcg@1, ndcg@10"):
+            read_results(tmp_path, **words)
+    with pytest.raises(ValueError, match="is not a folder"):
+        read_results(tmp_path / "absent")
+
+
+@pytest.fixture
+def lists():
+    rng = np.random.default_rng(0)
+    queries, documents = [f"q{n}" for n in range(5)], [f"d{n}" for n in range(8)]
+    qrels = {q: {d: int(g) for d, g in zip(documents, rng.integers(0, 3, 8), strict=True)}
+             for q in queries}  # fmt: skip
+    runs = {
+        name: {q: dict(zip(documents, rng.random(8).tolist(), strict=True)) for q in queries}
+        for name in ("a", "b")
+    }
+    return qrels, runs
+
+
+def test_objects_of_ir_measures(lists):
+    peer = pytest.importorskip("ir_measures")
+    qrels, runs = lists
+    measures = [peer.nDCG @ 10, peer.AP]
+    expected = {
+        name: {m.query_id: m.value for m in peer.iter_calc([peer.AP], qrels, run)}
+        for name, run in runs.items()
+    }
+    for calc in (peer.calc, lambda *words: list(peer.iter_calc(*words)), peer.iter_calc):
+        objects = {name: calc(measures, qrels, run) for name, run in runs.items()}
+        assert read_results(objects, measures="AP").scores == expected
+    scored = {
+        name: [peer.ScoredDoc(q, d, s) for q, docs in run.items() for d, s in docs.items()]
+        for name, run in runs.items()
+    }
+    judged = [peer.Qrel(q, d, g) for q, docs in qrels.items() for d, g in docs.items()]
+    found = read_results(scored, qrels=judged, measures="AP").scores
+    for name, run in runs.items():
+        result = evaluate(qrels=qrels, run=run, measures="AP")
+        assert found[name] == dict(zip(result.qids.tolist(), result.per_query["AP"], strict=True))
+        assert found[name] == pytest.approx(expected[name])
+
+
+def test_objects_of_ranx(lists):
+    qrels, lists_of = lists
+    with ranx_uncompiled() as ranx:
+        runs = [ranx.Run(run, name=name) for name, run in lists_of.items()]
+        judged = ranx.Qrels(qrels)
+        for run in runs:
+            ranx.evaluate(judged, run, ["map", "ndcg@5"])
+        found = read_results(runs, measures="map").scores
+        ours = read_results(runs, measures="AP", qrels=judged).scores
+    assert found.keys() == lists_of.keys()
+    for name, row in found.items():
+        assert row == pytest.approx(ours[name], abs=1e-6)
+
+
+def test_objects_of_beir():
+    measured = {"scifact": ({"NDCG@10": 0.7}, {"MAP@10": 0.4}), "arguana": ({"NDCG@10": 0.5}, {})}
+    assert read_results({"m": measured}, measures="ndcg@10").scores == {
+        "m": {"scifact": 0.7, "arguana": 0.5}
+    }

@@ -18,6 +18,8 @@ DEPENDENCIES ?= pinned
 STORY = linear_regression,ridge,pairwise_elm,lambdamart,auto(n_trials=6),lightgbm()
 WORK = build/wheel-demo
 BUILT = whl
+# What builds the archives, and nothing else: it is there long before the environment of the tests.
+BUILDER = build/builder
 PYTHONS ?= python3.11 python3.14
 # The packages of docs/operate.rst, and the most megabytes that they and rankwise may take.
 LEAN = scikit-learn numba narwhals lazy-loader skops threadpoolctl
@@ -36,6 +38,9 @@ PIP = $(BIN)/python -m pip --disable-pip-version-check -qq
 INSTALL_pinned = $(PIP) install --no-compile -c constraints.txt
 INSTALL_newest = $(PIP) install --no-compile
 INSTALL_oldest = $(PIP) install -q uv && $(BIN)/uv pip install -q --python $(BIN)/python --resolution lowest-direct
+CHECK_PYTHON = $(PYTHON) -c 'import sys; sys.exit(None if sys.version_info >= (3, 11) else \
+	"rankwise needs Python 3.11 or later, got %s. Name one: make PYTHON=python3.12" \
+	% sys.version.split()[0])'
 export PYTHONUTF8 = 1
 # Where it is set, as on many build machines, every process compiles all that it imports anew.
 export PYTHONDONTWRITEBYTECODE =
@@ -147,11 +152,10 @@ docs: $(VENV)/.test
 		$(BIN)/sphinx-build -W --keep-going -q -b html docs docs/_build/html
 	@echo docs/_build/html/index.html
 
-dist: $(VENV)/.test
+dist: $(BUILDER)/.ready
 	@rm -rf dist
 	@for project in . papers; do \
-		PIP_CONSTRAINT=$(CURDIR)/constraints.txt \
-			$(BIN)/python -m build --outdir dist $$project >/dev/null || exit 1; \
+		$(BUILDER)/bin/python -m build --no-isolation --outdir dist $$project >/dev/null || exit 1; \
 	done
 	@ls dist/*
 
@@ -178,7 +182,7 @@ run-lean:
 	@build/lean/bin/python -m pip --disable-pip-version-check -qq install --no-deps dist/rankwise-*.$(BUILT)
 	@NUMBA_CACHE_DIR=$(CURDIR)/build/lean/kernels build/lean/bin/python -m tests.lean --most-mb $(LEAN_MB)
 
-release-check: dist
+release-check: dist $(VENV)/.test
 	@RANKWISE_ARCHIVES=dist $(BIN)/python -m pytest -q tests/repository
 	@for python in $(PYTHONS); do for built in whl tar.gz; do \
 		echo "$$built on $$python"; \
@@ -196,9 +200,7 @@ clean:
 	@rm -rf $(VENV) $(OUT) .numba-cache .numba-cache-boundscheck docs/_build docs/auto_examples docs/generated dist build
 
 $(VENV)/.python:
-	@$(PYTHON) -c 'import sys; sys.exit(None if sys.version_info >= (3, 11) else \
-		"rankwise needs Python 3.11 or later, got %s. Name one: make PYTHON=python3.12" \
-		% sys.version.split()[0])'
+	@$(CHECK_PYTHON)
 	@$(PYTHON) -m venv $(VENV)
 	@touch $@
 
@@ -211,3 +213,9 @@ $(VENV)/.test: $(VENV)/.python pyproject.toml papers/pyproject.toml constraints.
 	@echo "Installing rankwise-papers and rankwise with everything but neural into $(VENV)"
 	@$(INSTALL_$(DEPENDENCIES)) -e ".[gbdt,eval,dask,onnx,test,docs]" -e "./papers[baselines]"
 	@touch $(VENV)/.demo $@
+
+$(BUILDER)/.ready: constraints.txt
+	@$(CHECK_PYTHON)
+	@$(PYTHON) -m venv $(BUILDER)
+	@$(BUILDER)/bin/python -m pip --disable-pip-version-check -qq install -c constraints.txt build hatchling
+	@touch $@

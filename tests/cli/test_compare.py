@@ -182,6 +182,7 @@ def test_rankers_of_numbers_fill_missing_values(rankwise, tmp_path):
     (note,) = [line for line in run.out.splitlines() if FILLED in line]
     assert "rank_svm" in note and "lambdamart" not in note
     model, scores = tmp_path / "m.rankwise", tmp_path / "s.csv"
+    assert f"note: {FILLED}" in rankwise("cv", path, "--ranker", "ridge", "--cv", 2).out
     fitted = rankwise("fit", path, "--ranker", "ridge", "--out", model)
     assert fitted.code == 0 and f"note: {FILLED}" in fitted.out, fitted.err
     frame = pd.read_csv(path)

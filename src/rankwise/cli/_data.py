@@ -294,10 +294,8 @@ def read_as_text(model: Any) -> dict[str, Any]:
 
         made, read = columns_of(model), getattr(model, "feature_names_in_", None)
         if made is not None and read is not None:
-            # Columns that are not used may hold text, too.
-            unused = {*range(len(read))} - {column.source for column in made.columns}
-            listed = {**made.categories, **{j: [] for j in unused}}
-            return {str(read[j]): text_array(known) for j, known in listed.items()}
+            listed = made.read_as_text(len(read)).items()
+            return {str(read[j]): text_array(known) for j, known in listed}
     return text_columns_of(model)
 
 

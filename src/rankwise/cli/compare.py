@@ -399,6 +399,8 @@ def _print(board: Leaderboard, ranker: str) -> None:
         title=f"{ranker} on {board.settings.data or 'data'} (with the {level} interval)",
         right=columns[1:-1],
     )
+    for note in row["notes"]:
+        echo(f"note: {note}")
 
 
 def _settings(chosen: dict[str, Any]) -> str:

@@ -41,8 +41,8 @@ from rankwise.typing import Seed, is_sparse
 _WITHOUT_CLASSES = "M1D"
 _FROZEN = "a fitted model as it is, which must not have seen the test queries"
 FILLED = (
-    "missing values are filled with the medians of the training rows, also in tables scored later; "
-    "columns with missing training values have an indicator"
+    "missing values are filled with the medians of the training rows; columns with missing "
+    "training values have an indicator"
 )
 _PATH_PARAMETERS = ("C", "alpha", "lam", "max_depth")
 # Fitted attribute → the parameter whose chosen value it holds; a later one has precedence.

@@ -5,6 +5,7 @@ BIN = $(VENV)/bin
 RANKWISE = $(BIN)/rankwise
 OUT ?= out
 PYTEST_ARGS ?=
+WORKERS ?= logical
 BENCH_ARGS ?=
 MUTANTS_ARGS ?=
 FUZZ_TARGETS ?= all
@@ -18,6 +19,8 @@ DEPENDENCIES ?= pinned
 STORY = linear_regression,ridge,pairwise_elm,lambdamart,auto(n_trials=6),lightgbm()
 WORK = build/wheel-demo
 BUILT = whl
+# What builds the archives, and nothing else: it is there long before the environment of the tests.
+BUILDER = build/builder
 PYTHONS ?= python3.11 python3.14
 # The packages of docs/operate.rst, and the most megabytes that they and rankwise may take.
 LEAN = scikit-learn numba narwhals lazy-loader skops threadpoolctl
@@ -36,6 +39,9 @@ PIP = $(BIN)/python -m pip --disable-pip-version-check -qq
 INSTALL_pinned = $(PIP) install --no-compile -c constraints.txt
 INSTALL_newest = $(PIP) install --no-compile
 INSTALL_oldest = $(PIP) install -q uv && $(BIN)/uv pip install -q --python $(BIN)/python --resolution lowest-direct
+CHECK_PYTHON = $(PYTHON) -c 'import sys; sys.exit(None if sys.version_info >= (3, 11) else \
+	"rankwise needs Python 3.11 or later, got %s. Name one: make PYTHON=python3.12" \
+	% sys.version.split()[0])'
 export PYTHONUTF8 = 1
 # Where it is set, as on many build machines, every process compiles all that it imports anew.
 export PYTHONDONTWRITEBYTECODE =
@@ -90,7 +96,7 @@ run-tests:
 	@mkdir -p $(KERNEL_CACHE)
 	@find .numba-cache -mindepth 1 -maxdepth 1 ! -name $(KERNELS) -exec rm -rf {} +
 	@NUMBA_CACHE_DIR=$(KERNEL_CACHE) OPENBLAS_NUM_THREADS=1 \
-		$(BIN)/python -m pytest -n logical --dist worksteal $(CHOSEN) $(PYTEST_ARGS)
+		$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal $(CHOSEN) $(PYTEST_ARGS)
 
 # In front of the environment's own release; the tests take the kernels of test-all.
 test-oldest: $(VENV)/.test
@@ -120,7 +126,7 @@ fuzz: $(VENV)/.test
 boundscheck: $(VENV)/.test
 	@rm -rf .numba-cache-boundscheck
 	@NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=$(CURDIR)/.numba-cache-boundscheck \
-		$(BIN)/python -m pytest -q -n logical --dist worksteal tests/kernels
+		$(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal tests/kernels
 	@NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=$(CURDIR)/.numba-cache-boundscheck \
 		$(BIN)/python -m tests.fuzz --targets letor,cache,kernels,model --cases $(BOUNDSCHECK_CASES)
 
@@ -147,11 +153,10 @@ docs: $(VENV)/.test
 		$(BIN)/sphinx-build -W --keep-going -q -b html docs docs/_build/html
 	@echo docs/_build/html/index.html
 
-dist: $(VENV)/.test
+dist: $(BUILDER)/.ready
 	@rm -rf dist
 	@for project in . papers; do \
-		PIP_CONSTRAINT=$(CURDIR)/constraints.txt \
-			$(BIN)/python -m build --outdir dist $$project >/dev/null || exit 1; \
+		$(BUILDER)/bin/python -m build --no-isolation --outdir dist $$project >/dev/null || exit 1; \
 	done
 	@ls dist/*
 
@@ -178,7 +183,7 @@ run-lean:
 	@build/lean/bin/python -m pip --disable-pip-version-check -qq install --no-deps dist/rankwise-*.$(BUILT)
 	@NUMBA_CACHE_DIR=$(CURDIR)/build/lean/kernels build/lean/bin/python -m tests.lean --most-mb $(LEAN_MB)
 
-release-check: dist
+release-check: dist $(VENV)/.test
 	@RANKWISE_ARCHIVES=dist $(BIN)/python -m pytest -q tests/repository
 	@for python in $(PYTHONS); do for built in whl tar.gz; do \
 		echo "$$built on $$python"; \
@@ -196,9 +201,7 @@ clean:
 	@rm -rf $(VENV) $(OUT) .numba-cache .numba-cache-boundscheck docs/_build docs/auto_examples docs/generated dist build
 
 $(VENV)/.python:
-	@$(PYTHON) -c 'import sys; sys.exit(None if sys.version_info >= (3, 11) else \
-		"rankwise needs Python 3.11 or later, got %s. Name one: make PYTHON=python3.12" \
-		% sys.version.split()[0])'
+	@$(CHECK_PYTHON)
 	@$(PYTHON) -m venv $(VENV)
 	@touch $@
 
@@ -211,3 +214,9 @@ $(VENV)/.test: $(VENV)/.python pyproject.toml papers/pyproject.toml constraints.
 	@echo "Installing rankwise-papers and rankwise with everything but neural into $(VENV)"
 	@$(INSTALL_$(DEPENDENCIES)) -e ".[gbdt,eval,dask,onnx,test,docs]" -e "./papers[baselines]"
 	@touch $(VENV)/.demo $@
+
+$(BUILDER)/.ready: constraints.txt
+	@$(CHECK_PYTHON)
+	@$(PYTHON) -m venv $(BUILDER)
+	@$(BUILDER)/bin/python -m pip --disable-pip-version-check -qq install -c constraints.txt build hatchling
+	@touch $@

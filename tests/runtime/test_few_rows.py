@@ -11,26 +11,35 @@ import numpy as np
 import pytest
 
 from rankwise import LambdaMART
-from rankwise.datasets import read_letor
+from rankwise.datasets import Run, read_letor
 from rankwise.features.binning import find_bins
+from rankwise.fusion import fuse
 from rankwise.groups import QueryGroups
 from rankwise.kernels import (
     binning,
+    boosted_splits,
     boosted_trees,
+    ensemble_scores,
     random_draws,
     ranking_agreement,
     sorting,
     svmlight,
+    text_search,
     topk,
 )
 from rankwise.metrics import parse
 from rankwise.metrics.scored import compute
 from rankwise.row_order import row_hashes
 from rankwise.runtime import jit
+from rankwise.text import Analyzer, TextIndex
 from tests.metrics.test_scored import KINDS, score_kinds
+from tests.text.corpus import QUERIES, random_corpus
 
 ROOT = Path(__file__).parents[2]
-MODULES = (binning, boosted_trees, random_draws, ranking_agreement, sorting, svmlight, topk)
+MODULES = (
+    binning, boosted_splits, boosted_trees, ensemble_scores, random_draws, ranking_agreement,
+    sorting, svmlight, text_search, topk,
+)  # fmt: skip
 KERNELS = [
     value
     for module in MODULES
@@ -50,11 +59,13 @@ SIZES = [0, 1, 2, 3, 5, 24, 25, 60, 1, 120, 0]
 def without_compiled_code(monkeypatch):
     """As in a process that has not called any of the kernels and has much patience."""
     compiled = {}
-    monkeypatch.setattr(jit, "_FEW_STEPS", 1 << 30)
+    for limit in ("_FEW_STEPS", "_PATIENCE", "_SHORT_PATIENCE"):
+        monkeypatch.setattr(jit, limit, 1 << 40)
     for kernel in KERNELS:
         if "dispatcher" in vars(kernel):
             compiled[kernel] = vars(kernel).pop("dispatcher")
-        monkeypatch.setattr(kernel, "plain_steps", -(1 << 40))
+        monkeypatch.setattr(kernel, "plain_steps", 0)
+    monkeypatch.setattr(jit.CompiledFunction, "is_stored", False)
     try:
         yield
     finally:
@@ -126,8 +137,8 @@ def test_boosted_trees(monkeypatch, rng, subsample):
         expected = scores()["scores"]
     with without_compiled_code(monkeypatch):
         found = scores()["scores"]
-        for kernel in (boosted_trees.pack, boosted_trees.add_values, binning.write_codes):
-            assert not jit.is_ready(kernel), kernel.__name__
+        ready = {kernel.__name__ for kernel in KERNELS if jit.is_ready(kernel)}
+    assert ready == (set() if subsample == 1 else {"add_leaf_values"})
     assert found.tobytes() == expected.tobytes()
 
 
@@ -146,8 +157,21 @@ def test_letor_files(monkeypatch, tmp_path):
     assert_same_bits(monkeypatch, rows)
 
 
+def test_fused_runs(monkeypatch, rng):
+    qid, ids = np.repeat(np.arange(4), 6).astype(str), np.tile(np.arange(6), 4).astype(str)
+    runs = {name: Run(qid, ids, rng.integers(0, 9, 24).astype(float)) for name in "abc"}
+    assert_same_bits(monkeypatch, lambda: {"scores": fuse(runs, "condorcet").scores})
+
+
+@pytest.mark.parametrize("k", [3, 2000])
+def test_searched_texts(monkeypatch, k):
+    index = TextIndex(analyzer=Analyzer(stop_words=None, stemmer=None)).add(random_corpus(3))
+    assert_same_bits(monkeypatch, lambda: {"scores": index.search(QUERIES, k=k).scores})
+
+
 FEW = {
-    "evaluate": "print(rankwise.evaluate([0, 1, 2], [.1, .3, .2], [1, 1, 1]))",
+    "evaluate": "import rankwise.selection.systems\n"  # by the command line
+    "print(rankwise.evaluate([0, 1, 2], [.1, .3, .2], [1, 1, 1]))",
     "closed form": "X = np.random.default_rng(0).normal(size=(60, 3)); q = np.arange(60) // 10\n"
     "model = rankwise.RidgeRanker().fit(X, X[:, 0].round() + 3, qid=q)\n"
     "model.score(X, X[:, 0].round() + 3, qid=q)",

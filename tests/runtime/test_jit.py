@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pickle
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import numba
 import numpy as np
@@ -12,6 +14,7 @@ from rankwise.kernels.ensemble_scores import find_leaves
 from rankwise.runtime import jit
 from rankwise.runtime.jit import (
     always_compiled,
+    are_few,
     is_ready,
     leading_zeros,
     njit,
@@ -19,6 +22,7 @@ from rankwise.runtime.jit import (
     run_few,
     trailing_zeros,
 )
+from rankwise.runtime.threads import thread_map
 
 
 @njit
@@ -86,21 +90,62 @@ def kernels(monkeypatch):
     for kernel in (sum_of_doubles, doubled):
         vars(kernel).pop("dispatcher", None)
         monkeypatch.setattr(kernel, "plain_steps", 0)
+        monkeypatch.setattr(kernel, "_is_compiled", False)
     return sum_of_doubles, doubled
 
 
-def test_few_steps_are_taken_as_plain_python_until_they_are_many(kernels):
+@pytest.mark.parametrize(
+    ("is_imported", "is_stored", "steps", "n_plain"),
+    [
+        (False, False, jit._FEW_STEPS + 1, 0),
+        (False, True, jit._PATIENCE // 4, 4),
+        (True, False, jit._SHORT_PATIENCE // 2, 2),
+        (True, True, jit._SHORTEST_PATIENCE // 2, 2),
+    ],
+)
+def test_few_steps_are_taken_as_plain_python_until_they_are_many(
+    monkeypatch, kernels, is_imported, is_stored, steps, n_plain
+):
     kernel, called = kernels
     values = np.array([1.0, 2.0])
-    for steps, calls in ((jit._FEW_STEPS + 1, 0), (jit._SHORT_PATIENCE // 2, 2)):
-        for compiled in kernels:
-            vars(compiled).pop("dispatcher", None)
-        for _ in range(calls):
-            assert run_few(kernel, steps, values) == 6.0
-            assert not is_ready(kernel)
-            assert not is_ready(called)
+    monkeypatch.setattr(jit, "numba_is_imported", lambda: is_imported)
+    monkeypatch.setattr(jit.CompiledFunction, "is_stored", is_stored)
+    for _ in range(n_plain):
         assert run_few(kernel, steps, values) == 6.0
-        assert is_ready(kernel)
+        assert not is_ready(kernel)
+        assert not is_ready(called)
+    assert not are_few(kernel, steps)
+    assert run_few(kernel, steps, values) == 6.0
+    assert is_ready(kernel)
+
+
+def test_few_steps_are_left_to_a_kernel_if_many_calls_follow(monkeypatch, kernels):
+    monkeypatch.setattr(jit.CompiledFunction, "is_stored", False)
+    assert not are_few(kernels[0], 1000, jit._PATIENCE // 1000 + 1)
+    assert are_few(kernels[0], 1000, 10)
+
+
+def test_stored_code_is_found(monkeypatch, kernels):
+    kernel, _ = kernels
+    kernel._remove_from_cache()
+    for is_stored in (False, True):
+        monkeypatch.setattr(jit, "_stored", {})
+        assert kernel.is_stored == is_stored
+        kernel(np.ones(2))
+
+
+def test_processes_wait_for_the_one_that_compiles(kernels):
+    fcntl = pytest.importorskip("fcntl")
+    kernel, _ = kernels
+    path = Path(kernel.dispatcher.stats.cache_path) / f"{kernel._file_stem}.lock"
+    with path.open("w") as file, ThreadPoolExecutor(1) as threads:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        call = threads.submit(kernel, np.ones(2))
+        with pytest.raises(TimeoutError):
+            call.result(0.05)
+        assert not kernel.dispatcher.signatures
+        fcntl.flock(file, fcntl.LOCK_UN)
+        assert call.result() == 4.0
 
 
 def test_kernels_are_compiled_for_few_steps_where_this_is_asked_for(kernels):
@@ -108,6 +153,14 @@ def test_kernels_are_compiled_for_few_steps_where_this_is_asked_for(kernels):
     with always_compiled():
         run_few(kernel, 1, np.ones(2))
     assert is_ready(kernel)
+
+
+def test_compilation_for_few_steps_is_asked_for_in_a_thread_and_its_helpers(kernels):
+    kernel, _ = kernels
+    with ThreadPoolExecutor(1) as other, always_compiled():
+        assert not other.submit(is_ready, kernel).result()
+        assert thread_map(lambda _: is_ready(kernel), range(4), 2) == [True] * 4
+    assert not is_ready(kernel)
 
 
 @pytest.mark.parametrize("number", [0, 1, 40, 2**31, 2**63, 2**64 - 1])

@@ -19,14 +19,17 @@ from rankwise import (
     LambdaMART,
     LinearRegressionRanker,
     PairwiseELM,
+    RankBoost,
     RankSVM,
     RidgeRanker,
+    ScoreBlend,
+    StackingRanker,
     SVRRanker,
     compare,
     export,
 )
 from rankwise.ordinal import ORBoost, ProportionalOdds
-from rankwise.selection import tune
+from rankwise.selection import learning_curve, tune
 from rankwise.selection.cells.fold_tuning import FILLED
 from tests.selection.helpers import one_fold
 
@@ -130,6 +133,36 @@ def test_estimators_that_accept_gaps_or_are_not_ours_run_unchanged(rng, estimato
     assert type(tuned.estimator) is type(estimator) and FILLED not in tuned.notes
     (cell,) = compare({"other": Ridge()}, fold, isolate=False).cells
     assert cell.status == "failed" and "contains NaN" in cell.message
+
+
+@pytest.mark.parametrize(
+    ("members", "is_filled"),
+    [([LambdaMART(3), RankBoost(3)], False), ([LambdaMART(3), RidgeRanker()], True)],
+)
+@pytest.mark.parametrize("ensemble", [StackingRanker, ScoreBlend])
+def test_ensembles_are_filled_if_a_member_does_not_accept_gaps(rng, ensemble, members, is_filled):
+    fold = fold_with_gaps(rng, "train", "test")
+    found = tune(ensemble(members), fold.train, None, "nDCG@10", random_state=0)
+    assert (FILLED in found.notes) == isinstance(found.estimator, Pipeline) == is_filled
+    assert np.isfinite(scores_of_array(found.estimator, fold.test.X)).all()
+
+
+def test_learning_curves_say_it_once_a_board(rng):
+    fold = fold_with_gaps(rng, "train", "test")
+    curve = learning_curve(["ridge", "rank_svm()"], fold, [5, 10], isolate=False)
+    for board in curve.boards:
+        assert {cell.status for cell in board.cells} == {"done"}
+        assert str(board).count(FILLED) == 1
+
+
+def test_a_model_of_complete_rows_names_the_column_of_a_gap(rng):
+    model = tune(RidgeRanker(), fold_with_gaps(rng).train, None, "nDCG@10").estimator
+    with (
+        pytest.raises(ValueError, match=r"NaN at row 1, column 2 \('age'\)\. Impute or drop"),
+        warnings.catch_warnings(),
+    ):
+        warnings.filterwarnings("ignore", "X does not have valid feature names")
+        model.predict(np.array([[0.0] * 4, [0.0, 0.0, np.nan, 0.0]]))
 
 
 @pytest.mark.parametrize(("part", "name"), [("train", "X"), ("vali", "X_val")])

@@ -10,7 +10,6 @@ from scipy import sparse
 
 from rankwise.trees import tree_ensemble
 from rankwise.trees.tree_ensemble import (
-    FEW_ROWS,
     MANY_TREES,
     LeafMasks,
     ScoreTree,
@@ -35,11 +34,9 @@ def only(monkeypatch):
     def choose(way):
         suits = way == "masks"
         monkeypatch.setattr(tree_ensemble, "_suits_masks", lambda trees: suits)
-        monkeypatch.setattr(tree_ensemble._Scorers, "are_loaded", lambda *_: way != "few")
+        monkeypatch.setattr(tree_ensemble, "are_few", lambda *_: way == "few")
         for limit in ("WALK_ROWS", "NOMINAL_WALK_ROWS"):
             monkeypatch.setattr(tree_ensemble, limit, 0)
-        for limit in ("FEW_ROWS", "FEW_CELLS", "PATIENCE", "SHORT_PATIENCE"):
-            monkeypatch.setattr(tree_ensemble, limit, 10**9)
 
     return choose
 
@@ -85,7 +82,7 @@ def test_many_small_trees_are_scored_by_masks(rng, monkeypatch):
     trees = [random_score_tree(rng, 8) for _ in range(MANY_TREES)]
     many, few = TreeEnsemble.of(trees), TreeEnsemble.of(trees[1:])
     large = TreeEnsemble.of([random_score_tree(rng, 400) for _ in range(MANY_TREES)])
-    X = random_rows(rng, FEW_ROWS + 1)
+    X = random_rows(rng, 65)
     many.score(X[:1])
     scorers = tree_ensemble._SCORERS[many]
     assert scorers.masks is None
@@ -101,27 +98,9 @@ def test_many_small_trees_are_scored_by_masks(rng, monkeypatch):
     assert scorers.of(many, 1) is kept
 
 
-def test_few_rows_load_compiled_code_only_if_more_follow(rng, monkeypatch):
-    trees = [random_score_tree(rng, 3) for _ in range(MANY_TREES)]
-    ensemble, X, calls = TreeEnsemble.of(trees), random_rows(rng, 5), []
-    few = tree_ensemble._add_to_few
-    monkeypatch.setattr(tree_ensemble, "_add_to_few", lambda *args: calls.append(1) or few(*args))
-    monkeypatch.setattr(tree_ensemble, "PATIENCE", 3 * 5 * MANY_TREES)
-    monkeypatch.setattr(tree_ensemble, "SHORT_PATIENCE", 2 * 5 * MANY_TREES)
-    # Of Numba, of the code, and the calls that do without it. Numba itself takes longest to load.
-    for is_imported, is_loaded, n_few in ((False, False, 3), (True, False, 2), (True, True, 0)):
-        calls.clear()
-        monkeypatch.setattr(tree_ensemble, "_SCORED", tree_ensemble._Counter())
-        monkeypatch.setattr(tree_ensemble, "numba_is_imported", lambda is_in=is_imported: is_in)
-        monkeypatch.setattr(tree_ensemble, "is_ready", lambda kernel, is_in=is_loaded: is_in)
-        for _ in range(4):
-            np.testing.assert_array_equal(ensemble.score(X), naive_scores(trees, X))
-        assert len(calls) == n_few
-
-
 def test_scorers_go_with_their_ensemble(rng):
     ensemble = TreeEnsemble.of([random_score_tree(rng, 3) for _ in range(MANY_TREES)])
-    ensemble.score(random_rows(rng, FEW_ROWS + 1))
+    ensemble.score(random_rows(rng, 65))
     before = len(tree_ensemble._SCORERS)
     del ensemble
     gc.collect()

@@ -336,6 +336,11 @@ def verify_rows(
         X = frame_for(estimator, join_chunk_rows(chunks), names)
         has_queries = all(chunk.qid is not None for chunk in chunks)
         qid = join_ids([chunk.qid for chunk in chunks]) if has_queries else None
+        if qid is None and not columns.one_query:
+            say(
+                f"note: {data[0]} has no column of queries, so all its rows are compared as one "
+                "query. Name the column with --qid, or pass --one-query."
+            )
         with warnings.catch_warnings():
             # The columns are already chosen by the model's feature names; rows come as an array.
             warnings.filterwarnings("ignore", "X does not have valid feature names")

@@ -464,13 +464,15 @@ class Columns:
         """Features that number the rows of several queries; warns of them, and of likely ids."""
         if not len(rows.X) or rows.qid is None or (rows.qid == rows.qid[0]).all():
             return []
-        numbers, ids = [], []
+        numbers, ids, named = [], [], []
         for j, name in enumerate(self.features):
             values = rows.X[:, j]
             if j in rows.categories or name in self.score_columns:
                 continue
             if resemble_ids(values):
                 (numbers if (np.abs(np.diff(values)) == 1).all() else ids).append(name)
+            elif names_ids(name, values[:1000]):
+                named.append(name)
         if numbers:
             warnings.warn(
                 f"columns that number the rows are not used as features: {list_names(numbers)}. "
@@ -478,14 +480,17 @@ class Columns:
                 IgnoredColumnsWarning,
                 stacklevel=callers_level(),
             )
-        if ids:
-            warnings.warn(
-                "columns hold another whole number in every row, as ids do, and are used as "
-                f"features: {list_names(ids)}. Leave them out if they are ids: "
-                f"{setting('ignore', ids)}.",
-                IgnoredColumnsWarning,
-                stacklevel=callers_level(),
-            )
+        for names, why in (
+            (ids, "hold another whole number in every row, as ids do"),
+            (named, "hold whole numbers and have names of ids, whose order means nothing"),
+        ):
+            if names:
+                warnings.warn(
+                    f"columns {why}, and are used as features: {list_names(names)}. Leave them out "
+                    f"if they are ids: {setting('ignore', names)}.",
+                    IgnoredColumnsWarning,
+                    stacklevel=callers_level(),
+                )
         return numbers
 
     def _labels(self, name: str, column: nw.Series[Any]) -> Float64Array:
@@ -869,6 +874,16 @@ def read_present_ids(what: str, name: str, column: nw.Series[Any]) -> NDArray[An
     if numbers.dtype.kind != "f" or not (np.abs(numbers) < limit).all():
         return ids
     return numbers.astype(np.int64) if (numbers == np.floor(numbers)).all() else ids
+
+
+# seller_id, seller id, sellerId, but not paid.
+_ID_NAME = re.compile(r"(?:^|[_\W])(?i:id)$|[a-z](?:Id|ID)$")
+
+
+def names_ids(name: str, values: NDArray[Any]) -> bool:
+    """Whether a column of whole numbers has a name as of ids, which may recur."""
+    known = values[~np.isnan(values)]
+    return _ID_NAME.search(name) is not None and bool((np.floor(known) == known).all())
 
 
 def resemble_ids(values: NDArray[Any]) -> bool:

@@ -31,6 +31,7 @@ from numpy.typing import NDArray
 from rankwise.checks.constant_scores import ConstantScoresWarning
 from rankwise.datasets.readers.trec import Run
 from rankwise.fusion.run_pool import RunPool, ScoreScaling, convert_to_pool, normalize, sum_systems
+from rankwise.runtime.jit import run_few
 from rankwise.runtime.messages import callers_level, check_choice
 from rankwise.runtime.renames import find_new_name
 from rankwise.typing import ArrayLike, Float64Array
@@ -242,7 +243,9 @@ def _condorcet(pool: RunPool, x: Float64Array, w: Float64Array) -> Float64Array:
     # Documents of equal ranks take part as one: in a cycle, others could come between them.
     order = first[np.lexsort((first, -points[first], codes[first]))]
     ends = np.cumsum(np.bincount(codes[first], minlength=len(groups.sizes)))
-    sort_by_majority(order, np.append(0, ends), pool.ranks, w)
+    n_comparisons = len(order) * (1 + int(groups.sizes.max(initial=0)).bit_length())
+    n_steps = 2 * len(w) * n_comparisons
+    run_few(sort_by_majority, n_steps, order, np.append(0, ends), pool.ranks, w)
     place = np.empty(len(first), dtype=np.int64)
     place[profile[order]] = np.arange(len(first))
     order = np.argsort(place[profile], kind="stable")

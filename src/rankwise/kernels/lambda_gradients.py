@@ -231,7 +231,7 @@ def measure_gradients(
     """Write gradient and second derivative for every row of some queries.
 
     - ``scores``, ``gains`` and ``weights`` (n_rows,), float64. Weights are > 0, and whole except
-      for ``DISCOUNTED``.
+      for ``DISCOUNTED``, where None stands for ones, and takes half the time to compile.
     - ``indptr`` (n_queries + 1,), int64.
     - ``query_weight`` (n_queries,): factor of the change, such as 1 / ideal DCG; 0 if no swap
       changes the query's measure.
@@ -264,20 +264,24 @@ def measure_gradients(
         query_scores, rows = scores[start:end], order[start:end]
         # The last round's order: a new tree moves few rows far.
         _sort(query_scores, rows)
-        row_weights, grades = weights[start:end], gains[start:end]
+        grades = gains[start:end]
         n_weighted = 0
         for i in range(n):
-            n_weighted += row_weights[i] != 1.0
+            if weights is not None:
+                n_weighted += weights[start + i] != 1.0
             slopes[i] = curvatures[i] = 0.0
         weighted = n_weighted > 0
-        if kind is None and not weighted:
+        if weights is None or (kind is None and not weighted):
             # What _terms would write, without a search for the ranks of each row.
             depth = n if n < len(discounts) else len(discounts)
             for r in range(n):
                 above[r] = below[r] = discounts[r] if r < depth else 0.0
                 factors[r] = 1.0
         else:
+            row_weights = weights[start:end]
             depth = _terms(kind, grades, row_weights, rows, discounts, above, below, factors)
+            for r in range(n):
+                factors[r] *= row_weights[rows[r]]
         # Exponentials are relative to the best score: none overflows, and those that underflow get
         # a floor, so that no sum of two is 0.
         highest = query_scores[rows[0]]
@@ -293,7 +297,8 @@ def measure_gradients(
                 buffer[SCORE + t] = query_scores[row]
                 buffer[POWER + t] = power if power > SMALLEST_POWER else SMALLEST_POWER
                 buffer[GAIN + t] = grades[row]
-                buffer[WEIGHT + t] = row_weights[row]
+                if weights is not None:
+                    buffer[WEIGHT + t] = weights[start + row]
                 buffer[BELOW + t] = below[tile + t]
                 buffer[SLOPE + t] = buffer[CURVATURE + t] = 0.0
             # Upper rows: within the cut-off, and above the last row of the tile. For rows before
@@ -306,8 +311,7 @@ def measure_gradients(
                 )
                 slope, curvature, size = _pair_row(
                     buffer, query_scores[row], power if power > SMALLEST_POWER else SMALLEST_POWER,
-                    grades[row], above[r], factors[r] * row_weights[row], r + 1 - tile, width,
-                    damped, weighted,
+                    grades[row], above[r], factors[r], r + 1 - tile, width, damped, weighted,
                 )  # fmt: skip
                 slopes[r] += slope
                 curvatures[r] += curvature

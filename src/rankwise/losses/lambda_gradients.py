@@ -94,11 +94,13 @@ class LambdaGradients(MeasureGradients):
         gradients: Float64Array,
         hessians: Float64Array,
     ) -> None:
-        changes = self._changes
+        changes, weights = self._changes, None
+        if changes.kind is not DISCOUNTED or self.rows.weight is not None:
+            weights = self.rows.weights(rows)
         if len(scores) > CHUNK_ROWS:  # one query
             self._order[rows] = np.argsort(-scores, kind="stable")
         measure_gradients(
-            scores, self._gains[rows], self.rows.weights(rows), indptr,
+            scores, self._gains[rows], weights, indptr,
             changes.query_weight[slice(*queries)], changes.discounts, changes.kind,
             self._normalised, self._order[rows], gradients, hessians,
         )  # fmt: skip

@@ -379,12 +379,12 @@ class RankingTree(TreeRanker):
     --------
     >>> import pandas as pd
     >>> from rankwise import RankingTree
-    >>> X = pd.DataFrame({"colour": ["red", "blue", "red", None], "size": [1.0, 2.0, 3.0, 4.0]})
+    >>> X = pd.DataFrame({"colour": ["red", "blue", "red", "blue", None], "size": range(5)})
     >>> tree = RankingTree(classes=["poor", "fair", "good"])
-    >>> tree.fit(X, ["poor", "good", "fair", "good"]).predict(X).tolist()
-    ['poor', 'good', 'fair', 'good']
+    >>> tree.fit(X, ["poor", "good", "fair", "good", "good"]).predict(X).tolist()
+    ['poor', 'good', 'fair', 'good', 'good']
     >>> tree.rank_score(X)
-    array([0., 2., 1., 2.])
+    array([0., 2., 1., 2., 2.])
     """
 
     _structure: ClassVar[dict[str, Rule]] = {

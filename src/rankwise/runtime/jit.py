@@ -20,6 +20,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
+from contextvars import ContextVar
 from functools import cache, cached_property, update_wrapper
 from pathlib import Path
 from types import FunctionType
@@ -37,12 +38,14 @@ REASSOCIATE = frozenset({"contract", "reassoc", "nsz", "arcp", "afn"})
 
 # Steps of a loop, up to a microsecond each, that a kernel takes as plain Python in one call, and in
 # all calls of a process before it is compiled, as more are likely to follow. They take less than
-# importing Numba or, once it is imported, loading one kernel.
-_FEW_STEPS, _PATIENCE, _SHORT_PATIENCE = 50_000, 200_000, 20_000
+# importing Numba or, once it is imported, compiling one kernel, or loading a compiled one.
+_FEW_STEPS, _PATIENCE, _SHORT_PATIENCE, _SHORTEST_PATIENCE = 50_000, 200_000, 100_000, 10_000
 
 _uses_cache = True  # until it cannot be read
-_always_compiles = False
+# Also in the threads of thread_map, which work in a copy of the caller's context.
+_always_compiles: ContextVar[bool] = ContextVar("always_compiles", default=False)
 _started: list[CompiledFunction] = []
+_stored: dict[Path, set[str]] = {}  # kernels with stored code by folder of the source
 _at_exit = ExitStack()
 atexit.register(_at_exit.close)
 
@@ -63,6 +66,7 @@ class CompiledFunction:
         self.py_func = py_func
         self._fastmath, self._unchecked_division = fastmath, unchecked_division
         self.plain_steps = 0  # counted by are_few
+        self._is_compiled = False  # for any types
         update_wrapper(self, py_func)
 
     @cached_property
@@ -95,6 +99,22 @@ class CompiledFunction:
         _started.append(self)
         return compiled
 
+    @property
+    def is_stored(self) -> bool:
+        """Whether its compiled code was on disk, from where it loads within milliseconds."""
+        source = Path(self.py_func.__code__.co_filename).parent
+        if source not in _stored:
+            import numba
+
+            _link_read_only_cache()
+            try:
+                function = numba.njit(cache=_uses_cache)(self.py_func)
+                names = os.listdir(function.stats.cache_path)
+            except (RuntimeError, OSError, AttributeError, TypeError):  # no folder, or no compiler
+                names = []
+            _stored[source] = {name.partition("-")[0] for name in names if name.endswith(".nbi")}
+        return self._file_stem in _stored[source]
+
     @cached_property
     def plain(self) -> Callable[..., Any]:
         """The function in plain Python; the kernels that it calls are plain Python, too."""
@@ -111,11 +131,28 @@ class CompiledFunction:
 
     def __call__(self, *arguments: Any) -> Any:
         try:
+            if not self._is_compiled:
+                self._compile_once(arguments)
             return self.dispatcher(*arguments)
         except Exception as error:
             if not self._is_of_cache(error, arguments):
                 raise
         return self._call_despite_cache(arguments)
+
+    def _compile_once(self, arguments: tuple[Any, ...]) -> None:
+        """Compile, or load what another process compiles at the moment."""
+        import numba
+
+        stats = getattr(self.dispatcher, "stats", None)  # None: NUMBA_DISABLE_JIT
+        with ExitStack() as stack:
+            if stats is not None and stats.cache_path is not None:
+                with suppress(ImportError, OSError):  # no fcntl on Windows, a read-only folder
+                    from fcntl import LOCK_EX, flock
+
+                    path = Path(stats.cache_path) / f"{self._file_stem}.lock"
+                    flock(stack.enter_context(path.open("w")), LOCK_EX)
+                self.dispatcher.compile(tuple(map(numba.typeof, arguments)))
+        self._is_compiled = True
 
     def _is_of_cache(self, error: Exception, arguments: tuple[Any, ...]) -> bool:
         """Whether reading or writing compiled code failed, before the kernel ran."""
@@ -154,11 +191,15 @@ class CompiledFunction:
         folder = self.dispatcher.stats.cache_path
         if folder is None:
             return 0
-        name = f"{self.py_func.__module__.rpartition('.')[2]}.{self.py_func.__qualname__}-"
-        found = list(Path(folder).glob(f"{glob.escape(name)}*.nbi"))
+        found = list(Path(folder).glob(f"{glob.escape(self._file_stem)}-*.nbi"))
         for path in found:
             path.unlink(missing_ok=True)
         return len(found)
+
+    @property
+    def _file_stem(self) -> str:
+        """First part of the names of Numba's files."""
+        return f"{self.py_func.__module__.rpartition('.')[2]}.{self.py_func.__qualname__}"
 
     def __reduce__(self) -> str:
         return self.py_func.__qualname__
@@ -266,16 +307,22 @@ def run_few(kernel: Callable[P, Any], n_steps: int, /, *arguments: P.args) -> An
     return kernel(*arguments)
 
 
-def are_few(kernel: Callable[..., Any], n_steps: int) -> bool:
+def are_few(kernel: Callable[..., Any], n_steps: int, n_calls: int = 1) -> bool:
     """Whether to take steps without a kernel, which it would compile; counts them if so.
 
-    A step of NumPy, which takes many values at a time, counts as a fraction.
+    A step of NumPy, which takes many values at a time, counts as a fraction. ``n_calls`` like this
+    one are likely to follow.
     """
     assert isinstance(kernel, CompiledFunction)
     if n_steps > _FEW_STEPS or is_ready(kernel):
         return False
     steps = kernel.plain_steps + n_steps
-    if steps > (_SHORT_PATIENCE if numba_is_imported() else _PATIENCE):
+    patience = _PATIENCE
+    if numba_is_imported():
+        patience = _SHORT_PATIENCE
+        if kernel.is_stored:
+            patience = _SHORTEST_PATIENCE if n_calls == 1 else 0
+    if max(steps, n_calls * n_steps) > patience:
         return False
     kernel.plain_steps = steps
     return True
@@ -292,20 +339,24 @@ def lay_out(X: Any) -> Any:
 
 def is_ready(kernel: Callable[..., Any]) -> bool:
     """Whether a kernel was called before, so that a call does not import Numba."""
-    return _always_compiles or "dispatcher" in vars(kernel)
+    return "dispatcher" in vars(kernel) or _always_compiles.get()
 
 
 @contextmanager
 def always_compiled() -> Iterator[None]:
     """Compile kernels for few rows too, to have them ready before there are many."""
-    global _always_compiles
-    before, _always_compiles = _always_compiles, True
+    token = _always_compiles.set(True)
     try:
         yield
     finally:
-        _always_compiles = before
+        _always_compiles.reset(token)
+
+
+def import_numba() -> None:
+    """Import Numba for a task that ends in compiled code, so that stored code is used at once."""
+    import numba  # noqa: F401
 
 
 def numba_is_imported() -> bool:
     """Whether this process has paid for Numba's import already."""
-    return _always_compiles or "numba" in sys.modules
+    return "numba" in sys.modules or _always_compiles.get()

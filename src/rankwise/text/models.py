@@ -26,7 +26,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from rankwise.kernels.text_search import search_postings
+from rankwise.kernels.text_search import HEAP_UP_TO, search_postings
+from rankwise.runtime.jit import run_few
 from rankwise.runtime.messages import check_choice
 from rankwise.typing import Float64Array, Int64Array
 
@@ -160,7 +161,10 @@ def score_queries(
     scores = np.zeros((len(queries), k))
     postings = p.starts, p.documents, weights, p.n_documents
     asked = terms, factor, bounds.astype(np.int64), shift, scale
-    return search_postings(*postings, *asked, documents, scores), documents, scores
+    n_steps = (100 if k <= HEAP_UP_TO else 10_000) * len(queries)
+    n_steps += 20 * int((p.starts[terms + 1] - p.starts[terms]).sum())
+    n_found = run_few(search_postings, n_steps, *postings, *asked, documents, scores)
+    return n_found, documents, scores
 
 
 _RANGES = {

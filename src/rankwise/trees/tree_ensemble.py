@@ -28,7 +28,7 @@ from rankwise.kernels.ensemble_scores import (
     number_leaves,
     read_columns,
 )
-from rankwise.runtime.jit import is_ready, lay_out, numba_is_imported
+from rankwise.runtime.jit import are_few, lay_out
 from rankwise.runtime.threads import available_threads, thread_map
 from rankwise.structure.state_rules import (
     Array,
@@ -68,11 +68,8 @@ class ScoreTree:
     gain: Float64Array | None = None
 
 
-# Numbers of rows, and of rows times trees, up to which NumPy is done before compiled code loads.
-FEW_ROWS, FEW_CELLS = 64, 20_000
-# Rows times trees that a process scores so, in all, before it loads the code, as more are likely to
-# follow: as many as take the time of loading, which is short once Numba is imported, as by a fit.
-PATIENCE, SHORT_PATIENCE = 100_000, 10_000
+# Time of scoring in NumPy, in steps of plain Python: of a call, and rows times trees in a step.
+STEPS_PER_CALL, CELLS_PER_STEP = 150, 8
 
 # Trees from which masks repay the copy of a row's columns, and mean number of nodes up to which
 # applying all splits of a tree takes less time than walking from its root to a leaf.
@@ -350,12 +347,9 @@ def add_scores(trees: TreeEnsemble, X: Matrix, n_threads: int | None, out: Float
     """
     n_rows, scorers = X.shape[0], _scorers_of(trees)
     n_cells = n_rows * trees.n_trees
-    is_small = n_rows <= FEW_ROWS and n_cells <= FEW_CELLS
-    if is_small and not scorers.are_loaded(trees, n_rows):
-        patience = SHORT_PATIENCE if numba_is_imported() else PATIENCE
-        if _SCORED.add(n_cells) <= patience:
-            _add_to_few(trees, X, out)
-            return
+    if are_few(scorers.kernel(trees, n_rows), STEPS_PER_CALL + n_cells // CELLS_PER_STEP):
+        _add_to_few(trees, X, out)
+        return
     scorer = scorers.of(trees, n_rows)
     features = scorer.features
     if len(features) and features[-1] >= X.shape[1]:  # ascending, so that no pass is needed
@@ -378,20 +372,6 @@ def add_scores(trees: TreeEnsemble, X: Matrix, n_threads: int | None, out: Float
         scorer.add(block, columns, out[rows])
 
     thread_map(add, range(0, n_rows, chunk), n_threads)
-
-
-class _Counter:
-    """Rows times trees that this process has scored without compiled code."""
-
-    def __init__(self) -> None:
-        self._cells = 0
-
-    def add(self, cells: int) -> int:
-        self._cells += cells
-        return self._cells
-
-
-_SCORED = _Counter()
 
 
 @dataclass(frozen=True, eq=False)
@@ -489,11 +469,11 @@ class _Scorers:
             self.walk = kind.of(trees, self.features)
         return self.walk
 
-    def are_loaded(self, trees: TreeEnsemble, n_rows: int) -> bool:
-        """Whether this process has used the compiled code before."""
+    def kernel(self, trees: TreeEnsemble, n_rows: int) -> Any:
+        """The compiled code for a number of rows."""
         if self._takes_masks(trees, n_rows):
-            return is_ready(add_open_leaves)
-        return is_ready(add_nominal_trees if self.is_nominal else add_trees)
+            return add_open_leaves
+        return add_nominal_trees if self.is_nominal else add_trees
 
     def _takes_masks(self, trees: TreeEnsemble, n_rows: int) -> bool:
         few = NOMINAL_WALK_ROWS if self.is_nominal else WALK_ROWS

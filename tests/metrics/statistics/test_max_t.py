@@ -183,10 +183,12 @@ def test_an_unknown_baseline_is_named():
         compare_to_baseline({"a": [0.1, 0.2], "b": [0.2, 0.3]}, "c")
 
 
+@pytest.mark.parametrize("share", [0.0, 0.2])
 @pytest.mark.parametrize("n_strata", [1, 3])
-def test_few_values_give_the_bits_of_the_kernel(monkeypatch, rng, n_strata):
+def test_few_values_give_the_bits_of_the_kernel(monkeypatch, rng, n_strata, share):
     values = rng.normal(size=(130, 4))
     values[:, 3] = values[:, 2]
+    values[rng.random((130, 4)) < share] = np.nan
     strata = np.sort(rng.integers(0, n_strata, 130))
     runs = RunErrors(np.array([0.1, 0.0, 0.2, 0.1]), np.array([4.0, 1.0, 9.0, 2.0]))
     untested = np.zeros((4, 4), dtype=bool)

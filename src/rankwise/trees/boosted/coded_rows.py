@@ -28,6 +28,7 @@ from rankwise.kernels.boosted_trees import (
     transpose_codes,
     write_entry_codes,
 )
+from rankwise.runtime.jit import are_few, import_numba
 from rankwise.runtime.threads import thread_map
 from rankwise.trees.tree_ensemble import OrderedRows, ScoreTree
 from rankwise.typing import Float64Array, Int64Array, is_sparse
@@ -35,6 +36,8 @@ from rankwise.typing import Float64Array, Int64Array, is_sparse
 SAMPLE_ROWS = 200_000  # approximate number of rows read to find cuts
 CHUNK_ROWS = 1024
 CHUNK_CELLS = 2**20
+CELLS_PER_STEP = 100  # that NumPy handles in the time of a step of plain Python
+LIKELY_NODES = 200  # of a fit
 # Number of codes beyond which rows have them once, row by row. A node's rows are then partitioned
 # by codes that are far apart in memory, which takes longer.
 MOST_TWICE = 150_000_000
@@ -70,7 +73,12 @@ class WordCodes:
 
     def add(self, rows: NDArray[np.int32], packed: Int64Array, out: Int64Array) -> None:
         """Add rows to a histogram of shape (n_cells,)."""
-        add_rows(self.words, self.usual, rows, packed, out)
+        n_steps = 20 + len(rows) * len(self.places) // CELLS_PER_STEP
+        if not are_few(add_rows, n_steps, LIKELY_NODES):
+            add_rows(self.words, self.usual, rows, packed, out)
+            return
+        cells = self.starts + self.codes[rows][:, self.places]
+        np.add.at(out, cells.ravel(), np.repeat(packed[rows], len(self.places)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,7 +153,7 @@ class BinnedRows:
             else:
                 coded = columns[:, part]
             encode_block(block, table, n_cuts, coded)
-            transpose_codes(coded, places, codes[part])
+            _transpose(coded, places, codes[part])
 
         thread_map(write, range(0, n, n_block), n_threads)
         nominal = np.zeros(n_features, dtype=bool) if n_categories is None else n_categories > 0
@@ -165,7 +173,7 @@ class BinnedRows:
         def write(start: int) -> None:
             rows = slice(start, start + CHUNK_ROWS)
             some = np.ascontiguousarray(self.by_column[lines, rows])
-            transpose_codes(some, earlier.places, codes[rows])
+            _transpose(some, earlier.places, codes[rows])
 
         thread_map(write, range(0, n, CHUNK_ROWS), n_threads)
         return earlier
@@ -194,6 +202,14 @@ class BinnedRows:
         add_leaf_values(
             scores, rows, self.by_column, lines, goes_left, tree.left, tree.right, tree.values
         )
+
+
+def _transpose(codes: NDArray[np.uint8], places: Int64Array, out: NDArray[np.uint8]) -> None:
+    """Write codes row by row, see :func:`transpose_codes`."""
+    if are_few(transpose_codes, 10 + codes.size // CELLS_PER_STEP):
+        out[:, places] = codes.T
+    else:
+        transpose_codes(codes, places, out)
 
 
 # Rows from which the columns are arranged, and of the sample that is read for it.
@@ -431,7 +447,12 @@ def part_chunks(
     chunks = [slice(start, start + size) for start in range(0, len(rows), size)]
 
     def work(chunk: slice) -> int:
-        return int(part(rows[chunk], spare[chunk], codes, goes_left, far))
+        some = rows[chunk]
+        if not are_few(part, 20 + len(some) // CELLS_PER_STEP, LIKELY_NODES):
+            return int(part(some, spare[chunk], codes, goes_left, far))
+        are_left = goes_left[codes[some]]
+        some[:] = np.concatenate([some[are_left], some[~are_left]])
+        return int(np.count_nonzero(are_left))
 
     lefts = thread_map(work, chunks, len(chunks))
     n_left = 0
@@ -464,6 +485,7 @@ def bin_rows(
 
     One byte per value of dense rows, two if there are few; ten per stored value of sparse ones.
     """
+    import_numba()  # derivatives are compiled
     sample = slice(None, None, sample_step(rows.n_rows))
     order = np.arange(rows.n_rows) if rows.order is None else rows.order
     # Rows are in the order of their content, so every k-th of them is the same sample for any

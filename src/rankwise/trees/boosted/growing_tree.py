@@ -25,10 +25,13 @@ from rankwise.kernels.boosted_splits import (
     GAIN,
     HIGH,
     L2,
+    LEAST,
     LOW,
     MISSING_LEFT,
     N_FIELDS,
     PLACE,
+    SLOT,
+    TOTAL,
     find_common_split,
     find_splits,
     leaf_value,
@@ -39,7 +42,14 @@ from rankwise.kernels.boosted_splits import (
 from rankwise.kernels.boosted_trees import BINS, LOWER, WORD, absolute_sums, add_values, pack
 from rankwise.runtime.jit import are_few
 from rankwise.runtime.threads import thread_map
-from rankwise.trees.boosted.coded_rows import CodedRows, EntryCodes, Shares, WordCodes
+from rankwise.trees.boosted.coded_rows import (
+    CELLS_PER_STEP,
+    LIKELY_NODES,
+    CodedRows,
+    EntryCodes,
+    Shares,
+    WordCodes,
+)
 from rankwise.trees.boosted.entry_bounds import EntryBounds
 from rankwise.trees.boosted.growth_rules import ColumnChoice, GrowthRules
 from rankwise.trees.tree_ensemble import ScoreTree
@@ -48,6 +58,7 @@ from rankwise.typing import Float64Array, Int64Array
 # A fixed number, whatever the number of threads: the sums of chunks are added in their order.
 CHUNK_ROWS = 65_536
 ROWS_PER_STEP = 64  # that NumPy handles in the time of a step of plain Python
+LIKELY_TREES = 100  # of a fit
 # Sums of derivatives fit into half a word with their sign; two of them are packed into one.
 LARGEST_SUM = 2.0**31
 # 8 bytes each: 16 GiB.
@@ -179,7 +190,7 @@ class TreeGrower:
         chunks = range(0, n, CHUNK_ROWS)
         sums = np.zeros((len(chunks), 2))
 
-        is_few = are_few(pack, 10 + n // ROWS_PER_STEP)
+        is_few = are_few(pack, 10 + n // ROWS_PER_STEP, LIKELY_TREES)
 
         def chunk(start: int) -> NDArray[np.int32]:
             end = min(start + CHUNK_ROWS, n)
@@ -461,6 +472,11 @@ class GrowingTree:
         # The results are compared in the order of the columns below, so the winner does not depend
         # on the number of threads.
         kernel = find_common_split if self._rules.growth == "symmetric" else find_splits
+        is_plain = kernel is find_splits and self._nominal is self._signs is seeds is None
+        if is_plain and isinstance(self._columns.codes, WordCodes):
+            n_cells = 2 * len(leaves) * len(self._columns.n_bins) * int(self._columns.n_bins.max())
+            if are_few(kernel, 150 + n_cells // CELLS_PER_STEP, LIKELY_NODES):
+                return self._find_plainly(nodes, limits, allowed)
 
         def find(number: int) -> None:
             kernel(
@@ -472,6 +488,37 @@ class GrowingTree:
         thread_map(find, range(len(found)), len(found))
         winners = found[:, :, GAIN].argmax(axis=0)  # the first of equal ones
         return found[winners, np.arange(len(allowed))]
+
+    def _find_plainly(
+        self, nodes: Int64Array, limits: Float64Array, allowed: NDArray[np.bool_]
+    ) -> Float64Array:
+        """:func:`find_splits` of few columns of numbers in NumPy, with all places at a time."""
+        lines, (g_unit, h_unit) = self._memory.histograms[nodes[:, SLOT]], self._unit
+        starts, n_bins = self._columns.starts, self._columns.n_bins
+        bins = np.arange(n_bins.max())
+        missing = lines[:, starts + n_bins, None, None]
+        # (n_nodes, n_columns, side of missing values, bin)
+        sums = lines[:, starts[:, None] + bins].cumsum(axis=2)[:, :, None] + missing * [[0], [1]]
+        ends = n_bins[:, None, None] - np.where(missing == 0, [[1], [BINS]], [[0], [1]])
+        weight, total, least = sums & LOWER, *nodes.T[[TOTAL, LEAST], :, None, None, None]
+        is_place = (bins < ends) & (weight >= least) & (weight <= (total & LOWER) - least)
+        g, h, penalty = (sums >> 32) * g_unit, weight * h_unit, limits[:, L2, None, None, None]
+        g_all, h_all = (total >> 32) * g_unit, (total & LOWER) * h_unit
+        rest, left, right = g_all - g, h + penalty, (h_all - h) + penalty
+        with np.errstate(divide="ignore", invalid="ignore"):
+            gains = (g * g * right + rest * rest * left) / (left * right)
+        gains[~(is_place & allowed[:, :, None, None])] = -np.inf
+        alone = (g_all * g_all / (h_all + penalty)).ravel()
+        best = gains.reshape(len(nodes), -1).argmax(axis=1)  # the first of equal ones
+        column, side, place = np.unravel_index(best, gains.shape[1:])
+        worth = gains.reshape(len(nodes), -1)[np.arange(len(nodes)), best]
+        least_worth = np.maximum(
+            np.where(alone > 0, alone * (1 + 1e-12), alone * (1 - 1e-12)) + 1e-300,
+            alone + self._rules.min_split_gain,
+        )
+        found = np.stack([worth - alone, column, place, side], axis=1)
+        found[worth <= least_worth] = 0.0
+        return found
 
     def _fill_histograms(self, pairs: list[list[_Leaf]]) -> None:
         """Sum the histograms of the smaller siblings, and subtract them from the parents'.
@@ -688,10 +735,18 @@ class GrowingTree:
                 histograms, columns.starts, nodes, column, n, self._unit, penalty, order
             )
         goes_left, lefts = np.empty(BINS, dtype=bool), np.empty(len(leaves), dtype=np.int64)
-        part_codes(
-            histograms, columns.starts, nodes, column, n, place, bool(split[MISSING_LEFT]), order,
-            n_ordered, goes_left, lefts,
-        )  # fmt: skip
+        if n_ordered < 0 and are_few(part_codes, 30, LIKELY_NODES):
+            cells = histograms[nodes[:, SLOT], columns.starts[column] :][:, : n + 1]
+            goes_left[:] = np.arange(BINS) <= place
+            goes_left[n] = split[MISSING_LEFT]
+            lefts[:] = cells.sum(axis=1, where=goes_left[: n + 1])
+            if not cells[:, n].any():
+                goes_left[n] = 2 * (lefts & LOWER).sum() >= (cells & LOWER).sum()
+        else:
+            part_codes(
+                histograms, columns.starts, nodes, column, n, place, bool(split[MISSING_LEFT]),
+                order, n_ordered, goes_left, lefts,
+            )  # fmt: skip
         if n_ordered >= 0:
             left, right = (np.flatnonzero(goes_left[:n] == side) for side in (True, False))
             return goes_left, lefts, np.nan, (left.astype(np.float64), right.astype(np.float64))
@@ -748,7 +803,7 @@ class GradientTree:
 
     def add_to(self, scores: Float64Array) -> None:
         """Add the leaf values to the scores of the rows in the leaves."""
-        if are_few(add_values, 5 + len(self.rows) // ROWS_PER_STEP):
+        if are_few(add_values, 5 + len(self.rows) // ROWS_PER_STEP, LIKELY_TREES):
             scores[self.rows] += np.repeat(self.leaf_values, np.diff(self.starts))
         else:
             add_values(scores, self.rows, self.starts, self.leaf_values)

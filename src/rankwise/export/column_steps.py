@@ -83,7 +83,7 @@ def unchanged(transformer: Any) -> Chain:
     )
 
 
-def side_by_side(table: Any, chain_of: Callable[[Any], Chain]) -> Chain:
+def side_by_side(table: Any, maps_of: Callable[[Any], Chain]) -> Chain:
     """Columns of a ColumnTransformer, followed by the scalers of each part."""
     names = getattr(table, "feature_names_in_", None)
     columns: list[Column] = []
@@ -92,7 +92,7 @@ def side_by_side(table: Any, chain_of: Callable[[Any], Chain]) -> Chain:
         sources = _positions(chosen, names, table.n_features_in_)
         if not sources or (isinstance(step, str) and step == "drop"):
             continue
-        chain = () if isinstance(step, str) else chain_of(step)
+        chain = () if isinstance(step, str) else maps_of(step)
         part = Columns(tuple(map(Column, sources)))
         if chain and isinstance(chain[0], Columns):
             part, chain = part.then(chain[0]), chain[1:]
@@ -140,12 +140,14 @@ def _widen(start: int, scaler: Scaled, n: int) -> Scaled:
 
 
 def column_names(columns: Columns, names: Sequence[str]) -> list[str]:
-    """Names of the columns made of those with the given names, as scikit-learn forms them."""
-    return [
-        names[made.source]
-        if made.key is None
-        else f"missingindicator_{names[made.source]}"
-        if made.key == NEVER
-        else f"{names[made.source]}_{made.key}"
-        for made in columns.columns
-    ]
+    """Distinct names of the columns made of those with the given names, as scikit-learn's."""
+    found: list[str] = []
+    for made in columns.columns:
+        name = names[made.source]
+        if made.key is not None:
+            is_gap = made.key == NEVER
+            name = f"missingindicator_{name}" if is_gap else f"{name}_{made.key}"
+        while name in found:  # a column that two parts read
+            name += "_"
+        found.append(name)
+    return found

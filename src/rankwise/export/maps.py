@@ -149,11 +149,6 @@ class Trees:
 
 
 @dataclass(frozen=True, eq=False)
-class Filled:
-    """Replace NaN by 0."""
-
-
-@dataclass(frozen=True, eq=False)
 class Sum:
     """Weighted sum of the single-column results of chains on the same rows, minus their levels.
 
@@ -242,15 +237,6 @@ class Columns:
             out[:, place] = values
         return out
 
-    @property
-    def fillings(self) -> dict[int, float]:
-        """What replaces missing values, by the number of a column that is not encoded."""
-        return {
-            place: filling
-            for place, (_, key, filling) in enumerate(self.numbers())
-            if np.isnan(key) and not np.isnan(filling)
-        }
-
 
 def _compose(first: Column, after: Column) -> Column:
     if after.key is None:
@@ -273,7 +259,6 @@ Map = (
     | RunningSums
     | VoteMean
     | Trees
-    | Filled
     | Sum
 )
 Chain = tuple[Map, ...]

@@ -34,7 +34,6 @@ from rankwise.export.maps import (
     Chain,
     Columns,
     ExportError,
-    Filled,
     HiddenNodes,
     KernelValues,
     RunningSums,
@@ -351,11 +350,6 @@ def _(step: Trees, graph: Graph, x: str) -> str:
 
 
 @write.register
-def _(step: Filled, graph: Graph, x: str) -> str:
-    return graph.node("Where", graph.node("IsNaN", x), graph.constant(0.0), x)
-
-
-@write.register
 def _(step: Sum, graph: Graph, x: str) -> str:
     columns = []
     for chain in step.chains:
@@ -448,7 +442,9 @@ def convert(
             target_opset=opsets,
             options={id(last): {LABEL: True}} if label else None,
         )
-    except RuntimeError as error:  # for a missing converter, or for columns by name
+    except ExportError:
+        raise
+    except Exception as error:  # RuntimeError for a missing converter, or for columns by name
         said = str(error).strip().split("\n")[0]
         raise ExportError(f"skl2onnx does not convert a step of the pipeline: {said}") from error
     assert isinstance(model, ModelProto)
@@ -509,7 +505,7 @@ def _convert(scope: Any, operator: Any, container: Any) -> None:
     (source,) = operator.inputs
     x, is_float32 = source.full_name, type(source.type) is FloatTensorType
     first, *more = operator.outputs
-    chain = model.chain if isinstance(model, MapStep) else chain_of(model)
+    chain = getattr(model, "chain", None) or chain_of(model)
     scores = _write(chain, graph, x, is_float32 and not more)
     to = DOUBLE if type(first.type) is DoubleTensorType else FLOAT
     graph.cast(scores, to, out=first.full_name)

@@ -99,10 +99,10 @@ def behind_columns(chain: Chain) -> Chain:
 def _send_fillings(trees: Trees, scaled: tuple[Scaled, ...], estimator: Any) -> Trees:
     """The trees with missing values on the side of what an imputer puts in their place."""
     made = columns_of(estimator)
-    if made is None or not made.fillings:
+    numbers = [] if made is None else made.numbers()
+    filling = np.array([fill if np.isnan(key) else np.nan for _, key, fill in numbers])
+    if np.isnan(filling).all():
         return trees
-    filling = np.full(len(made.columns), np.nan)
-    filling[list(made.fillings)] = list(made.fillings.values())
     grown = []
     for tree in trees.trees:
         inner = np.flatnonzero((tree.feature >= 0) & ~np.isnan(filling[tree.feature]))
@@ -271,7 +271,6 @@ def describe_model(estimator: Any, chain: Chain) -> str:
 _WORDS = {
     "Affine": "weighted sums",
     "Columns": "encoded columns",
-    "Filled": "columns with filled gaps",
     "KernelValues": "kernel values",
     "RunningSums": "running sums",
     "Scaled": "scaled columns",

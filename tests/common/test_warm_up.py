@@ -211,8 +211,8 @@ def test_the_application_of_the_page_answers(program, rows, tmp_path):
         run, cwd=tmp_path, env=home, start_new_session=True, stderr=-3
     ) as process:
         try:
-            for asked in (X[:1], X[:100]):
-                found = ask(port, process, asked.tolist(), "/scores")
+            for asked in ([[None, *X[0, 1:]]], X[:1].tolist(), X[:100].tolist()):
+                found = ask(port, process, asked, "/scores")
                 assert found == (200, model.predict(asked).tolist())
             status, content = ask(port, process, [[1.0] * 9], "/scores")
             assert status == 400

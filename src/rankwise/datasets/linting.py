@@ -184,7 +184,8 @@ def find_copies(train: RankingData, other: RankingData) -> tuple[str, bool]:
     n_rows, other = other.n_samples, other.queries(shared)
     if train.categories and other.categories:  # the same text may have another code
         train, other = (replace(table, X=table.X.copy()) for table in (train, other))
-        share_codes_inplace([(table.X, table.categories) for table in (train, other)])
+        coded: Any = [(table.X, table.categories) for table in (train, other)]
+        share_codes_inplace(coded)
     n = int(_mark_shared(*_hash_parts([("train", train), ("other", other)])).sum())
     told = f"{n:,} of {n_rows:,} rows are training rows (same query, label and features)"
     return told if n else "", 2 * n > n_rows

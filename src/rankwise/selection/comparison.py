@@ -266,6 +266,7 @@ def compare(
     select = first if select_by is None else parse(select_by, preset)
     results = None if store is None else ResultStore(store)
 
+    fitted = [c.name for c in candidates if not isinstance(c.estimator, GivenScores)]
     copies: list[str] = []
     infos, uniform, has_unjudged, is_complete = [], [], False, True
     read: list[NDArray[Any]] = []
@@ -277,7 +278,6 @@ def compare(
         if not infos:
             train = fold.train
             left_out = train.left_out
-            fitted = [c.name for c in candidates if not isinstance(c.estimator, GivenScores)]
             if fitted:
                 _check_features(train, fitted)
                 # Columns compared as scores that are features of the other rankers.

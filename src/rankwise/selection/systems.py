@@ -200,8 +200,7 @@ def evaluate_systems(
         runs = {name: system.run for name, system in known.items()}
         info, cells, uniform = _evaluate_runs(runs, data, measurement, all_queries=all_queries)
     else:
-        info, cells = _evaluate_rows(known, data, measurement)
-        uniform = measurement.find_uniform(data)
+        info, cells, uniform = _evaluate_rows(known, data, measurement)
     infos, cells = count_uniform([info], cells, [uniform], differing_queries=differing_queries)
     if differing_queries and infos[0].n_uniform == len(infos[0].qids):
         refuse_uniform()
@@ -385,8 +384,8 @@ def _evaluate_rows(
     systems: Mapping[str, Any],
     data: RankingData | Qrels,
     measurement: Measurement,
-) -> tuple[FoldInfo, list[FoldResult]]:
-    """Evaluate systems on the same judged rows."""
+) -> tuple[FoldInfo, list[FoldResult], NDArray[np.bool_]]:
+    """Evaluate systems on the same judged rows, see :func:`_evaluate_runs`."""
     if isinstance(data, Qrels):
         rows = [name for name, system in systems.items() if not isinstance(system, RunScores)]
         raise TypeError(
@@ -408,7 +407,7 @@ def _evaluate_rows(
         about += list_wide_gains(measurement.named, data.y)
         cells = [replace(cell, notes=[*cell.notes, *about]) for cell in cells]
     info = _info(data.groups.ids.tolist(), data.n_samples, data.n_features)
-    return replace(info, recall=recall_of(data)), cells
+    return replace(info, recall=recall_of(data)), cells, measurement.find_uniform(data)
 
 
 def _fill_predicted(

@@ -47,7 +47,7 @@ from rankwise.datasets.readers.textfiles import (
     read_text,
 )
 from rankwise.datasets.table_columns import TEXT_DOCUMENT_IDS, TEXT_QUERY_IDS
-from rankwise.runtime.frames import check_unique, is_missing, wrap_frame
+from rankwise.runtime.frames import check_unique, is_missing
 from rankwise.runtime.messages import callers_level, setting
 
 QUERY_TEXTS = ("text", "query", "title")
@@ -306,7 +306,7 @@ def _read(
     """Yield the place and the fields of each entry of a file."""
     ids = TEXT_DOCUMENT_IDS if what == "document" else TEXT_QUERY_IDS
     if is_stored(path):
-        for number, values in enumerate(wrap_frame(open_stored(path).read()).iter_rows(named=True)):
+        for number, values in enumerate(open_stored(path).read().to_pylist()):
             yield f"{what} in row {number}", _name_ids(values, ids)
         return
     text = read_lines(path, encoding, can_choose=what == "document")

@@ -443,9 +443,10 @@ def _find_chosen(estimator: Any, is_watched: bool) -> dict[str, Any]:
         for attribute, name in _CHOSEN.items()
         if getattr(estimator, attribute, None) is not None
     }
-    if isinstance(estimator, ChoosesRounds) and hasattr(estimator, "n_estimators_"):
-        fitted["n_estimators"] = estimator.n_estimators_  # the best round need not cut the trees
-    if not (is_watched and getattr(estimator, "n_estimators_", 1)):
+    n_trees = getattr(estimator, "n_estimators_", 1)
+    if issubclass(type(estimator), ChoosesRounds) and hasattr(estimator, "n_estimators_"):
+        fitted["n_estimators"] = n_trees  # the best round need not cut the trees
+    if not (is_watched and n_trees):
         fitted.pop("n_estimators", None)  # there was nothing to choose from
     chosen = {
         name: value

@@ -5,6 +5,7 @@ BIN = $(VENV)/bin
 RANKWISE = $(BIN)/rankwise
 OUT ?= out
 PYTEST_ARGS ?=
+WORKERS ?= logical
 BENCH_ARGS ?=
 MUTANTS_ARGS ?=
 FUZZ_TARGETS ?= all
@@ -18,6 +19,8 @@ DEPENDENCIES ?= pinned
 STORY = linear_regression,ridge,pairwise_elm,lambdamart,auto(n_trials=6),lightgbm()
 WORK = build/wheel-demo
 BUILT = whl
+# What builds the archives, and nothing else: it is there long before the environment of the tests.
+BUILDER = build/builder
 PYTHONS ?= python3.11 python3.14
 # The packages of docs/operate.rst, and the most megabytes that they and rankwise may take.
 LEAN = scikit-learn numba narwhals lazy-loader skops threadpoolctl
@@ -26,12 +29,19 @@ LEAN_MB = 520
 OLDEST = scikit-learn==1.6.1
 OLDEST_TESTS = tests/common/test_routing.py tests/features tests/persistence/test_old_files.py \
 	tests/persistence/test_persistence.py
+# Tools of rankwise.integrations. MLflow is not in constraints.txt: it takes longer to install than
+# everything else in .test but torch, and older versions of some packages there.
+DOORS = mlflow pyterrier
+PURELIB = 'import sysconfig; print(sysconfig.get_path("purelib"))'
 
 PIP = $(BIN)/python -m pip --disable-pip-version-check -qq
 # Modules are compiled when they are first imported, which most of them never are.
 INSTALL_pinned = $(PIP) install --no-compile -c constraints.txt
 INSTALL_newest = $(PIP) install --no-compile
 INSTALL_oldest = $(PIP) install -q uv && $(BIN)/uv pip install -q --python $(BIN)/python --resolution lowest-direct
+CHECK_PYTHON = $(PYTHON) -c 'import sys; sys.exit(None if sys.version_info >= (3, 11) else \
+	"rankwise needs Python 3.11 or later, got %s. Name one: make PYTHON=python3.12" \
+	% sys.version.split()[0])'
 export PYTHONUTF8 = 1
 # Where it is set, as on many build machines, every process compiles all that it imports anew.
 export PYTHONDONTWRITEBYTECODE =
@@ -40,13 +50,14 @@ export PYTHONDONTWRITEBYTECODE =
 KERNELS := $(shell cat src/rankwise/kernels/*.py src/rankwise/runtime/jit.py src/rankwise/runtime/instructions.py constraints.txt | cksum | cut -d' ' -f1)
 KERNEL_CACHE = $(CURDIR)/.numba-cache/$(KERNELS)
 
-.PHONY: help demo run-demo test test-all test-oldest run-tests mutants fuzz boundscheck coverage lint bench docs dist wheel-demo run-built-demo lean run-lean release-check version notes clean
+.PHONY: help demo run-demo test test-all test-oldest doors run-tests mutants fuzz boundscheck coverage lint bench docs dist wheel-demo run-built-demo lean run-lean release-check version notes clean
 
 help:
 	@echo "make demo    compare rankers on bundled data, write an HTML report, save and export a model"
 	@echo "make test    run the tests that find most faults in little time"
 	@echo "make test-all  run every test: pages, papers and long journeys too"
 	@echo "make test-oldest  run a few tests with $(OLDEST)"
+	@echo "make doors   test the adapters of rankwise.integrations with the newest $(DOORS)"
 	@echo "make mutants  count the faults put into the library that its tests notice"
 	@echo "make fuzz    attack every reader and model loading: FUZZ_CASES=10000 from FUZZ_FIRST=0, FUZZ_TARGETS=all"
 	@echo "make boundscheck  test kernels, and run models on fuzzed inputs, with checks of every index"
@@ -85,7 +96,7 @@ run-tests:
 	@mkdir -p $(KERNEL_CACHE)
 	@find .numba-cache -mindepth 1 -maxdepth 1 ! -name $(KERNELS) -exec rm -rf {} +
 	@NUMBA_CACHE_DIR=$(KERNEL_CACHE) OPENBLAS_NUM_THREADS=1 \
-		$(BIN)/python -m pytest -n logical --dist worksteal $(CHOSEN) $(PYTEST_ARGS)
+		$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal $(CHOSEN) $(PYTEST_ARGS)
 
 # In front of the environment's own release; the tests take the kernels of test-all.
 test-oldest: $(VENV)/.test
@@ -93,6 +104,16 @@ test-oldest: $(VENV)/.test
 	@mkdir -p $(KERNEL_CACHE)
 	@PYTHONPATH=build/oldest NUMBA_CACHE_DIR=$(KERNEL_CACHE) OPENBLAS_NUM_THREADS=1 \
 		$(BIN)/python -m pytest -q -p no:cacheprovider $(OLDEST_TESTS)
+
+# In front of the usual environment.
+doors: $(VENV)/.test
+	@$(BIN)/python -m venv --clear build/doors
+	@echo "import site; site.addsitedir('$$($(BIN)/python -c $(PURELIB))')" \
+		>"$$(build/doors/bin/python -c $(PURELIB))/usual.pth"
+	@build/doors/bin/python -m pip --disable-pip-version-check -qq install --no-compile $(DOORS)
+	@mkdir -p $(KERNEL_CACHE)
+	@NUMBA_CACHE_DIR=$(KERNEL_CACHE) OPENBLAS_NUM_THREADS=1 \
+		build/doors/bin/python -m pytest -q -p no:cacheprovider tests/integrations
 
 mutants: $(VENV)/.test
 	@$(BIN)/python -m tests.mutants $(MUTANTS_ARGS)
@@ -105,7 +126,7 @@ fuzz: $(VENV)/.test
 boundscheck: $(VENV)/.test
 	@rm -rf .numba-cache-boundscheck
 	@NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=$(CURDIR)/.numba-cache-boundscheck \
-		$(BIN)/python -m pytest -q -n logical --dist worksteal tests/kernels
+		$(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal tests/kernels
 	@NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=$(CURDIR)/.numba-cache-boundscheck \
 		$(BIN)/python -m tests.fuzz --targets letor,cache,kernels,model --cases $(BOUNDSCHECK_CASES)
 
@@ -132,11 +153,10 @@ docs: $(VENV)/.test
 		$(BIN)/sphinx-build -W --keep-going -q -b html docs docs/_build/html
 	@echo docs/_build/html/index.html
 
-dist: $(VENV)/.test
+dist: $(BUILDER)/.ready
 	@rm -rf dist
 	@for project in . papers; do \
-		PIP_CONSTRAINT=$(CURDIR)/constraints.txt \
-			$(BIN)/python -m build --outdir dist $$project >/dev/null || exit 1; \
+		$(BUILDER)/bin/python -m build --no-isolation --outdir dist $$project >/dev/null || exit 1; \
 	done
 	@ls dist/*
 
@@ -163,7 +183,7 @@ run-lean:
 	@build/lean/bin/python -m pip --disable-pip-version-check -qq install --no-deps dist/rankwise-*.$(BUILT)
 	@NUMBA_CACHE_DIR=$(CURDIR)/build/lean/kernels build/lean/bin/python -m tests.lean --most-mb $(LEAN_MB)
 
-release-check: dist
+release-check: dist $(VENV)/.test
 	@RANKWISE_ARCHIVES=dist $(BIN)/python -m pytest -q tests/repository
 	@for python in $(PYTHONS); do for built in whl tar.gz; do \
 		echo "$$built on $$python"; \
@@ -181,9 +201,7 @@ clean:
 	@rm -rf $(VENV) $(OUT) .numba-cache .numba-cache-boundscheck docs/_build docs/auto_examples docs/generated dist build
 
 $(VENV)/.python:
-	@$(PYTHON) -c 'import sys; sys.exit(None if sys.version_info >= (3, 11) else \
-		"rankwise needs Python 3.11 or later, got %s. Name one: make PYTHON=python3.12" \
-		% sys.version.split()[0])'
+	@$(CHECK_PYTHON)
 	@$(PYTHON) -m venv $(VENV)
 	@touch $@
 
@@ -196,3 +214,9 @@ $(VENV)/.test: $(VENV)/.python pyproject.toml papers/pyproject.toml constraints.
 	@echo "Installing rankwise-papers and rankwise with everything but neural into $(VENV)"
 	@$(INSTALL_$(DEPENDENCIES)) -e ".[gbdt,eval,dask,onnx,test,docs]" -e "./papers[baselines]"
 	@touch $(VENV)/.demo $@
+
+$(BUILDER)/.ready: constraints.txt
+	@$(CHECK_PYTHON)
+	@$(PYTHON) -m venv $(BUILDER)
+	@$(BUILDER)/bin/python -m pip --disable-pip-version-check -qq install -c constraints.txt build hatchling
+	@touch $@

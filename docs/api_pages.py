@@ -1,14 +1,16 @@
 """Writes the lists that the code itself knows best.
 
-Estimators come from the registry, functions and classes from ``__all__``, commands and options
-from the command line's own tree.
+Estimators come from the registry, functions and classes from ``__all__`` or, of adapters for other
+tools, from the text of their modules, commands and options from the command line's own tree.
 """
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Iterator
 from importlib import import_module
+from importlib.util import find_spec
 from inspect import cleandoc
 from pathlib import Path
 from typing import Any
@@ -60,6 +62,10 @@ GUIDES_OF_MODULES = {
     "rankwise.export": ("export", "deploy"),
     "rankwise.features.kernels": ("theory",),
     "rankwise.fusion": ("fusion", "fuse_two_systems"),
+    "rankwise.integrations.ir_measures": ("measures",),
+    "rankwise.integrations.mlflow": ("operate",),
+    "rankwise.integrations.pyterrier": ("pyterrier",),
+    "rankwise.integrations.results": ("boards",),
     "rankwise.labels": ("labels", "costs"),
     "rankwise.metrics": ("measures", "measure_conventions"),
     "rankwise.metrics.significance": ("is_the_difference_real", "intervals_and_tests"),
@@ -95,6 +101,10 @@ MODULES = {
     "rankwise.labels": "Labels and costs",
     "rankwise.features.kernels": "Kernels",
     "rankwise.trees": "Trees",
+    "rankwise.integrations.ir_measures": "Measures in ir_measures",
+    "rankwise.integrations.mlflow": "MLflow",
+    "rankwise.integrations.pyterrier": "PyTerrier",
+    "rankwise.integrations.results": "Results of other programs",
 }
 
 
@@ -167,15 +177,26 @@ def functions() -> str:
     classes = {entry.class_name for entry in REGISTRY.values()}
     parts, seen = [_title("Functions and classes", "=")], set()
     for module, title in MODULES.items():
-        public = import_module(module)
         names = []
-        for name in public.__all__:
-            value = getattr(public, name) if name not in classes else None
-            if callable(value) and id(value) not in seen:
-                seen.add(id(value))
-                names.append(f"{module}.{name}")
+        if module.startswith("rankwise.integrations."):
+            names = [f"{module}.{name}" for name in _defined(module)]
+        else:
+            public = import_module(module)
+            for name in public.__all__:
+                value = getattr(public, name) if name not in classes else None
+                if callable(value) and id(value) not in seen:
+                    seen.add(id(value))
+                    names.append(f"{module}.{name}")
         parts += [_title(title, "-"), _module(module), _autosummary(names)]
     return "\n".join(parts)
+
+
+def _defined(module: str) -> list[str]:
+    """Public classes and functions in the text of a module, whose tool may not be installed."""
+    tree = ast.parse(Path(find_spec(module).origin).read_text("utf-8"))
+    kinds = (ast.ClassDef, ast.FunctionDef)
+    names = [node.name for node in tree.body if isinstance(node, kinds)]
+    return [name for name in names if not name.startswith("_")]
 
 
 def commands() -> str:

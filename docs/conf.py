@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 from docutils import nodes
@@ -65,6 +66,8 @@ board_picture.write(HERE / "generated" / "static")
 autosummary_generate = True
 autosummary_context = {"guides": api_pages.GUIDES_OF_MODULES}
 autodoc_typehints = "none"
+# Their modules in rankwise.integrations are documented without them.
+autodoc_mock_imports = [name for name in ("mlflow", "pyterrier") if find_spec(name) is None]
 numpydoc_show_class_members = False
 numpydoc_class_members_toctree = False
 

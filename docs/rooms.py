@@ -13,6 +13,7 @@ ROOMS = {
     "__main__": "python -m rankwise",
     "cli": "one file per command",
     "exceptions": "warnings and errors that programs filter or catch",
+    "integrations": "adapters for MLflow, PyTerrier and ir_measures; results of other programs",
     "experiments": "names from rankwise-papers",
     "distributed": "fits on Dask and other clusters",
     "export": "ONNX, Solr, Elasticsearch, RankLib",

@@ -13,6 +13,7 @@ import sys
 import sysconfig
 import tempfile
 import warnings
+from importlib.resources import files
 from pathlib import Path
 
 # Of packages that `pip install --no-deps rankwise` is completed with, and of what these need.
@@ -66,6 +67,7 @@ def main() -> None:
     source = rankwise.export.to_python(model)
     scope: dict[str, object] = {}
     exec(source, scope)
+    assert files("rankwise").joinpath(".agents/skills/rankwise/SKILL.md").is_file()
     print("lean:", *sorted({name.partition(".")[0] for name in sys.modules} & _HEAVY))
 
 

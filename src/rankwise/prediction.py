@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import inspect
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -114,8 +114,7 @@ def rank(estimator: Any, X: Any, qid: ArrayLike | QueryGroups | None = None) -> 
     return QueryGroups.from_qid(qid, len(found)).ranks(found)
 
 
-# Few rows may take another way than many.
-WARM_SIZES = (1, 100, 2_000)
+_WARM_SIZES = (1, 100, 2_000)  # few rows may take other code than many
 
 
 def warm_up(estimator: Any, rows: Any = None) -> None:
@@ -126,10 +125,9 @@ def warm_up(estimator: Any, rows: Any = None) -> None:
     forked worker neither waits for it nor takes memory for it. ``warm_up`` starts no threads, which
     a fork would not copy.
 
-    The model scores 1, 100 and 2,000 rows, in float64 and float32, by all its methods that do:
-    ``predict``, ``rank_score``, ``predict_proba``, ``decision_function``, ``transform``.
-    Explanations (:mod:`rankwise.explain`) still compile
-    at their first call.
+    The model scores 1, 100 and 2,000 rows, in float64 and float32, by each of ``predict``,
+    ``rank_score``, ``predict_proba``, ``decision_function`` and ``transform`` that it has.
+    Explanations (:mod:`rankwise.explain`) still compile at their first call.
 
     Parameters
     ----------
@@ -166,25 +164,23 @@ def warm_up(estimator: Any, rows: Any = None) -> None:
         for name in ("predict", "rank_score", "predict_proba", "decision_function", "transform")
         if hasattr(ends if name == "rank_score" else estimator, name)
     ]
-    with always_compiled(), use_one_thread(), warnings.catch_warnings():
-        # Made-up rows may be unlike those of training.
-        warnings.simplefilter("ignore")
-        for size in WARM_SIZES:
-            qid = np.zeros(size, np.int64)
-            for X in _make_requests(estimator, rows, size):
-                try:
+    try:
+        with always_compiled(), use_one_thread(), warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # made-up rows may be unlike those of training
+            for size in _WARM_SIZES:
+                for X in _make_requests(estimator, rows, size):
                     for method in methods:
-                        _call(estimator, method, X, qid)
-                except (TypeError, ValueError) as error:
-                    if rows is not None:
-                        raise
-                    raise ValueError(
-                        f"warm_up cannot make up rows for this {type(estimator).__name__}: {error} "
-                        "Pass rows of a request: warm_up(model, rows); load without warm."
-                    ) from error
+                        _call(estimator, method, X, np.zeros(size, np.int64))
+    except (TypeError, ValueError) as error:
+        if rows is not None:
+            raise
+        raise ValueError(
+            f"warm_up cannot make up rows for this {type(estimator).__name__}: {error} Pass rows "
+            "of a request: load without warm, then rankwise.warm_up(model, rows)."
+        ) from error
 
 
-def _make_requests(estimator: Any, rows: Any, size: int) -> Iterator[Any]:
+def _make_requests(estimator: Any, rows: Any, size: int) -> list[Any]:
     """Requests of some number of rows: those given, repeated, or zeros."""
     if rows is not None:
         given = Table.of(rows if hasattr(rows, "shape") else np.asarray(rows)).rows
@@ -192,23 +188,21 @@ def _make_requests(estimator: Any, rows: Any, size: int) -> Iterator[Any]:
             raise ValueError("rows must hold at least one row of a request, got none.")
         places = np.arange(size) % given.shape[0]
         if isinstance(given, np.ndarray) or is_sparse(given):
-            yield given[places]
-        else:
-            yield nw.from_native(given, eager_only=True)[places.tolist()].to_native()
-        return
+            return [given[places]]
+        return [nw.from_native(given, eager_only=True)[places.tolist()].to_native()]
     zeros = np.zeros((size, getattr(estimator, "n_features_in_", 1)))
     names = [str(name) for name in getattr(estimator, "feature_names_in_", ())]
-    texts = text_columns_of(estimator)
-    if texts:
-        numbers = {names.index(name): values for name, values in texts.items()}
-        yield category_frame(zeros, names, numbers)
-        return
-    yield frame_for(estimator, zeros, names)
-    yield frame_for(estimator, zeros.astype(np.float32), names)
+    if texts := text_columns_of(estimator):
+        numbers = {names.index(name): values for name, values in texts.items() if len(values)}
+        return [category_frame(zeros, names, numbers)]
+    return [frame_for(estimator, zeros.astype(dtype), names) for dtype in (float, np.float32)]
 
 
 def text_columns_of(model: Any) -> dict[str, Any]:
-    """Columns of text that a fitted model knows by their names, and their categories."""
+    """Columns of text that a fitted model knows by their names, and their categories.
+
+    Text that hardly repeated has none.
+    """
     encoder = innermost(model)
     table = getattr(encoder, "columns_", None)
     # A step of a pipeline may see other columns than the pipeline, in another order.
@@ -219,7 +213,8 @@ def text_columns_of(model: Any) -> dict[str, Any]:
     return {
         str(names[j]): values
         for j, values in {**table.nominal, **table.ordered}.items()
-        if str(names[j]) in read and any(isinstance(value, str) for value in values.tolist())
+        if str(names[j]) in read
+        and (not len(values) or any(isinstance(value, str) for value in values.tolist()))
     }
 
 

@@ -204,7 +204,7 @@ def test_the_command_takes_folders(tmp_path, rankwise):
     mteb(tmp_path / "results")
     run = rankwise("board", tmp_path / "results", "--baseline", "org/bad", "--json")
     assert run.code == 0, run.err
-    assert "2 systems, main_score of 6 tasks" in run.err
+    assert "2 systems, main_score on 6 units" in run.err
     assert (
         run.json["rows"]
         == json.loads(
@@ -215,6 +215,7 @@ def test_the_command_takes_folders(tmp_path, rankwise):
     )
     for words, said in (
         (["--unit", "task"], "--unit is for tables"),
+        (["--samples"], "no results are left"),
         (["--measures", "x"], "--measures"),
     ):
         run = rankwise("board", tmp_path / "results", *words)

@@ -8,7 +8,7 @@ import pytest
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
-from rankwise import LambdaMART, load
+from rankwise import LambdaMART, load, save
 from rankwise.prediction import scores_of, text_columns_of
 
 TREES = ("lambdamart", "lightgbm", "xgboost", "catboost", "ranking_forest")
@@ -220,12 +220,28 @@ def test_models_with_categories_warm_up(rankwise, tmp_path):
 
 
 def test_a_pipeline_may_hand_on_other_columns():
-    frame = pd.DataFrame({"bm25": [0.5, 1.0], "size": [3.0, 4.0], "colour": ["red", "blue"]})
+    frame = pd.DataFrame({"bm25": [0.5, 1.0], "size": [3.0, 4.0]})
+    frame["colour"] = pd.Categorical(["red", "blue"])
     last = FunctionTransformer(lambda X: X[["colour", "bm25"]])
     model = make_pipeline(last, LambdaMART(2)).fit(frame, [0, 1])
     assert {name: known.tolist() for name, known in text_columns_of(model).items()} == {
         "colour": ["blue", "red"]
     }
+
+
+@pytest.mark.filterwarnings("ignore::rankwise.datasets.IgnoredColumnsWarning")
+def test_models_that_do_not_use_a_column_of_text(rankwise, tmp_path):
+    frame = pd.DataFrame({"bm25": np.arange(40.0), "title": [f"no {i}" for i in range(40)]})
+    model = LambdaMART(3).fit(frame, np.arange(40) % 5, qid=np.arange(40) // 5)
+    path, scores = save(model, tmp_path / "m.rankwise"), tmp_path / "s.csv"
+    data = write(frame.assign(qid=1), tmp_path / "t.csv")
+    done = rankwise("predict", path, data, "--out", scores)
+    assert done.code == 0 and "title" not in done.err, done.err
+    np.testing.assert_allclose(pd.read_csv(scores)["score"], model.predict(frame), rtol=1e-15)
+    for file in ("m.py", "m.onnx", "m.json"):
+        words = ("--format", "solr") if file == "m.json" else ()
+        done = rankwise("export", path, tmp_path / file, "--verify", data, *words)
+        assert done.code == 0 and "the file ranks as the model" in done.out, done.err
 
 
 @pytest.mark.filterwarnings("default::rankwise.datasets.IgnoredColumnsWarning")

@@ -62,7 +62,7 @@ def test_every_command_takes_the_same_words(rankwise, odd_file, tmp_path, comman
     assert "title" not in done.err  # features are named
 
 
-@pytest.mark.filterwarnings("default::rankwise.datasets.IgnoredColumnsWarning")
+@pytest.mark.filterwarnings("always::rankwise.datasets.IgnoredColumnsWarning")
 def test_text_is_ignored_with_a_note(rankwise, odd_file, tmp_path):
     done = rankwise("lint", odd_file, *NAMED)
     assert done.code == 0, done.err
@@ -128,7 +128,7 @@ def test_parquet_folders_and_patterns_wherever_a_file_goes(rankwise, frame, tmp_
         assert len(pd.read_csv(file)) == 48
 
 
-@pytest.mark.filterwarnings("ignore::rankwise.datasets.IgnoredColumnsWarning")
+@pytest.mark.filterwarnings("always::rankwise.datasets.IgnoredColumnsWarning")
 def test_folders_of_folds_may_hold_tables(rankwise, frame, tmp_path):
     frame = frame.fillna(0.5)
     for number in (1, 2):
@@ -228,6 +228,7 @@ def test_a_table_without_labels_and_queries_is_one_error(rankwise, frame, tmp_pa
 
 
 @pytest.mark.parametrize("name", ["seller_id", "seller id", "sellerId", "shop-ID"])
+@pytest.mark.filterwarnings("always::rankwise.datasets.IgnoredColumnsWarning")
 def test_lint_lists_features_and_those_with_names_of_ids(rankwise, frame, tmp_path, name):
     frame[name] = [1000 + 7 * (i % 9) for i in range(len(frame))]
     frame["paid"] = [i % 2 for i in range(len(frame))]
@@ -241,3 +242,8 @@ def test_lint_lists_features_and_those_with_names_of_ids(rankwise, frame, tmp_pa
     assert row["examples"] == [repr(name)]
     text = rankwise("lint", tmp_path / "t.csv", *words).out
     assert f"features: bm25, age, price, stock, {name}, paid" in text
+    out = ("--ranker", "ridge()", "--out", tmp_path / "model.rw")
+    run = rankwise("fit", tmp_path / "t.csv", *words, *out)
+    assert "names of ids, whose order means nothing, and are used as features" in run.err
+    run = rankwise("fit", tmp_path / "t.csv", *words, *out, "--ignore", name)
+    assert run.code == 0 and "names of ids" not in run.err

@@ -146,6 +146,11 @@ def test_rows_to_verify_with_another_separator(rankwise, tmp_path):
     assert run.code == 1 and "Pass the column separator: --sep ';'." in run.err
     run = rankwise("export", model, out, "--verify", rows, *names)
     assert run.code == 0 and "60 in 6 queries" in run.out, run.err
+    assert run.err == ""
+    run = rankwise("export", model, out, "--verify", rows, *names[:2])
+    assert "has no column of queries, so all its rows are compared as one" in run.err
+    run = rankwise("export", model, out, "--verify", rows, *names[:2], "--one-query")
+    assert (run.code, run.err) == (0, "")
     run = rankwise("export", model, out, *names)
     assert run.code == 2 and "--qid applies only to the rows of --verify" in run.err
 

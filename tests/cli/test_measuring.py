@@ -317,14 +317,16 @@ def one_query_file(tmp_path, rng):
     "words",
     [
         ["fit", "DATA", "--ranker", "ridge", "--out", "OUT"],
-        ["compare", "DATA", "--rankers", "ridge", "--test-data", "DATA"],
-        ["compare", "DATA", "--rankers", "orboost", "--test-data", "DATA"],  # measured by nDCG
+        ["compare", "DATA", "--rankers", "ridge", "--test-data", "OTHER"],
+        ["compare", "DATA", "--rankers", "orboost", "--test-data", "OTHER"],  # measured by nDCG
         ["evaluate", "SCORES", "DATA"],
     ],
 )
 def test_a_file_without_queries_needs_a_word(rankwise, one_query_file, tmp_path, words):
     files = {"DATA": one_query_file, "OUT": tmp_path / "model", "SCORES": tmp_path / "scores.txt"}
     files["SCORES"].write_text("0.5\n" * 39 + "1\n")
+    files["OTHER"] = tmp_path / "other.txt"
+    files["OTHER"].write_text(one_query_file.read_text().replace(".", ".5"))
     words = [files.get(word, word) for word in words]
     run = rankwise(*words)
     assert run.code == 2
@@ -399,12 +401,16 @@ def test_one_run_says_which_queries_do_not_count(rankwise, tmp_path):
     (tmp_path / "qrels").write_text("1 0 a 1\n2 0 a 1\n")
     (tmp_path / "run").write_text("1 Q0 a 1 2 t\n3 Q0 a 1 2 t\n")
     found = rankwise("evaluate", tmp_path / "run", tmp_path / "qrels")
-    said = ["1 of 2 queries of the run are not judged", "1 of 2 judged queries are not in the run"]
+    said = [
+        "1 of 2 queries of the run are not judged and do not count",
+        "1 of 2 judged queries are not in the run and do not count",
+        "rankers can differ on none: all have one row, or rows of one grade",
+    ]
     assert found.code == 0
     notes = [line for line in found.out.splitlines() if line.startswith("note: ")]
-    assert notes == [f"note: {note} and do not count" for note in said]
+    assert notes == [f"note: {note}" for note in said]
     found = rankwise("evaluate", tmp_path / "run", tmp_path / "qrels", "--json")
-    assert found.json["notes"] == [f"{note} and do not count" for note in said]
+    assert found.json["notes"] == said
 
 
 def test_whole_numbers_in_tables_of_scores_can_be_read_both_ways(rankwise, tmp_path):
@@ -437,3 +443,32 @@ def test_documents_with_the_id_of_their_query(rankwise, tmp_path):
     found = rankwise("evaluate", scores, qrels, "--ignore-identical-ids")
     assert found.code == 2
     assert "--ignore-identical-ids needs TREC runs, but scores is not one" in found.err
+
+
+def test_queries_on_which_rankings_cannot_differ_are_named_and_left_out(rankwise, tmp_path):
+    table, scores = tmp_path / "judged.csv", tmp_path / "scores.txt"
+    sizes = [1, 1, *[4] * 6]
+    rows = [(q, row % 2 if size > 1 else 1, q * row % 5, -row)
+            for q, size in enumerate(sizes) for row in range(size)]  # fmt: skip
+    table.write_text("qid,label,a,b\n" + "".join(f"{','.join(map(str, row))}\n" for row in rows))
+    scores.write_text("".join(f"{row[2]}\n" for row in rows))
+    every = rankwise("evaluate", scores, table)
+    assert "note: rankers can differ on 6: the others have one row, or rows of one" in every.out
+    found = rankwise("evaluate", scores, table, "--differing-queries", "--json").json
+    assert found["measures"]["nDCG@10"]["counted"] == 6
+    assert found["notes"] == ["left out: 2 with one row, or rows of one grade"]
+    several = ("evaluate", scores, table, "--systems", "column:b")
+    assert "8 queries (rankers can differ on 6: the others" in rankwise(*several).out
+    shown = rankwise(*several, "--differing-queries").out
+    assert "(left out: 2 with one row, or rows of one grade)" in shown
+    words = ("--ranker", "ridge()", "--cv", "2", "--differing-queries", "--json")
+    board = rankwise("cv", table, *words).json
+    assert board["rows"][0]["measures"]["nDCG@10"]["counted"] == 6
+    needs = "--differing-queries needs measures of rankings"
+    for given, problem in (
+        (("evaluate", scores, table, "--measures", "MAE"), needs),
+        (("compare", table, "--rankers", "ridge", "--measures", "MAE"), needs),
+        (("evaluate", scores, table, "--judge", table), "not --differing-queries"),
+    ):
+        refused = rankwise(*given, "--differing-queries")
+        assert refused.code == 2 and problem in refused.err, refused.err

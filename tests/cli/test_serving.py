@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import numpy as np
+import pandas as pd
 import pytest
+from sklearn.compose import make_column_transformer
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder
 
-from rankwise import LambdaMART, load, save
+from rankwise import LambdaMART, RidgeRanker, load, save
 from rankwise.datasets import RowSummary, read_letor, write_letor
 from rankwise.persistence import describe
 from rankwise.selection import find_drift
@@ -90,10 +95,27 @@ def test_warm_up_fits_rankers_and_scores_with_models(rankwise, model):
 
 
 def test_warm_up_of_a_model_that_knows_its_columns(rankwise, tmp_path):
-    import pandas as pd
-
     data = judged_data(0)
     frame = pd.DataFrame(data.X, columns=list("abcd"))
     model = LambdaMART(5).fit(frame, data.y, qid=data.qid)
     path = save(model, tmp_path / "m.rw")
     assert rankwise("warm-up", path).code == 0
+
+
+@pytest.mark.parametrize(
+    ("encoder", "code"), [(OneHotEncoder(), 0), (OrdinalEncoder(), 2)], ids=["known", "unknown"]
+)
+def test_warm_up_of_a_pipeline_that_encodes_text(rankwise, tmp_path, encoder, code):
+    data = judged_data(0)
+    frame = pd.DataFrame(data.X, columns=list("abcd"))
+    frame["meal"] = np.where(frame["a"] > 0, "lunch", "dinner")
+    frame["unused"] = "text"
+    columns = make_column_transformer((encoder, ["meal"]), ("passthrough", ["a", "b"]))
+    pipeline = make_pipeline(columns, RidgeRanker()).fit(frame, data.y, ridgeranker__qid=data.qid)
+    path = save(pipeline, tmp_path / "m.rw")
+    run = rankwise("warm-up", path)
+    assert run.code == code, run.err
+    assert "warm_up(" not in run.err
+    if code:
+        assert f"rows for {path} cannot be made up (" in run.err
+        assert f"rankwise predict {path} DATA" in run.err

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import pickle
 import re
 import signal
 import socket
@@ -13,6 +14,7 @@ import textwrap
 import time
 from http.client import HTTPConnection
 from pathlib import Path
+from zipfile import ZipFile
 
 import numpy as np
 import pandas as pd
@@ -20,18 +22,15 @@ import pytest
 from scipy import sparse
 from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from sklearn.preprocessing import OneHotEncoder
 
-import rankwise
-from rankwise import LambdaMART, RidgeRanker, load, save, warm_up
-from tests.common.options import fit_options
+from rankwise import LambdaMART, McRank, RidgeRanker, load, warm_up
 
 ROOT = Path(__file__).parents[2]
-# A model of every kernel that scores rows.
-KEYS = (
-    "ridge", "pairwise_elm", "rankrls", "rank_boost", "mc_rank", "model_tree", "score_blend",
-    "prank", "voted_prank", "ranking_forest", "orboost", "ordinal_svm", "poly_ordinal_svm",
-    "compressed_sensing", "polynomial_terms",
+# Stored models of every kernel that scores rows, besides those of trees.
+STORED = (
+    "voted_prank", "ranking_forest", "orboost", "ordinal_svm", "poly_ordinal_svm",
+    "compressed_sensing", "pipeline",
 )  # fmt: skip
 
 
@@ -43,66 +42,66 @@ def rows():
     return X, y, np.arange(600) // 10
 
 
-def make_models(rows):
-    """Small estimators, and trees that are scored in other ways."""
+def extract(name, folder):
+    """Path of a stored model; to save one would import skops, and all of scikit-learn with it."""
+    with ZipFile(ROOT / "tests/persistence/data/models-0.3.zip") as stored:
+        return Path(stored.extract(f"{name}.skops", folder))
+
+
+def write_models(rows, folder):
+    """Write small models, with trees that are scored in several ways."""
+    for name in STORED:
+        extract(name, folder)
     X, y, qid = rows
-    made = {key: fit_options(key, {}) for key in KEYS}
-    made["masks"] = LambdaMART(40).fit(X, y, qid=qid)
-    made["large"] = LambdaMART(9, max_leaf_nodes=100, min_samples_leaf=1).fit(X, y, qid=qid)
-    nominal = {"categorical_features": [1]}
-    codes = X.round()
-    codes[:, 1] += 10
-    made["nominal"] = LambdaMART(40, **nominal).fit(codes, y, qid=qid)
-    made["few nominal"] = LambdaMART(3, **nominal).fit(codes, y, qid=qid)
-    made["scaled"] = make_pipeline(StandardScaler(), LambdaMART(40)).fit(X, y, lambdamart__qid=qid)
-    return made
+    codes = X.round() + 10
+    for name, model in {
+        "large": LambdaMART(9, max_leaf_nodes=100, min_samples_leaf=1).fit(X, y, qid=qid),
+        "nominal": LambdaMART(40, categorical_features=[1]).fit(codes, y, qid=qid),
+        # Trees of scikit-learn, which are scored by threads of OpenMP.
+        "foreign": McRank(n_estimators=2).fit(X, y, qid=qid),
+    }.items():
+        (folder / f"{name}.pickle").write_bytes(pickle.dumps(model))
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
-def test_requests_compile_nothing(rows, tmp_path):
-    models = make_models(rows)
-    for name, model in models.items():
-        save(model, tmp_path / name)
-    run = [sys.executable, "-m", "tests.common.warm_children", str(tmp_path)]
-    done = subprocess.run(run, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True)
-    found = {line["model"]: line for line in map(json.loads, done.stdout.splitlines())}
-    assert found.keys() == models.keys()
-    expected = {name: {"model": name, "compiled": {}, "threads": 1} for name in models}
-    assert found == expected
+@pytest.fixture(scope="module")
+def server(rows, tmp_path_factory):
+    """A process that examines all models, then runs the first server of the page."""
+    if not hasattr(os, "fork"):
+        pytest.skip("needs fork")
+    folder = tmp_path_factory.mktemp("server")
+    models = folder / "models"
+    models.mkdir()
+    write_models(rows, models)
+    (folder / "serve.py").write_text(blocks_of_page()[0])
+    port = free_port()
+    run = [sys.executable, "-m", "tests.common.warm_children", str(models)]
+    run += [str(folder / "serve.py"), str(models / "pipeline.skops"), str(port), "2"]
+    options = {"cwd": ROOT, "stdout": subprocess.PIPE, "text": True, "start_new_session": True}
+    with subprocess.Popen(run, **options) as process:
+        try:
+            yield models, process, port
+        finally:
+            os.killpg(process.pid, signal.SIGKILL)
 
 
-FORKED = """
-import json, os, sys, time
-import numpy as np
-import rankwise
-model = rankwise.load(sys.argv[1], warm=True)
-X = np.load(sys.argv[2])
-from rankwise.runtime.jit import count_signatures
-before = count_signatures()
-if os.fork() == 0:
-    scores = model.predict(X).tolist()
-    print(json.dumps([count_signatures() - before, scores]), flush=True)
-    os._exit(0)
-os.wait()
-"""
+def blocks_of_page():
+    page = (ROOT / "docs/serve.rst").read_text()
+    blocks = re.findall(r"code-block:: python\n\n((?:   .*\n|\n)+)", page)
+    return [textwrap.dedent(block) for block in blocks]
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
-@pytest.mark.parametrize(
-    "name", ["LambdaMART", "LightGBMRanker", "XGBoostRanker", "CatBoostRanker"]
-)
-def test_a_forked_worker_scores_at_once(name, rows, tmp_path):
-    """Also with many rows, which are shared by threads that the parent must not have started."""
-    X, y, qid = rows
-    model = getattr(rankwise, name)(n_estimators=40).fit(X, y, qid=qid)
-    many = np.tile(X, (100, 1))
-    np.save(tmp_path / "rows.npy", many)
-    path = save(model, tmp_path / "model.rw")
-    run = [sys.executable, "-c", FORKED, str(path), str(tmp_path / "rows.npy")]
-    done = subprocess.run(run, stdout=subprocess.PIPE, text=True, check=True, timeout=120)
-    compiled, scores = json.loads(done.stdout)
-    assert compiled == 0
-    np.testing.assert_array_equal(scores, model.predict(many))
+def free_port():
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return free.getsockname()[1]
+
+
+def test_requests_of_forked_workers_compile_nothing(server):
+    """Nor do they wait for threads that the fork did not copy."""
+    models, process, _ = server
+    names = sorted(path.name for path in models.iterdir())
+    found = [json.loads(process.stdout.readline()) for _ in names]
+    assert found == [{"model": name, "compiled": {}} for name in names]
 
 
 def test_a_model_is_unchanged(rows):
@@ -128,25 +127,25 @@ def test_rows_of_a_request(form, rows):
     warm_up(model, given.get(form, X)[:3])
 
 
-def test_a_pipeline_of_text_needs_rows_of_a_request(rows, tmp_path):
+def test_a_pipeline_of_text_needs_rows_of_a_request(rows):
     frame = table(rows)
     model = make_pipeline(OneHotEncoder(), RidgeRanker()).fit(
         frame[["color"]], rows[1], ridgeranker__qid=rows[2]
     )
-    path = save(model, tmp_path / "model.rw")
     with pytest.raises(ValueError, match=r"warm_up\(model, rows\)"):
-        load(path, warm=True)
-    warm_up(load(path), frame[["color"]].head(2))
+        warm_up(model)
+    warm_up(model, frame[["color"]].head(2))
 
 
-def test_a_ranker_with_text_columns_needs_none(rows, tmp_path):
+def test_a_ranker_with_text_columns_needs_none(rows):
     frame = table(rows)
     model = LambdaMART(10).fit(frame, rows[1], qid=rows[2])
-    again = load(save(model, tmp_path / "model.rw"), warm=True)
-    np.testing.assert_array_equal(again.predict(frame), model.predict(frame))
+    before = model.predict(frame)
+    warm_up(model)
+    np.testing.assert_array_equal(model.predict(frame), before)
 
 
-def test_what_cannot_be_warmed_up(rows, tmp_path):
+def test_what_cannot_be_warmed_up(rows):
     X, y, qid = rows
     with pytest.raises(NotFittedError):
         warm_up(LambdaMART())
@@ -155,9 +154,20 @@ def test_what_cannot_be_warmed_up(rows, tmp_path):
         warm_up(model, X[:0])
     with pytest.raises(ValueError, match="3 features"):
         warm_up(model, X[:1, :3])
-    path = save(model, tmp_path / "model.rw")
     with pytest.raises(TypeError, match=r"warm must be True or False, got ndarray.*warm_up"):
-        load(path, warm=X)
+        load("model.rw", warm=X)
+
+
+def test_the_server_of_the_page_answers(server, rows):
+    models, process, port = server
+    pipeline = load(models / "pipeline.skops")
+    X = rows[0][:, : pipeline.n_features_in_]
+    for asked in (X[:100], X[:1]):
+        status, content = ask(port, process, asked.tolist())
+        assert (status, content) == (200, {"scores": pipeline.predict(asked).tolist()})
+    status, content = ask(port, process, [[1.0] * 9])
+    assert status == 400
+    assert "has 9 features" in content["error"]
 
 
 def connect(port, process):
@@ -172,33 +182,44 @@ def connect(port, process):
     raise AssertionError("the server ended")
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
-def test_the_server_of_the_page_answers(rows, tmp_path):
-    X, y, qid = rows
-    model = LambdaMART(20).fit(X, y, qid=qid)
-    page = (ROOT / "docs/serve.rst").read_text()
-    block = re.search(r"code-block:: python\n\n((?:   .*\n|\n)+)", page).group(1)
-    (tmp_path / "serve.py").write_text(textwrap.dedent(block))
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    run = [sys.executable, "serve.py", str(save(model, tmp_path / "m.rw")), str(port), "2"]
-    with subprocess.Popen(run, cwd=tmp_path, start_new_session=True, stderr=-3) as process:
+def ask(port, process, rows, path="/"):
+    """Status and content of an answer."""
+    connection = connect(port, process)
+    connection.request("POST", path, json.dumps(rows), {"Content-Type": "application/json"})
+    answer = connection.getresponse()
+    content = json.loads(answer.read())
+    connection.close()
+    return answer.status, content
+
+
+@pytest.mark.parametrize("program", ["uvicorn", "gunicorn"])
+def test_the_application_of_the_page_answers(program, rows, tmp_path):
+    needed = ("fastapi", "uvicorn", "gunicorn", "uvicorn_worker")
+    for package in needed[: 2 if program == "uvicorn" else 4]:
+        pytest.importorskip(package)
+    path = extract("lambdamart", tmp_path)
+    model = load(path.rename(tmp_path / "ranker.rw"))
+    X = rows[0][:, : model.n_features_in_]
+    names = ("app.py", "gunicorn.conf.py")
+    for name, block in zip(names, blocks_of_page()[1:], strict=True):
+        (tmp_path / name).write_text(block)
+    port = free_port()
+    options = {"uvicorn": ["--port", str(port)], "gunicorn": ["--bind", f"127.0.0.1:{port}"]}
+    run = [sys.executable, "-m", program, "app:app", *options[program]]
+    home = {**os.environ, "HOME": str(tmp_path)}  # where gunicorn makes a socket
+    with subprocess.Popen(
+        run, cwd=tmp_path, env=home, start_new_session=True, stderr=-3
+    ) as process:
         try:
-            for asked, expected in (
-                (X[:100].tolist(), (200, {"scores": model.predict(X[:100]).tolist()})),
-                (X[:1].tolist(), (200, {"scores": model.predict(X[:1]).tolist()})),
-                ([[1.0, 2.0]], (400, None)),
-            ):
-                connection = connect(port, process)
-                connection.request("POST", "/", json.dumps(asked))
-                answer = connection.getresponse()
-                content = json.loads(answer.read())
-                connection.close()
-                assert answer.status == expected[0], content
-                if expected[1]:
-                    assert content == expected[1]
-                else:
-                    assert "6 features" in content["error"]
+            for asked in ([[None, *X[0, 1:]]], X[:1].tolist(), X[:100].tolist()):
+                found = ask(port, process, asked, "/scores")
+                assert found == (200, model.predict(asked).tolist())
+            status, content = ask(port, process, [[1.0] * 9], "/scores")
+            assert status == 400
+            assert "has 9 features" in content["detail"]
+            connection = connect(port, process)
+            connection.request("GET", "/health")
+            assert connection.getresponse().read() == b"true"
+            connection.close()
         finally:
             os.killpg(process.pid, signal.SIGKILL)

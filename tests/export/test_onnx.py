@@ -178,7 +178,7 @@ def test_steps_that_skl2onnx_knows_and_searches():
 def test_steps_that_nothing_knows():
     X, y, _ = judged()
     own = make_pipeline(rw.features.QueryScaler(), rw.RidgeRanker()).fit(X, y)
-    with pytest.raises(ExportError, match="QueryScaler cannot be exported"):
+    with pytest.raises(ExportError, match="step QueryScaler of the pipeline cannot be exported"):
         to_onnx(own)
     other = make_pipeline(SplineTransformer(), rw.RidgeRanker()).fit(X, y)
     with pytest.raises(ExportError, match="skl2onnx does not convert a step"):

@@ -7,9 +7,17 @@ import pandas as pd
 import polars as pl
 import pytest
 from sklearn.compose import ColumnTransformer, make_column_selector
+from sklearn.decomposition import PCA
 from sklearn.impute import MissingIndicator, SimpleImputer
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import MinMaxScaler, OneHotEncoder, RobustScaler, StandardScaler
+from sklearn.preprocessing import (
+    FunctionTransformer,
+    MinMaxScaler,
+    OneHotEncoder,
+    RobustScaler,
+    SplineTransformer,
+    StandardScaler,
+)
 
 import rankwise as rw
 from rankwise import export
@@ -144,12 +152,106 @@ def test_engines_are_offered_encoded_columns():
                      "missingindicator_meal", "rating", "price"]  # fmt: skip
 
 
-def test_a_blend_with_a_column_of_text_leaves_as_onnx(tmp_path):
-    X, y, qid = table(200)
-    ranker = rw.AutoRanker(n_trials=3, random_state=0).fit(X.drop(columns="unused"), y, qid=qid)
-    assert "onnx" in export_formats(ranker)
+@pytest.mark.parametrize("kind", ["text", "half"])
+def test_a_blend_with_a_column_of_categories_leaves(kind, tmp_path):
+    known = {"text": MEALS, "half": [7.5, 8.0, 4.5, 9.5]}[kind]
+    names = dict(zip(MEALS, known, strict=True)) | {"brunch": "brunch" if kind == "text" else 99}
+
+    def rows(seed, unknown=0):
+        X, y, qid = table(200, seed)
+        X.loc[: unknown - 1, "meal"] = "brunch"
+        return X.drop(columns="unused").assign(meal=X["meal"].map(names).astype("category")), y, qid
+
+    X, y, qid = rows(0)
+    ranker = rw.AutoRanker(n_trials=5, cv=2, random_state=0).fit(X, y, qid=qid)
+    assert len(ranker.families_) > 1
+    assert export_formats(ranker) == ["onnx", "python"]
     export.to_onnx(ranker, tmp_path / "blend.onnx")
-    X = table(seed=1)[0].drop(columns="unused")
-    X.loc[:20, "meal"] = "brunch"
-    certificate = verify(ranker, tmp_path / "blend.onnx", X)
-    assert certificate.holds, certificate
+    source = export.to_python(ranker, tmp_path / "blend.py")
+    X = rows(1, 20)[0]
+    for path in tmp_path.iterdir():
+        certificate = verify(ranker, path, X)
+        assert certificate.holds, certificate
+    module = {}
+    exec(source, module)
+    found = module["score"](module["encode"](X))
+    np.testing.assert_allclose(found, ranker.predict(X), rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.filterwarnings("ignore:the pipeline reads missing values:UserWarning")
+@pytest.mark.filterwarnings("ignore:.* reads missing values as 0:UserWarning")
+@pytest.mark.parametrize("is_named", [True, False])
+@pytest.mark.parametrize(
+    ("ranker", "formats"),
+    [
+        (rw.RankSVM(), LINEAR),
+        (rw.PairwiseELM(20, random_state=0), ["onnx", "python", "solr"]),
+        (rw.RankSVM(kernel="rbf"), ["onnx"]),
+        (rw.LambdaMART(5), EVERY),
+    ],
+)
+def test_imputers_of_compare_leave(ranker, formats, is_named, tmp_path):
+    """The pipeline that ``compare`` saves for rankers without missing values."""
+    X, y, qid = table(200)
+    X = X[["rating", "price", "stars"]].assign(empty=np.nan)
+    Z = table(200, 1)[0][["rating", "price", "stars"]].assign(empty=np.nan)
+    Z.loc[::7, "price"], Z.loc[::9, "empty"] = np.nan, 1.0
+    X, Z = (X, Z) if is_named else (X.to_numpy(), Z.to_numpy())
+    imputer = _imputed(add_indicator=True, keep_empty_features=True)
+    ranker.fit(imputer.fit_transform(X), y, qid=qid)
+    pipeline = make_pipeline(imputer, ranker)
+    assert export_formats(pipeline) == formats
+    for name in formats:
+        given = {"features": list("abcdef")} if name == "vespa" else {}
+        getattr(export, f"to_{name}")(pipeline, tmp_path / f"model.{name}", **given)
+        certificate = verify(pipeline, tmp_path / f"model.{name}", Z, qid=qid, **given)
+        assert certificate.holds, f"{name}: {certificate}"
+
+
+SCALED = [("scaled", StandardScaler(), ["price"]), ("same", "passthrough", ["price", "stars"])]
+OTHER = {
+    "imputer of scaled columns": (["price"], [StandardScaler(), _imputed()], EVERY[:2]),
+    "a column twice": (["price", "stars"], [ColumnTransformer(SCALED)], EVERY),
+    "a step of skl2onnx at last": (["meal"], [text(sparse_output=False), PCA(2)], EVERY[:1]),
+    "numbers that float32 has not": (["tenths"], [text()], EVERY),
+}
+
+
+@pytest.mark.parametrize("case", OTHER)
+def test_other_pipelines(case, tmp_path):
+    names, steps, formats = OTHER[case]
+    X, y, _ = table(200, missing=False)
+    X = X.assign(tenths=X.index % 5 / 10)[names]
+    pipeline = make_pipeline(*steps, rw.RankingForest(5, max_depth=4, random_state=0)).fit(X, y)
+    assert export_formats(pipeline) == formats
+    for name in formats:
+        given = {"features": list("abcdef")[: pipeline[-1].n_features_in_]}
+        given = given if name == "vespa" else {}
+        getattr(export, f"to_{name}")(pipeline, tmp_path / name, **given)
+        certificate = verify(pipeline, tmp_path / name, X, **given)
+        assert certificate.holds, f"{name}: {certificate}"
+
+
+REFUSED = {
+    "joins infrequent categories": [OneHotEncoder(min_frequency=90)],
+    "step SplineTransformer of the pipeline cannot be exported": [
+        ColumnTransformer([("spline", SplineTransformer(), ["price"])])
+    ],
+    "FunctionTransformer depends on a function": [FunctionTransformer(np.copy), text()],
+    "missing_values='lunch'": [_imputed("most_frequent", missing_values="lunch"), text()],
+    "LambdaMART reads categories behind a step": [
+        ColumnTransformer([("same", "passthrough", ["price", "meal"])])
+    ],
+}
+
+
+@pytest.mark.parametrize("format", ["onnx", "python", "lightgbm"])
+@pytest.mark.parametrize("reason", REFUSED)
+def test_the_reason_is_that_of_the_step(reason, format):
+    X, y, _ = table(200, missing=False)
+    X = X[["price", "meal"]]
+    ranker = rw.LambdaMART(2, categorical_features=[1] if "LambdaMART" in reason else None)
+    pipeline = make_pipeline(*REFUSED[reason], ranker).fit(X, y)
+    assert export_formats(pipeline) == []
+    with pytest.raises(export.ExportError, match=reason):
+        getattr(export, f"to_{format}")(pipeline)

@@ -55,18 +55,23 @@ def test_named_categories(missing):
     assert list(names["FEATURES"]) == list(X)
 
 
-def test_scalers_and_linear_models():
+NETWORK = {"n_nodes": 5, "random_state": 0}
+
+
+def test_scalers_linear_models_and_networks():
     X = rows(0)
     Z = probes(fitted("leaf"), 5)
-    for last in (rw.LambdaMART(6, min_samples_leaf=3), rw.RidgeRanker()):
+    nodes = [rw.PairwiseELM(**NETWORK, activation=kind) for kind in ("sigmoid", "tanh", "relu",
+             "sine", "hardlimit", "linear")]  # fmt: skip
+    for last in (rw.LambdaMART(6, min_samples_leaf=3), rw.RidgeRanker(), *nodes):
         model = make_pipeline(StandardScaler(), last).fit(X, labels(X))
         np.testing.assert_allclose(
             module(to_python(model))["score"](X), model.predict(X), rtol=1e-9
         )
     tree = make_pipeline(StandardScaler(), rw.LambdaMART(6, min_samples_leaf=3)).fit(X, labels(X))
     np.testing.assert_array_equal(module(to_python(tree))["score"](Z), tree.predict(Z))
-    with pytest.raises(ExportError, match=r"takes linear models and sums of trees.*nodes"):
-        to_python(rw.PairwiseELM(n_nodes=5).fit(X, labels(X), qid=0))
+    with pytest.raises(ExportError, match=r"takes linear models, networks.*gaussian nodes"):
+        to_python(rw.PairwiseELM(**NETWORK, activation="gaussian").fit(X, labels(X), qid=0))
 
 
 def test_the_file_needs_numpy_only(tmp_path):

@@ -282,7 +282,7 @@ def test_trees_of_the_model_score_as_the_model():
         model = fitted(name, True)
         from rankwise.export.parts import trees_of
 
-        trees = trees_of(model, "tests")
+        trees = trees_of(model, "tests", encoded=True)
         X = probes(model, 5, categories=[4] if name == "nominal" else [])
         grown = tuple(EngineTree.of(tree) for tree in trees.trees)
         np.testing.assert_array_equal(sum_trees(grown, X, trees.constant), scores_of(model, X))

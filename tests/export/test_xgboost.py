@@ -38,7 +38,7 @@ def scores(path, X):
 def largest(model):
     from rankwise.export.parts import trees_of
 
-    trees = trees_of(model, "tests").trees
+    trees = trees_of(model, "tests", encoded=True).trees
     return sum(np.abs(tree.values[tree.feature < 0]).max() for tree in trees)
 
 

@@ -89,7 +89,7 @@ def probes(model, width, seed=0, n=400, categories=()):
     from rankwise.export.parts import trees_of
 
     rng = np.random.default_rng(seed)
-    trees = trees_of(model, "tests").trees
+    trees = trees_of(model, "tests", encoded=True).trees
     feature = np.concatenate([tree.feature for tree in trees])
     threshold = np.concatenate([tree.threshold for tree in trees])
     X = rng.normal(size=(n, width)).astype(np.float32)

@@ -24,12 +24,17 @@ def folder(tmp_path, monkeypatch):
     monkeypatch.setenv("RANKWISE_CACHE", str(tmp_path / "cache"))
     rows = [",".join(map(str, row)) for row in zip(qid, doc_ids, y, *X.T, strict=True)]
     Path("judged.csv").write_text("\n".join(["qid,doc_id,label,f1,f2,f3", *rows, ""]))
+    moved = [",".join([*row.split(",")[:3], "9", *row.split(",")[4:]]) for row in rows]
+    Path("moved.csv").write_text("\n".join(["qid,doc_id,label,f1,f2,f3", *moved, ""]))
     write_qrels(Qrels(qid, doc_ids, y), "judgements.qrels")
+    write_qrels(Qrels(qid[::3], doc_ids[::3], y[::3]), "few.qrels")
     for name, weight in {"old": 0.2, "new": 0.8, "bm25": 0.3, "dense": 0.5}.items():
         found = weight * X[:, 0] + (1 - weight) * rng.random(len(X))
         write_run(Run(qid, doc_ids, found, name), f"{name}.run")
     table = [f"t{i},{a:.3f},{a - 0.1:.3f},{b:.3f}" for i, (a, b) in enumerate(rng.random((20, 2)))]
     Path("scores.csv").write_text("\n".join(["task,first,second,third", *table, ""]))
+    runs = [f"t{i // 4},{'ab'[i // 2 % 2]},{i % 2},{rng.random():.3f}" for i in range(80)]
+    Path("runs.csv").write_text("\n".join(["task,system,seed,score", *runs, ""]))
     Path("documents.jsonl").write_text(
         "".join(f'{{"id": "d{i}", "text": "word{i % 5} word{i % 7} tea"}}\n' for i in range(40))
     )

@@ -11,20 +11,28 @@ import pytest
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from rankwise import LambdaMART, RidgeRanker, evaluate
+from rankwise import BoltzRank, LambdaMART, ProportionalOdds, RidgeRanker, evaluate, scores
 from rankwise.prediction import fit_with
 
 mlflow = pytest.importorskip("mlflow")
 pytestmark = pytest.mark.filterwarnings("ignore")  # of MLflow's own dependencies
 
 
+@pytest.fixture(scope="module")
+def store(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("mlflow")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        patch.setenv("MLFLOW_DISABLE_TELEMETRY", "true")
+        mlflow.set_tracking_uri(f"sqlite:///{folder}/mlflow.db")
+        mlflow.set_experiment("rankers")
+        yield
+
+
 @pytest.fixture
-def tracking(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("MLFLOW_DISABLE_TELEMETRY", "true")
-    mlflow.set_tracking_uri(f"sqlite:///{tmp_path}/mlflow.db")
-    mlflow.set_experiment("rankers")
+def tracking(store):
     yield
+    mlflow.sklearn.autolog(disable=True)
     mlflow.end_run()
 
 
@@ -111,3 +119,63 @@ def test_a_model_alone_has_a_board_without_a_plot(tracking, entry_point, table):
         )  # fmt: skip
     assert found.metrics["AP"] == pytest.approx(evaluate(table.label, table.a, table.qid)["AP"])
     assert "leaderboard.html" in found.artifacts
+
+
+class Doubling:
+    """A model that is no estimator."""
+
+    def __call__(self, rows):
+        return pd.DataFrame({"other": 0.0, "score": 2 * rows.a})
+
+
+@pytest.mark.parametrize("kind", ["ordinal", "list-wise", "function", "autolog"])
+def test_models_are_scored_as_the_library_does(tracking, entry_point, table, kind, monkeypatch):
+    """Classes of ordinal estimators are no scores, and some rankers read the whole list."""
+    from rankwise.integrations.mlflow import log_model
+
+    X, words = table[["a", "b", "c"]], {}
+    if kind == "function":
+        model, expected, words = Doubling(), 2 * table.a, {"predictions": "score"}
+    else:
+        estimator = {
+            "ordinal": ProportionalOdds(),
+            "list-wise": BoltzRank(n_epochs=1),
+            # MLflow logs by itself what scikit-learn fits: pipelines and searches.
+            "autolog": make_pipeline(StandardScaler(), RidgeRanker()),
+        }[kind]
+        if kind == "autolog":
+            monkeypatch.setenv("MLFLOW_ALLOW_PICKLE_DESERIALIZATION", "true")
+            mlflow.sklearn.autolog()
+        with mlflow.start_run():
+            fit_with(estimator, X, table.label, {"qid": table.qid})
+            if kind != "autolog":
+                model = log_model(estimator, name="model", pip_requirements=[]).model_uri
+            else:
+                model = mlflow.last_logged_model().model_uri
+        expected = scores(estimator, X, table.qid)
+    with mlflow.start_run():
+        found = mlflow.models.evaluate(
+            model, table.assign(note=1.0), targets="label", model_type="ranker",
+            evaluator_config={"systems": ["bm25"], "metric_prefix": "test_"}, **words,
+        )  # fmt: skip
+    ours = evaluate(table.label, expected, table.qid)
+    assert list(found.metrics.values()) == pytest.approx(list(ours.means.values()), abs=1e-12)
+    assert found.metrics["test_AP"] == pytest.approx(ours["AP"], abs=1e-12)
+    assert "test_per_query.csv" in found.artifacts
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ({"extra_metrics": [1]}, "does not know extra_metrics"),
+        ({"custom_artifacts": [1]}, "does not know custom_artifacts"),
+        ({"evaluator_config": {"measure": ["AP"]}}, "does not know measure. It has measures"),
+        ({"evaluator_config": {"systems": ["x"]}}, "x"),
+        ({"targets": None}, "Name their column with targets"),
+    ],
+)
+def test_what_the_evaluator_does_not_know_is_refused(tracking, entry_point, table, words, said):
+    data = table.drop(columns="label") if "targets" in words else table
+    words = {"targets": "label", "predictions": "bm25"} | words
+    with mlflow.start_run(), pytest.raises(ValueError, match=said):
+        mlflow.models.evaluate(data=data, model_type="ranker", **words)

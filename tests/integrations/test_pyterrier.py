@@ -10,6 +10,7 @@ from sklearn.preprocessing import StandardScaler
 import rankwise
 from rankwise.fusion import fuse
 from rankwise.prediction import fit_with
+from tests.metrics._peers import ranx_uncompiled
 
 pd = pytest.importorskip("pandas")
 pt = pytest.importorskip("pyterrier", reason="needs pyterrier")
@@ -86,6 +87,8 @@ def test_an_experiment_equals_a_direct_fit(name, features, train, test, tmp_path
     run = test[["qid", "docno"]].assign(score=expected)
     compared = [pipeline, pt.model.add_ranks(run)]
     measures, names = ["map", "ndcg_cut_5"], ["door", "direct"]
+    with ranx_uncompiled():  # pt.Experiment imports it
+        pass
     table = pt.Experiment(compared, topics[1], judged, measures, names, validate="error")
     assert table.iloc[0, 1:].tolist() == table.iloc[1, 1:].tolist()
     path = rankwise.save(pipeline[1].estimator, tmp_path / "model.rankwise")
@@ -154,13 +157,33 @@ def test_fusion_equals_fuse(rule):
     assert (found["query"] == "words of " + found["qid"]).all()
 
 
-def test_fusion_where_pipelines_return_nothing():
-    topics = pd.DataFrame({"qid": ["q3", "q99"], "query": ["words of q3", "none"]})
+@pytest.mark.parametrize("rule", ["rrf", "sum", "borda"])
+def test_fusion_where_pipelines_return_nothing(rule):
+    topics = pd.DataFrame({"qid": ["q3", "q4", "q99"], "query": ["a", "b", "c"]})
     first, second, third = systems()
-    found = door.FusionTransformer(first, second, third, weights=[1, 5, 2]).transform(topics)
-    expected = door.FusionTransformer(first, third, weights=[1, 2]).transform(topics)
-    pd.testing.assert_frame_equal(found, expected)
-    nothing = door.FusionTransformer(first, second).transform(topics.iloc[1:])
+    weights = None if rule == "borda" else [1, 5, 2]
+    transformer = door.FusionTransformer(first, second, third, rule=rule, weights=weights)
+    found = transformer.transform(topics)
+    alone = transformer.transform(topics[::2])  # the second has neither query
+    assert alone.equals(found[found["qid"] == "q3"])
+    nothing = door.FusionTransformer(first, second).transform(topics.iloc[2:])
     assert list(nothing.columns) == list(found.columns) and not len(nothing)
+
+
+@pytest.mark.parametrize("rule", ["rrf", "sum", "borda", "condorcet"])
+def test_fusion_of_pipelines_without_a_common_query(rule):
+    frame = results()[["qid", "docno", "score", "rank"]]
+    first, second = (frame[frame["qid"] == name] for name in ("q3", "q4"))
+    topics = pd.DataFrame({"qid": ["q3", "q4"], "query": ["a", "b"]})
+    parts = [pt.Transformer.from_df(part) for part in (first, second)]
+    found = door.FusionTransformer(*parts, rule=rule).transform(topics)
+    for name in topics["qid"]:
+        lists = [part if (part["qid"] == name).all() else {name: {}} for part in (first, second)]
+        run = fuse(lists, rule)
+        expected = dict(zip(run.doc_ids.tolist(), run.scores.tolist(), strict=True))
+        assert found[found["qid"] == name].set_index("docno")["score"].to_dict() == expected
+
+
+def test_weights_that_do_not_fit():
     with pytest.raises(ValueError, match="a weight for each"):
-        door.FusionTransformer(first, second, weights=[1])
+        door.FusionTransformer(*systems()[:2], weights=[1])

@@ -93,3 +93,11 @@ def test_archives_hold_the_whole_package():
         wanted = {of for of in tracked() if package in of.parents}
         assert wanted
         assert sorted(wanted - set(contents(path))) == []
+
+
+def test_wheels_hold_what_other_programs_look_for():
+    (path,) = Path(FOLDER or ".").glob("rankwise-*.whl")
+    with zipfile.ZipFile(path) as wheel:
+        assert "rankwise/.agents/skills/rankwise/SKILL.md" in wheel.namelist()
+        (entry_points,) = (of for of in wheel.namelist() if of.endswith("/entry_points.txt"))
+        assert "[mlflow.model_evaluator]" in wheel.read(entry_points).decode()

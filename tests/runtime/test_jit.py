@@ -22,6 +22,7 @@ from rankwise.runtime.jit import (
     run_few,
     trailing_zeros,
 )
+from rankwise.runtime.threads import thread_map
 
 
 @njit
@@ -152,6 +153,14 @@ def test_kernels_are_compiled_for_few_steps_where_this_is_asked_for(kernels):
     with always_compiled():
         run_few(kernel, 1, np.ones(2))
     assert is_ready(kernel)
+
+
+def test_compilation_for_few_steps_is_asked_for_in_a_thread_and_its_helpers(kernels):
+    kernel, _ = kernels
+    with ThreadPoolExecutor(1) as other, always_compiled():
+        assert not other.submit(is_ready, kernel).result()
+        assert thread_map(lambda _: is_ready(kernel), range(4), 2) == [True] * 4
+    assert not is_ready(kernel)
 
 
 @pytest.mark.parametrize("number", [0, 1, 40, 2**31, 2**63, 2**64 - 1])

@@ -12,7 +12,6 @@ import sys
 import threading
 import time
 
-import numpy as np
 import pytest
 from sklearn.base import BaseEstimator
 
@@ -22,6 +21,7 @@ from rankwise.selection.cells.result_store import ResultStore
 from rankwise.selection.cells.workers import _Worker, run_all
 from tests.selection.forking import ROOT
 from tests.selection.helpers import Column, Moody, one_fold
+from tests.selection.tasks import Deadly, grow, lost, print_text, process_id, send_half, start_child
 
 ENDS = {
     "exit": (lambda: sys.exit("bye"), "the ranker called sys.exit('bye')"),
@@ -102,7 +102,7 @@ def test_a_time_limit_stops_a_cell_and_the_rest_runs(rng, monkeypatch):
 
 
 def test_a_short_time_limit_passes_by_itself():
-    done = list(run_all(time.sleep, lambda: iter([1000.0]), 1, _lost, isolate=True, time_limit=0.2))
+    done = list(run_all(time.sleep, lambda: iter([1000.0]), 1, lost, isolate=True, time_limit=0.2))
     assert done == ["stopped at the time limit of 0.2 s"]
 
 
@@ -116,7 +116,7 @@ def test_children_of_a_stopped_cell_end_with_it(tmp_path, monkeypatch):
 
     expire(monkeypatch, has_child)
     done = list(
-        run_all(_start_child, lambda: iter([str(tmp_path / "pid")]), 1, _lost, isolate=True,
+        run_all(start_child, lambda: iter([str(tmp_path / "pid")]), 1, lost, isolate=True,
                 time_limit=600)
     )  # fmt: skip
     assert done == ["stopped at the time limit of 600 s"]
@@ -144,35 +144,9 @@ def _is_running(pid):
         return False
 
 
-def _start_child(path):
-    child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(1000)"])
-    with open(f"{path}.part", "w") as file:
-        file.write(str(child.pid))
-    os.replace(f"{path}.part", path)
-    child.wait()
-
-
-def _lost(task, message):
-    return message
-
-
-def _pid(_):
-    return os.getpid()
-
-
-_GROWN = []
-
-
-def _grow(megabytes):
-    """The process; it holds more memory from now on, and has lived for more than a second."""
-    _GROWN.append(np.ones(megabytes * 125_000))
-    time.sleep(1.1)
-    return os.getpid()
-
-
 def test_a_worker_that_has_grown_goes_on():
     """No pool takes 300 MB more than at its start for a leak."""
-    done = list(run_all(_grow, lambda: iter([0, 400, 0, 0]), 1, _lost, isolate=True))
+    done = list(run_all(grow, lambda: iter([0, 400, 0, 0]), 1, lost, isolate=True))
     assert len(set(done)) == 1
     assert isinstance(done[0], int)
 
@@ -183,7 +157,7 @@ def test_a_worker_that_has_grown_goes_on():
 def test_a_worker_that_ended_while_it_waited_is_replaced(is_noticed, time_limit):
     def run():
         (done,) = run_all(
-            _pid, lambda: iter([0]), 1, _lost, isolate=True, time_limit=time_limit
+            process_id, lambda: iter([0]), 1, lost, isolate=True, time_limit=time_limit
         )  # fmt: skip
         return done
 
@@ -206,7 +180,7 @@ def test_a_forked_process_does_not_use_the_workers_that_wait():
     """The threads that serve them are not in the fork, where a task would wait for ever."""
 
     def run():
-        return next(run_all(_pid, lambda: iter([0]), 1, _lost, isolate=True))
+        return next(run_all(process_id, lambda: iter([0]), 1, lost, isolate=True))
 
     before = run()
     reader, writer = os.pipe()
@@ -232,7 +206,9 @@ def test_a_forked_process_does_not_use_the_workers_that_wait():
 def test_workers_that_end_at_their_start_fail_the_task(monkeypatch, time_limit):
     monkeypatch.setattr(workers, "_waiting", [])
     monkeypatch.setattr(workers, "_START", "import os; os._exit(3)")
-    done = list(run_all(_pid, lambda: iter([0]), 1, _lost, isolate=True, time_limit=time_limit))
+    done = list(
+        run_all(process_id, lambda: iter([0]), 1, lost, isolate=True, time_limit=time_limit)
+    )
     assert done == ["its process ended with exit code 3."]
 
 
@@ -251,13 +227,6 @@ def test_ends_without_a_name_are_told_too(code, message):
 KILLED = "its process was killed, perhaps for lack of memory"
 
 
-class _Deadly:
-    """Ends the process that unpickles it."""
-
-    def __reduce__(self):
-        return os._exit, (3,)
-
-
 @pytest.mark.skipif(os.name != "posix", reason="exit codes of POSIX")
 @pytest.mark.parametrize("time_limit", [None, 600])
 def test_a_worker_that_ends_before_it_starts_its_task_fails_that_task(monkeypatch, time_limit):
@@ -266,11 +235,11 @@ def test_a_worker_that_ends_before_it_starts_its_task_fails_that_task(monkeypatc
 
     def second_is_deadly():
         calls.append(None)
-        return _Deadly() if len(calls) == 2 else here()
+        return Deadly() if len(calls) == 2 else here()
 
     monkeypatch.setattr(workers._CallerState, "here", second_is_deadly)
     first, second, third = run_all(
-        _pid, lambda: iter(range(3)), 1, _lost, isolate=True, time_limit=time_limit
+        process_id, lambda: iter(range(3)), 1, lost, isolate=True, time_limit=time_limit
     )
     assert second == "its process ended with exit code 3."
     assert isinstance(third, int)
@@ -281,7 +250,7 @@ def test_a_worker_that_ends_before_it_starts_its_task_fails_that_task(monkeypatc
 @pytest.mark.parametrize("time_limit", [None, 600])
 def test_a_worker_killed_while_it_sends_its_result_fails_that_task(time_limit):
     first, second = run_all(
-        _send_half, lambda: iter(["killed", "whole"]), 1, _lost, isolate=True, time_limit=time_limit
+        send_half, lambda: iter(["killed", "whole"]), 1, lost, isolate=True, time_limit=time_limit
     )
     assert first.startswith(KILLED)
     assert second == "whole"
@@ -291,25 +260,10 @@ def test_a_worker_killed_while_it_sends_its_result_fails_that_task(time_limit):
 def test_a_time_limit_that_passes_while_a_result_is_sent_stops_the_task(monkeypatch):
     expire(monkeypatch, lambda task: time.sleep(0.5) or task == "stuck")
     first, second = run_all(
-        _send_half, lambda: iter(["stuck", "whole"]), 1, _lost, isolate=True, time_limit=600
+        send_half, lambda: iter(["stuck", "whole"]), 1, lost, isolate=True, time_limit=600
     )
     assert first == "stopped at the time limit of 600 s"
     assert second == "whole"
-
-
-def _send_half(end):
-    """A result; this process is killed, or gets stuck, in the middle of sending it."""
-
-    def send(message, sink):
-        whole = pickle.dumps(message)
-        os.write(sink.fileno(), whole[: len(whole) // 2])
-        if end == "killed":
-            os.kill(os.getpid(), signal.SIGKILL)
-        time.sleep(1000)
-
-    if end != "whole":
-        workers._send = send
-    return end
 
 
 @pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
@@ -319,8 +273,8 @@ def test_workers_end_with_their_parent_in_the_middle_of_a_task(tmp_path, name):
     code = (
         "import sys\n"
         "from rankwise.selection.cells.workers import run_all\n"
-        "from tests.selection.test_isolation import _lost, _start_child\n"
-        "list(run_all(_start_child, lambda: iter([sys.argv[1]]), 1, _lost, isolate=True))\n"
+        "from tests.selection.tasks import lost, start_child\n"
+        "list(run_all(start_child, lambda: iter([sys.argv[1]]), 1, lost, isolate=True))\n"
     )
     path = tmp_path / "pid"
     with subprocess.Popen([sys.executable, "-c", code, str(path)], cwd=ROOT) as parent:
@@ -332,7 +286,7 @@ def test_workers_end_with_their_parent_in_the_middle_of_a_task(tmp_path, name):
 
 def test_what_tasks_print_goes_to_standard_error(capfd):
     workers._retire_all()  # those that wait hold the standard error of an earlier test
-    done = list(run_all(_print, lambda: iter(["noise"]), 1, _lost, isolate=True))
+    done = list(run_all(print_text, lambda: iter(["noise"]), 1, lost, isolate=True))
     assert done == ["noise"]
     captured = capfd.readouterr()
     assert captured.out == ""
@@ -355,17 +309,12 @@ def test_what_the_start_of_a_process_prints_is_no_message(monkeypatch, capfd, tm
     monkeypatch.setenv("PYTHONPATH", str(tmp_path), prepend=os.pathsep)
     workers._retire_all()  # those that wait have started
     try:
-        done = list(run_all(_print, lambda: iter(["task", "x" * 10**6]), 1, _lost, isolate=True))
+        done = list(run_all(print_text, lambda: iter(["task", "x" * 10**6]), 1, lost, isolate=True))
     finally:
         workers._retire_all()
     assert done == ["task", "x" * 10**6]
     captured = capfd.readouterr()
     assert captured.out == "" and "noise" in captured.err
-
-
-def _print(text):
-    print(text)
-    return text
 
 
 @pytest.fixture

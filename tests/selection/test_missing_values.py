@@ -6,6 +6,7 @@ import warnings
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import sparse
 from sklearn.impute import SimpleImputer
@@ -13,9 +14,22 @@ from sklearn.linear_model import Ridge
 from sklearn.pipeline import Pipeline, make_pipeline
 
 import rankwise
-from rankwise import LambdaMART, LinearRegressionRanker, RankSVM, RidgeRanker, compare
-from rankwise.ordinal import ProportionalOdds
-from rankwise.selection import tune
+from rankwise import (
+    AdaRank,
+    LambdaMART,
+    LinearRegressionRanker,
+    PairwiseELM,
+    RankBoost,
+    RankSVM,
+    RidgeRanker,
+    ScoreBlend,
+    StackingRanker,
+    SVRRanker,
+    compare,
+    export,
+)
+from rankwise.ordinal import ORBoost, ProportionalOdds
+from rankwise.selection import learning_curve, tune
 from rankwise.selection.cells.fold_tuning import FILLED
 from tests.selection.helpers import one_fold
 
@@ -121,6 +135,36 @@ def test_estimators_that_accept_gaps_or_are_not_ours_run_unchanged(rng, estimato
     assert cell.status == "failed" and "contains NaN" in cell.message
 
 
+@pytest.mark.parametrize(
+    ("members", "is_filled"),
+    [([LambdaMART(3), RankBoost(3)], False), ([LambdaMART(3), RidgeRanker()], True)],
+)
+@pytest.mark.parametrize("ensemble", [StackingRanker, ScoreBlend])
+def test_ensembles_are_filled_if_a_member_does_not_accept_gaps(rng, ensemble, members, is_filled):
+    fold = fold_with_gaps(rng, "train", "test")
+    found = tune(ensemble(members), fold.train, None, "nDCG@10", random_state=0)
+    assert (FILLED in found.notes) == isinstance(found.estimator, Pipeline) == is_filled
+    assert np.isfinite(scores_of_array(found.estimator, fold.test.X)).all()
+
+
+def test_learning_curves_say_it_once_a_board(rng):
+    fold = fold_with_gaps(rng, "train", "test")
+    curve = learning_curve(["ridge", "rank_svm()"], fold, [5, 10], isolate=False)
+    for board in curve.boards:
+        assert {cell.status for cell in board.cells} == {"done"}
+        assert str(board).count(FILLED) == 1
+
+
+def test_a_model_of_complete_rows_names_the_column_of_a_gap(rng):
+    model = tune(RidgeRanker(), fold_with_gaps(rng).train, None, "nDCG@10").estimator
+    with (
+        pytest.raises(ValueError, match=r"NaN at row 1, column 2 \('age'\)\. Impute or drop"),
+        warnings.catch_warnings(),
+    ):
+        warnings.filterwarnings("ignore", "X does not have valid feature names")
+        model.predict(np.array([[0.0] * 4, [0.0, 0.0, np.nan, 0.0]]))
+
+
 @pytest.mark.parametrize(("part", "name"), [("train", "X"), ("vali", "X_val")])
 def test_infinity_is_named_not_filled(rng, part, name):
     fold = fold_with_gaps(rng, "train", "vali")
@@ -136,3 +180,31 @@ def test_saved_models_fill_other_tables(rng, tmp_path):
     for rows in (fold.test.X, np.full_like(fold.test.X, np.nan)):
         expected = scores_of_array(tuned.estimator, rows)
         np.testing.assert_array_equal(scores_of_array(loaded, rows), expected)
+
+
+LINEAR = ["onnx", "python", "solr", "elasticsearch", "ranklib"]
+LEAVE = {
+    "ridge": (RidgeRanker(), LINEAR),
+    "ada_rank": (AdaRank(), LINEAR),
+    "ordinal": (ProportionalOdds(), LINEAR),
+    "network": (PairwiseELM(n_nodes=20, random_state=0), ["onnx", "solr"]),
+    "kernel": (SVRRanker(), ["onnx"]),
+    "trees": (ORBoost(n_estimators=5), [*LINEAR, "lightgbm", "xgboost", "vespa", "opensearch"]),
+}
+
+
+@pytest.mark.filterwarnings("ignore:.*missing values:UserWarning")
+@pytest.mark.parametrize("ranker", LEAVE)
+def test_they_leave_as_the_ranker_itself_does(rng, ranker, tmp_path):
+    estimator, formats = LEAVE[ranker]
+    fold = fold_with_gaps(rng, "train")
+    model = tune(estimator, fold.train, None, "nDCG@10", random_state=0).estimator
+    rows = pd.DataFrame(fold.test.X, columns=NAMES)
+    rows[rng.random(rows.shape) < 0.2] = np.nan  # also columns without gaps in training
+    assert export.export_formats(model) == formats
+    for name in formats:
+        path = tmp_path / f"model.{name}"
+        given = {"features": ["f1", "f2", "f3", "f4", "f5"]} if name == "vespa" else {}
+        getattr(export, f"to_{name}")(model, path, **given)
+        certificate = export.verify(model, path, rows, qid=fold.test.qid, **given)
+        assert certificate.holds and certificate.n_rows == len(rows), f"{name}: {certificate}"

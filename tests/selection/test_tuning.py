@@ -16,7 +16,7 @@ from sklearn.model_selection import GridSearchCV, GroupKFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from rankwise import ELMRank, LambdaMART, RidgeRanker
+from rankwise import ELMRank, LambdaMART, RankingData, RidgeRanker
 from rankwise.metrics import parse
 from rankwise.prediction import scores_of
 from rankwise.selection.cells.fold_tuning import fit, prepare, tune
@@ -202,3 +202,15 @@ def test_what_every_draw_chose_is_a_number_where_they_agree(rng):
         assert tuned.chosen[name] == (values[0] if agree else values.tolist())
     assert tune(ELMRank(20, lam=0.5, n_draws=3), fold.train, None, NDCG).chosen == {}
     assert tune(RidgeRanker(alpha=np.array([1.0, 2.0])), fold.train, fold.vali, NDCG).chosen
+
+
+def test_a_chosen_number_of_trees_is_that_of_the_model(rng):
+    X = rng.normal(size=(480, 4))
+    y = np.clip(np.round(X[:, 0] + rng.normal(size=480)), 0, 2)
+    data = RankingData(X, y, qid=np.repeat(np.arange(60), 8))
+    train, vali = data.queries(np.arange(30)), data.queries(np.arange(30, 60))
+    whole = tune(LambdaMART(n_estimators=40, learning_rate=0.5), train, vali, "AP")
+    assert whole.estimator.best_iteration_ < whole.estimator.n_estimators_ == 40
+    assert whole.chosen == {}
+    cut = tune(whole.estimator.set_params(early_stopping_rounds=3), train, vali, "AP")
+    assert cut.chosen == {"n_estimators": cut.estimator.n_estimators_} != {"n_estimators": 40}

@@ -214,7 +214,7 @@ def test_names_of_files_are_no_queries(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        (b"PAR1....PAR1", "is a Parquet table, not text. Read it into a frame"),
+        (b"PAR1....PAR1", "is a Parquet table, not text. Give it a name that"),
         (b"PK\x03\x04....", "is a zip archive"),
         (b"doc_id,text\n1,wine\n", "neither <DOC> nor <top>.* Write JSON lines"),
         (b'{"id": "1", "text": "a"}\r{"id": "2", "text": "b"}\r', "carriage returns end the lines"),
@@ -222,7 +222,7 @@ def test_names_of_files_are_no_queries(tmp_path, monkeypatch):
     ],
 )
 def test_files_of_other_formats_are_named(tmp_path, content, said):
-    path = tmp_path / "docs.jsonl" if content[:1] == b"{" else tmp_path / "docs.csv"
+    path = tmp_path / "docs.jsonl" if content[:1] == b"{" else tmp_path / "docs.txt"
     path.write_bytes(content)
     with pytest.raises(ValueError, match=rf"docs\.\w+.*{said}"):
         TextIndex().add(path)

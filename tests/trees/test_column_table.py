@@ -15,8 +15,8 @@ from rankwise.runtime.frames import convert_to_array
 from rankwise.trees import column_table
 from rankwise.trees.column_table import FROM_DTYPE, ColumnTable, dense_within_memory
 
-COLOURS = ["red", None, "blue", "red"]
-SIZES = ["small", "large", None, "medium"]
+COLOURS = ["red", None, "blue", "red", "blue"]
+SIZES = ["small", "large", None, "medium", "large"]
 ASCENDING = ["small", "medium", "large"]
 FRAMES = ["pandas", "polars"]
 
@@ -29,19 +29,19 @@ def frame_of(library):
             "colour": COLOURS,
             "shade": pl.Series(COLOURS, dtype=pl.Categorical),
             "size": pl.Series(SIZES, dtype=pl.Enum(ASCENDING)),
-            "count": [3, None, 1, 2],
-            "flag": [True, False, None, True],
-            "weight": [0.5, None, 2.0, 1.0],
+            "count": [3, None, 1, 2, 2],
+            "flag": [True, False, None, True, True],
+            "weight": [0.5, None, 2.0, 1.0, 1.0],
         })  # fmt: skip
     pd = pytest.importorskip("pandas")
     return pd.DataFrame({
         "colour": COLOURS,
         "shade": pd.Categorical(COLOURS),
         "size": pd.Categorical(SIZES, categories=ASCENDING, ordered=True),
-        "count": pd.array([3, None, 1, 2], dtype="Int64"),
-        "flag": pd.array([True, False, None, True], dtype="boolean"),
-        "weight": [0.5, None, 2.0, 1.0],
-    }, index=[7, 7, 2, 0])  # fmt: skip
+        "count": pd.array([3, None, 1, 2, 2], dtype="Int64"),
+        "flag": pd.array([True, False, None, True, True], dtype="boolean"),
+        "weight": [0.5, None, 2.0, 1.0, 1.0],
+    }, index=[7, 7, 2, 0, 1])  # fmt: skip
 
 
 @pytest.mark.parametrize("library", FRAMES)
@@ -57,8 +57,8 @@ def test_types_of_a_frame_say_what_its_columns_hold(library):
     encoded = table.encode(frame).rows
     assert list(encoded.columns) == list(frame.columns)
     for name in ("colour", "shade"):
-        np.testing.assert_array_equal(encoded[name].to_numpy(), [1, np.nan, 0, 1])
-    np.testing.assert_array_equal(encoded["size"].to_numpy(), [0, 2, np.nan, 1])
+        np.testing.assert_array_equal(encoded[name].to_numpy(), [1, np.nan, 0, 1, 0])
+    np.testing.assert_array_equal(encoded["size"].to_numpy(), [0, 2, np.nan, 1, 2])
     assert encoded["count"].to_list() == frame["count"].to_list()
 
 
@@ -93,7 +93,7 @@ def test_order_of_the_rows_does_not_change_the_codes():
 @pytest.mark.parametrize(
     ("X", "chosen"),
     [
-        (pd.DataFrame({"c": ["a", "b", None, "c"]}), FROM_DTYPE),
+        (pd.DataFrame({"c": pd.Categorical(["a", "b", None, "c"])}), FROM_DTYPE),
         (pd.DataFrame({"c": [1, 2, 3, 4]}), ["c"]),
         (np.array([[1.0], [2.0], [np.nan], [4.0]]), [0]),
         ([["a"], ["b"], [None], ["c"]], [0]),
@@ -156,14 +156,14 @@ def test_mixed_objects_are_categories_where_one_is_text():
     pd = pytest.importorskip("pandas")
     frame = pd.DataFrame(
         {
-            "mixed": pd.Series([2, "b", None, 1, "a"], dtype=object),
-            "numbers": pd.Series([2, 1.5, None, True, np.nan], dtype=object),
+            "mixed": pd.Series([2, "b", None, 1, "a"] * 2, dtype=object),
+            "numbers": pd.Series([2, 1.5, None, True, np.nan] * 2, dtype=object),
         }
     )
     table = ColumnTable.of(frame)
     assert table.nominal[0].tolist() == [1, 2, "a", "b"]
     assert list(table.nominal) == [0]
-    np.testing.assert_array_equal(table.encode(frame).rows["mixed"], [1, 3, np.nan, 0, 2])
+    np.testing.assert_array_equal(table.encode(frame).rows["mixed"], [1, 3, np.nan, 0, 2] * 2)
 
 
 LARGE = [2**60, 2**60 + 1, None, 2**60 + 2]
@@ -225,7 +225,7 @@ def test_columns_that_are_not_there_are_named(chosen):
 
 def test_numbers_in_place_of_text_are_named():
     pd = pytest.importorskip("pandas")
-    table = ColumnTable.of(pd.DataFrame({"colour": ["red", "blue"]}))
+    table = ColumnTable.of(pd.DataFrame({"colour": ["red", "blue"] * 2}))
     with pytest.raises(ValueError, match=r"column 0 of X must hold text .*'blue', got a number: 1"):
         table.encode(np.array([[1.0]]))
     numbers = ColumnTable.of(np.array([[1.0], [2.0]]), [0])

@@ -279,6 +279,8 @@ def check_rows(
             f"{name} must hold numbers up to 1.8e308, the largest of float64, got a larger one. "
             "Scale its column, or drop it."
         ) from None
+    if names is None and not reset:
+        names = list(getattr(estimator, "feature_names_in_", ())) or None
     _check_finite(rows, names, allow_nan=allow_nan, name=name)
     return rows
 

@@ -110,36 +110,15 @@ def load_training(
         return loaded, read_files([vali], words, loaded.n_features, names, first_index)
 
 
-def check_apart(
-    train: RankingData,
-    other: RankingData | None,
-    data: Sequence[str],
-    option: str,
-    path: str | None,
-) -> list[str]:
-    """Raise JobError if most rows of the part in file ``path`` are training rows; a note if some.
-
-    A few equal rows can be chance, where queries are numbered from 1 in every file.
-    """
+def check_apart(train: RankingData, other: RankingData, data: Sequence[str], option: str) -> None:
+    """Raise JobError if most rows of the part that an option names are training rows."""
     from rankwise.datasets.judged_source import source_name
-    from rankwise.datasets.linting import find_shared_rows
+    from rankwise.datasets.linting import find_copies
 
-    if other is None or path is None:
-        return []
-    shared = int(find_shared_rows(train, other).sum())
-    if not shared:
-        return []
-    problem = (
-        f"{shared:,} of {other.n_samples:,} rows of {option} {path} are also rows of "
-        f"{source_name(data)} (same query, label and features)"
-    )
-    if 2 * shared > other.n_samples:
-        purpose = "Results on" if option == "--test-data" else "A choice by"
-        raise JobError(
-            f"{problem}. {purpose} training rows cannot be trusted. Leave these queries out of "
-            f"DATA, or drop {option}."
-        )
-    return [f"{problem}. Leave these queries out of DATA."]
+    told, are_most = find_copies(train, other)
+    if are_most:
+        source, name = source_name(data), option.split()[0]
+        raise JobError(f"{option}: {told}. Leave these queries out of {source}, or drop {name}.")
 
 
 def load_table(
@@ -315,10 +294,8 @@ def read_as_text(model: Any) -> dict[str, Any]:
 
         made, read = columns_of(model), getattr(model, "feature_names_in_", None)
         if made is not None and read is not None:
-            # Columns that are not used may hold text, too.
-            unused = {*range(len(read))} - {column.source for column in made.columns}
-            listed = {**made.categories, **{j: [] for j in unused}}
-            return {str(read[j]): text_array(known) for j, known in listed.items()}
+            listed = made.read_as_text(len(read)).items()
+            return {str(read[j]): text_array(known) for j, known in listed}
     return text_columns_of(model)
 
 

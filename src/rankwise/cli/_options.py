@@ -94,6 +94,14 @@ Preset = Annotated[
         autocompletion=complete_presets,
     ),
 ]
+DifferingQueries = Annotated[
+    bool,
+    typer.Option(
+        "--differing-queries",
+        help="Count only queries on which rankings can differ, not those with one row or rows of "
+        "one grade.",
+    ),
+]
 Ranker = Annotated[
     str,
     typer.Option(

@@ -96,11 +96,12 @@ def predict_rows(estimator: Any, chunks: Iterator[Chunk], classes: bool) -> Iter
     listed = read_as_text(estimator).items()
     known = {name: {*map(str, v.tolist())} for name, v in listed if len(v)}
     unknown: dict[str, str] = {}
-    indicator = getattr(first_step(estimator), "indicator_", None)
+    imputer = first_step(estimator)
+    fills = getattr(imputer, "indicator_", None) is not None
     gaps, row = 0, 0
     for chunk in chunks:
         _find_unknown(chunk.X, known, unknown)
-        if indicator is not None:
+        if fills and not hasattr(chunk.X, "column_names"):
             gaps = gaps + _count_missing(chunk.X)
         X = frame_for(estimator, chunk.X, names)  # chunks have the columns of the model
         try:
@@ -121,7 +122,7 @@ def predict_rows(estimator: Any, chunks: Iterator[Chunk], classes: bool) -> Iter
         yield pa.table(columns | {"class" if classes else "score": pa.array(values)})
         row += chunk.n_rows
     if np.any(gaps):
-        _say_filled(gaps, names, indicator)
+        _say_filled(gaps, names, imputer)
     with warnings.catch_warnings():
         warnings.simplefilter("always")
         warn_of_unknown([
@@ -147,15 +148,14 @@ def _count_missing(X: Any) -> Any:
     return np.isnan(X).sum(axis=0)
 
 
-def _say_filled(gaps: Any, names: Sequence[str] | None, indicator: Any) -> None:
+def _say_filled(gaps: Any, names: Sequence[str] | None, imputer: Any) -> None:
     """Note on missing values that the imputer of a model fills."""
-    columns = np.flatnonzero(gaps)
-    shown = list_names([names[j] if names else f"column {j}" for j in columns], quote=str)
-    new = [names[j] if names else f"column {j}" for j in columns if j not in indicator.features_]
+    found = {j: names[j] if names else f"column {j}" for j in np.flatnonzero(gaps).tolist()}
+    new = [name for j, name in found.items() if j not in imputer.indicator_.features_]
     rest = f"; the training rows had none in {list_names(new, quote=str)}" if new else ""
     say(
-        f"note: {int(np.sum(gaps))} missing values are filled with the medians of the training "
-        f"rows, in {shown}{rest}"
+        f"note: {int(np.sum(gaps))} missing values are filled by the model's imputer "
+        f"({imputer.strategy}), in {list_names([*found.values()], quote=str)}{rest}"
     )
 
 
@@ -336,6 +336,11 @@ def verify_rows(
         X = frame_for(estimator, join_chunk_rows(chunks), names)
         has_queries = all(chunk.qid is not None for chunk in chunks)
         qid = join_ids([chunk.qid for chunk in chunks]) if has_queries else None
+        if qid is None and not columns.one_query:
+            say(
+                f"note: {data[0]} has no column of queries, so all its rows are compared as one "
+                "query. Name the column with --qid, or pass --one-query."
+            )
         with warnings.catch_warnings():
             # The columns are already chosen by the model's feature names; rows come as an array.
             warnings.filterwarnings("ignore", "X does not have valid feature names")

@@ -110,38 +110,38 @@ class ScoreOptions:
     tasks: str | None = None
     split: str | None = None
     subsets: str | None = None
+    samples: bool = False
 
     def rank(self, scores: Path, **words: Any) -> Leaderboard:
         """Leaderboard of a table, or of a folder with results of other programs."""
         from rankwise import leaderboard
 
-        chosen = {
-            "measures": None if self.measures is None else split_list(self.measures),
-            "tasks": None if self.tasks is None else split_list(self.tasks),
-            "split": self.split,
-            "subsets": None if self.subsets is None else split_list(self.subsets),
+        given = {
+            option.name: getattr(self, option.name)
+            for option in fields(self)
+            if getattr(self, option.name) != option.default
         }
+        lists, others = ("measures", "tasks", "subsets"), ("split", "samples")
+        of_folders = [name for name in given if name in lists + others]
         if not scores.is_dir():
             check_file(scores)
-            if given := [name for name, value in chosen.items() if value is not None]:
+            for name in of_folders:
                 raise UsageError(
-                    f"--{given[0]} chooses results in a folder, but {scores} is a table. Name the "
+                    f"--{name} chooses results in a folder, but {scores} is a table. Name the "
                     "columns of a table with --score and --unit."
                 )
             return leaderboard(scores, **self.words, **words)
         from rankwise.integrations.results import read_results
 
-        used = [
-            option.name
-            for option in fields(self)
-            if option.name not in {*chosen, "missing"}
-            and getattr(self, option.name) != option.default
-        ]
-        if used:
-            raise UsageError(
-                f"--{used[0].replace('_', '-')} is for tables, but {scores} is a folder. Choose "
-                "results with --measures, --tasks, --split and --subsets."
-            )
+        for name in given:
+            if name not in (*of_folders, "missing"):
+                raise UsageError(
+                    f"--{name.replace('_', '-')} is for tables, but {scores} is a folder. Choose "
+                    "results with --measures, --tasks, --split and --subsets."
+                )
+        chosen: dict[str, Any] = {
+            name: split_list(given[name]) if name in lists else given[name] for name in of_folders
+        }
         found = read_results(scores, **chosen)
         say(str(found))
         return leaderboard(found.scores, missing=self.words["missing"], **words)
@@ -217,13 +217,20 @@ _OPTIONS = {
     ),
     "tasks": text_option("A,B,…", "In a folder: the tasks that count (default: all)."),
     "split": text_option(
-        "NAME", "In a folder of mteb: the split (default: test, or the only one of a task)."
+        "NAME", "In a folder of mteb: the split (default: test, or all of a task without it)."
     ),
     "subsets": text_option(
         "A,B,…",
-        "In a folder of mteb: subsets of the tasks, such as default,en (default: all; systems "
-        "that lack a subset of a task have no value for it).",
+        "In a folder of mteb: subsets of the tasks, such as default,en (default: those that most "
+        "systems have; systems that lack a subset of a task have no value for it).",
     ),
+    "samples": Annotated[
+        bool,
+        typer.Option(
+            "--samples",
+            help="In a folder of lm-evaluation-harness: compare on the samples of the tasks.",
+        ),
+    ],
 }
 
 

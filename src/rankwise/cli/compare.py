@@ -39,6 +39,7 @@ from rankwise.cli._options import (
     ColumnOptions,
     Cv,
     Data,
+    DifferingQueries,
     Jobs,
     Json,
     Measures,
@@ -94,6 +95,7 @@ def compare(
     test_data: TestData = None,
     measures: Measures = "nDCG@10,AP",
     preset: Preset = None,
+    differing_queries: DifferingQueries = False,
     select_by: SelectBy = None,
     test: Annotated[
         TestOfPair, typer.Option(help="Paired test of the values per query.")
@@ -159,23 +161,21 @@ def compare(
     loaded, n_folds = load_folds(
         data, cv, vali_data, test_data, columns, layout=layout_of(candidates)
     )
-    if test_data is not None:
-        for option, path, part in (
-            ("--vali-data", vali_data, loaded.vali),
-            ("--test-data", test_data, loaded.test),
-        ):
-            for note in check_apart(loaded.train, part, data, option, path):
-                say(f"note: {note}")
     candidates = number_columns(candidates, loaded, data)
     loaded = ignore_columns(loaded, columns.words, data)
     keys = [entry for entry in candidates.values() if isinstance(entry, str) and entry in REGISTRY]
     if len(keys) < len(candidates) or compares_rows(keys, wanted):
         refuse_one_query(loaded, data, columns)
+    if test_data is not None:
+        check_apart(loaded.train, loaded.test, data, f"--test-data {test_data}")
+    if vali_data is not None:
+        check_apart(loaded.train, loaded.vali, data, f"--vali-data {vali_data}")
     options: dict[str, Any] = {
         "baseline": against,
         "cv": n_folds,
         "measures": list(wanted),
         "preset": preset,
+        "differing_queries": differing_queries,
         "select_by": select_by,
         "test": test.value,
         "correction": correction.value,
@@ -323,6 +323,7 @@ def cv(
     cv: Cv = "auto",
     measures: Measures = "nDCG@10,AP",
     preset: Preset = None,
+    differing_queries: DifferingQueries = False,
     select_by: SelectBy = None,
     store: Store = None,
     n_jobs: Jobs = 1,
@@ -357,6 +358,7 @@ def cv(
         cv=n_folds,
         measures=list(wanted),
         preset=preset,
+        differing_queries=differing_queries,
         select_by=select_by,
         store=store,
         n_jobs=n_jobs,
@@ -397,6 +399,8 @@ def _print(board: Leaderboard, ranker: str) -> None:
         title=f"{ranker} on {board.settings.data or 'data'} (with the {level} interval)",
         right=columns[1:-1],
     )
+    for note in row["notes"]:
+        echo(f"note: {note}")
 
 
 def _settings(chosen: dict[str, Any]) -> str:

@@ -23,6 +23,7 @@ from rankwise.cli._options import (
     DATA_HELP,
     NO_COLUMNS,
     ColumnOptions,
+    DifferingQueries,
     Json,
     Measures,
     Preset,
@@ -99,6 +100,7 @@ def evaluate(
             help="TREC runs: also count judged queries without documents, as trec_eval -c does.",
         ),
     ] = False,
+    differing_queries: DifferingQueries = False,
     ignore_identical_ids: Annotated[
         bool,
         typer.Option(
@@ -178,6 +180,7 @@ def evaluate(
         "--fail-if": fail_if,
         "--per-query": per_query,
         "--all-queries": all_queries,
+        "--differing-queries": differing_queries,
     }
     if judge:
         _refuse_beside(
@@ -227,6 +230,7 @@ def evaluate(
             measures=list(wanted),
             preset=preset,
             all_queries=all_queries,
+            differing_queries=differing_queries,
         )
     if several:
         command = shlex.join(["rankwise", *context.obj])
@@ -317,10 +321,11 @@ def _show_one(board: Leaderboard, wanted: dict[str, Any], per_query: bool, json:
     import numpy as np
 
     from rankwise.metrics.significance import mean_intervals
-    from rankwise.selection.leaderboard import none_counts
+    from rankwise.selection.leaderboard import describe_uniform, none_counts
 
     (cell,) = board.cells
-    notes = cell.notes + none_counts(board)
+    uniform = describe_uniform(board)
+    notes = cell.notes + none_counts(board) + [uniform] * bool(uniform)
     found: dict[str, dict[str, Any]] = {}
     values = {spec: cell.values[str(measure)] for spec, measure in wanted.items()}
     for spec, measure in wanted.items():

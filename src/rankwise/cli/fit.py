@@ -221,7 +221,8 @@ def fit(
     check_target(out, "--out")
     columns = replace(columns, categories=takes_categories(estimator))
     train, validation = load_training(data, vali_data, columns)
-    shared = check_apart(train, validation, data, "--vali-data", vali_data)
+    if vali_data is not None and validation is not None:
+        check_apart(train, validation, data, f"--vali-data {vali_data}")
     if by is None:
         by = GRADED if is_graded(train.y) else MISRANKING
         measures = read_measures(by, preset)
@@ -238,7 +239,6 @@ def fit(
             refit=True, early_stopping=not set_ and "(" not in ranker,
         )  # fmt: skip
     seconds = time.perf_counter() - start
-    notes = [*shared, *tuned.notes]
     by_measure = bool(space) or "measure" in estimator.get_params()
     make_folder(out)
     with waiting("Summarising the rows"):
@@ -267,7 +267,7 @@ def fit(
         "search": tuned.search,
         "exports": formats,
         "fit_seconds": seconds,
-        "notes": notes,
+        "notes": tuned.notes,
         "left_out": train.left_out,
     }
     tried = getattr(tuned.estimator, "history_", None)
@@ -292,7 +292,7 @@ def fit(
         echo(f"{name} = {shown} chosen by {criterion} on {where}")
     if tried is not None:
         echo(tuned.estimator.report())
-    for note in notes:
+    for note in tuned.notes:
         echo(f"note: {note}")
     echo(f"exports to: {', '.join(formats) or 'no format, see rankwise export'}")
     echo(str(out))

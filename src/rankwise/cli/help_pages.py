@@ -34,7 +34,8 @@ _PANELS = {
     "Evaluation": (
         "store", "n_jobs", "time_limit", "random_state",
         "cv", "measures", "preset", "test", "correction", "learning_curve", "confidence_level",
-        "fail_if", "margin", "all_queries", "ignore_identical_ids", "judge", "systems",
+        "fail_if", "margin", "all_queries", "differing_queries",
+        "ignore_identical_ids", "judge", "systems",
     ),
     "Output": (
         "out", "to", "format", "report", "table", "wide", "per_query", "judge_next", "json",

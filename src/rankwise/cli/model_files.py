@@ -325,8 +325,6 @@ def warm_up(
 
     Example: rankwise warm-up model.rankwise
     """
-    from rankwise.persistence import load
-
     found = {}
     for entry in entries or list(DEFAULT):
         if Path(entry).suffix or "/" in entry:
@@ -334,13 +332,37 @@ def warm_up(
     for entry in entries or list(DEFAULT):
         start = time.perf_counter()
         with waiting(f"Warming up {entry}"), always_compiled():
-            load(entry, warm=True) if Path(entry).is_file() else _fit(entry)
+            _score(entry) if Path(entry).is_file() else _fit(entry)
         found[entry] = time.perf_counter() - start
     if json:
         print_json({"seconds": found})
         return
     lines = [[entry, number(seconds, ".2f")] for entry, seconds in found.items()]
     print_table(["entry", "seconds"], lines, right=["seconds"])
+
+
+def _score(path: str) -> None:
+    """Score made-up rows with a saved model, which may be a pipeline that encodes text."""
+    import numpy as np
+
+    from rankwise.checks.text_categories import category_frame
+    from rankwise.cli._data import read_as_text
+    from rankwise.persistence import load
+    from rankwise.prediction import warm_up as prepare_scoring
+    from rankwise.runtime.frames import frame_for
+
+    model, rows = load(path), None
+    if hasattr(model, "steps") and (texts := read_as_text(model)):
+        names = [str(name) for name in model.feature_names_in_]
+        known = {names.index(name): values for name, values in texts.items() if len(values)}
+        rows = frame_for(model, category_frame(np.zeros((1, len(names))), names, known), names)
+    try:
+        prepare_scoring(model, rows)
+    except (TypeError, ValueError) as error:
+        raise UsageError(
+            f"rows for {path} cannot be made up ({error.__cause__ or error}). Score a file of rows "
+            f"instead: rankwise predict {path} DATA."
+        ) from error
 
 
 def _fit(key: str) -> None:

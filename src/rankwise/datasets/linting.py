@@ -7,7 +7,6 @@ use only labels, queries and hashes. O(stored values + n log n).
 from __future__ import annotations
 
 import itertools
-import re
 import textwrap
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -22,7 +21,7 @@ from rankwise.checks.classes import RARE, are_whole, label_orders, middle_label,
 from rankwise.checks.text_categories import share_codes_inplace
 from rankwise.datasets.data import Fold, FoldedData, RankingData
 from rankwise.datasets.readers.trec import string_codes
-from rankwise.datasets.table_columns import resemble_ids
+from rankwise.datasets.table_columns import names_ids, resemble_ids
 from rankwise.groups import QueryGroups
 from rankwise.row_order import TableHash, hash_table, scramble
 from rankwise.runtime.frames import text_array
@@ -171,22 +170,29 @@ def _leaks(parts: Sequence[HashedRows], fold_name: str) -> Iterator[Finding]:
                 )  # fmt: skip
 
 
-def find_shared_rows(train: RankingData, other: RankingData) -> NDArray[np.bool_]:
-    """Mask of the rows of ``other`` that are training rows, (n_samples,).
+def find_copies(train: RankingData, other: RankingData) -> tuple[str, bool]:
+    """Say how many rows of another part are training rows, and whether most are; empty if none is.
 
     Such a row has the same query id, label and features as a training row, and the same document id
-    if both tables have some. Rows without features are not looked at.
+    if both tables have some. A few equal rows can be chance, where queries are numbered from 1 in
+    every file. Rows without features are not looked at.
     """
-    if train.n_features != other.n_features:
-        return np.zeros(other.n_samples, dtype=bool)
+    known = {str(qid) for qid in train.groups.ids.tolist()}
+    shared = [i for i, qid in enumerate(other.groups.ids.tolist()) if str(qid) in known]
+    if not shared or train.n_features != other.n_features:
+        return "", False
+    n_rows, other = other.n_samples, other.queries(shared)
     if train.categories and other.categories:  # the same text may have another code
         train, other = (replace(table, X=table.X.copy()) for table in (train, other))
-        share_codes_inplace([(table.X, table.categories) for table in (train, other)])
-    return _mark_shared(*_hash_parts([("train", train), ("other", other)]))
+        coded: Any = [(table.X, table.categories) for table in (train, other)]
+        share_codes_inplace(coded)
+    n = int(_mark_shared(*_hash_parts([("train", train), ("other", other)])).sum())
+    told = f"{n:,} of {n_rows:,} rows are training rows (same query, label and features)"
+    return told if n else "", 2 * n > n_rows
 
 
 def _mark_shared(part: HashedRows, other: HashedRows) -> NDArray[np.bool_]:
-    """Mask of the rows of ``other`` that are rows of ``part``, see :func:`find_shared_rows`."""
+    """Mask of the rows of ``other`` that are rows of ``part``, see :func:`find_copies`."""
     columns = [(part.qid, other.qid)]
     if part.doc_ids is not None and other.doc_ids is not None:
         columns.append((part.doc_ids, other.doc_ids))
@@ -464,17 +470,12 @@ def check_ids(part: HashedRows) -> Iterator[Finding]:
     )  # fmt: skip
     named = np.zeros(len(ids), dtype=bool)
     for j, name in enumerate(part.feature_names or ()):
-        if _ID_NAME.search(name) and not ids[j] and j not in part.categories:
-            head = _column(part.blocks[0][:1000], j)
-            named[j] = (np.floor(head) == head).all()
+        if not ids[j] and j not in part.categories:
+            named[j] = names_ids(name, _column(part.blocks[0][:1000], j))
     yield _make_finding(
         "warning", "features with names of ids", part.name, named, part.feature,
         "the order of ids means nothing; leave them out (ignore), or write them as text",
     )  # fmt: skip
-
-
-# seller_id, seller id, sellerId, but not paid.
-_ID_NAME = re.compile(r"(?:^|[_\W])(?i:id)$|[a-z](?:Id|ID)$")
 
 
 def copied_columns(part: HashedRows) -> dict[int, int]:

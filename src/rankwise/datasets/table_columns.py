@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, NamedTuple, Protocol
 
@@ -202,7 +202,8 @@ class Columns:
 
     ``flags`` are features written as true and false in a text file. ``may_miss_labels``: whether
     missing labels are NaN instead of an error. ``categories`` are features that hold text, which
-    become codes. ``left_out``: columns that are no features, and why.
+    become codes; ``declared`` those whose dtype is one of categories. ``left_out``: columns that
+    are no features, and why.
     """
 
     label: str | None
@@ -215,6 +216,7 @@ class Columns:
     may_miss_labels: bool = False
     categories: frozenset[str] = frozenset()
     left_out: Mapping[str, str] = field(default_factory=dict)
+    declared: frozenset[str] = frozenset()
 
     @classmethod
     def of(
@@ -322,6 +324,7 @@ class Columns:
         return cls(
             *roles, list(features), tuple(score_columns), may_miss_labels=may_miss,
             categories=frozenset(categories) & {*features}, left_out=left_out,
+            declared=frozenset(name for name in features if kinds[name] == "categories"),
         )  # fmt: skip
 
     @classmethod
@@ -425,8 +428,8 @@ class Columns:
                 filled = codes[~np.isnan(codes)].astype(np.int64)
                 counts = np.bincount(filled, minlength=len(known)).tolist()
                 kind = kind_of_text(dict(zip(known.tolist(), counts, strict=True)))
-                # Text is categories if each value is in two rows on average.
-                if kind == "text" and 2 * len(known) > len(filled):
+                is_declared = self.features[j] in self.declared
+                if kind == "text" and not is_declared and hardly_repeats(known, len(filled)):
                     kind = IDS if _resemble_document_ids(codes, known, rows.qid) else FREE_TEXT
                 if kind != "text":
                     left[self.features[j]] = kind
@@ -441,15 +444,9 @@ class Columns:
                 stacklevel=callers_level(),
             )
         free = [name for name, kind in left.items() if kind == FREE_TEXT]
-        if free:
-            listed = self.features if len(self.features) <= MOST_LISTED else ...
-            warnings.warn(
-                "columns of text whose values hardly repeat are not used as features: "
-                f"{list_names(free)}. Name the columns to use them as categories: "
-                f"{setting('features', listed)}.",
-                IgnoredColumnsWarning,
-                stacklevel=callers_level(),
-            )
+        listed = self.features if len(self.features) <= MOST_LISTED else ...
+        fix = f"Name the columns to use them as categories: {setting('features', listed)}."
+        warn_of_free_text(free, fix)
         left |= dict.fromkeys(self._row_numbers(rows), _ROW_NUMBERS)
         if not left:
             return self, rows
@@ -467,13 +464,15 @@ class Columns:
         """Features that number the rows of several queries; warns of them, and of likely ids."""
         if not len(rows.X) or rows.qid is None or (rows.qid == rows.qid[0]).all():
             return []
-        numbers, ids = [], []
+        numbers, ids, named = [], [], []
         for j, name in enumerate(self.features):
             values = rows.X[:, j]
             if j in rows.categories or name in self.score_columns:
                 continue
             if resemble_ids(values):
                 (numbers if (np.abs(np.diff(values)) == 1).all() else ids).append(name)
+            elif names_ids(name, values[:1000]):
+                named.append(name)
         if numbers:
             warnings.warn(
                 f"columns that number the rows are not used as features: {list_names(numbers)}. "
@@ -481,14 +480,17 @@ class Columns:
                 IgnoredColumnsWarning,
                 stacklevel=callers_level(),
             )
-        if ids:
-            warnings.warn(
-                "columns hold another whole number in every row, as ids do, and are used as "
-                f"features: {list_names(ids)}. Leave them out if they are ids: "
-                f"{setting('ignore', ids)}.",
-                IgnoredColumnsWarning,
-                stacklevel=callers_level(),
-            )
+        for names, why in (
+            (ids, "hold another whole number in every row, as ids do"),
+            (named, "hold whole numbers and have names of ids, whose order means nothing"),
+        ):
+            if names:
+                warnings.warn(
+                    f"columns {why}, and are used as features: {list_names(names)}. Leave them out "
+                    f"if they are ids: {setting('ignore', names)}.",
+                    IgnoredColumnsWarning,
+                    stacklevel=callers_level(),
+                )
         return numbers
 
     def _labels(self, name: str, column: nw.Series[Any]) -> Float64Array:
@@ -500,6 +502,22 @@ class Columns:
             row = int(np.isinf(values).argmax())
             raise RowError(f"label must be finite, column {name!r} has {values[row]}", row, ".")
         return values
+
+
+def hardly_repeats(categories: Collection[Any], n_filled: int) -> bool:
+    """Whether text is no categories: its values are in fewer than two rows on average."""
+    return 2 * sum(value != "" for value in categories) > n_filled
+
+
+def warn_of_free_text(names: Sequence[str], fix: str) -> None:
+    """Warn of columns of text that hardly repeats, if there are any."""
+    if names:
+        warnings.warn(
+            "columns of text whose values hardly repeat are not used as features: "
+            f"{list_names(names)}. {fix}",
+            IgnoredColumnsWarning,
+            stacklevel=callers_level(),
+        )
 
 
 def _resemble_document_ids(
@@ -856,6 +874,16 @@ def read_present_ids(what: str, name: str, column: nw.Series[Any]) -> NDArray[An
     if numbers.dtype.kind != "f" or not (np.abs(numbers) < limit).all():
         return ids
     return numbers.astype(np.int64) if (numbers == np.floor(numbers)).all() else ids
+
+
+# seller_id, seller id, sellerId, but not paid.
+_ID_NAME = re.compile(r"(?:^|[_\W])(?i:id)$|[a-z](?:Id|ID)$")
+
+
+def names_ids(name: str, values: NDArray[Any]) -> bool:
+    """Whether a column of whole numbers has a name as of ids, which may recur."""
+    known = values[~np.isnan(values)]
+    return _ID_NAME.search(name) is not None and bool((np.floor(known) == known).all())
 
 
 def resemble_ids(values: NDArray[Any]) -> bool:

@@ -32,7 +32,6 @@ from rankwise.export.maps import (
     Column,
     Columns,
     ExportError,
-    Filled,
     HiddenNodes,
     KernelValues,
     RunningSums,
@@ -42,9 +41,11 @@ from rankwise.export.maps import (
     Trees,
     VoteMean,
     check_names_of,
+    column_word,
     feature_names,
     linear,
     merge_maps,
+    steps_of,
 )
 from rankwise.features.kernels import Kernel
 from rankwise.features.polynomial_terms import AffinePowers
@@ -59,7 +60,6 @@ from rankwise.ordinal.ordinal_ranker import OrdinalRanker
 from rankwise.ordinal.proportional_odds import ProportionalOdds
 from rankwise.ordinal.ranking_tree import RankingTree, TreeRanker
 from rankwise.ordinal.voted_prank import AggregatePRank, Votes
-from rankwise.prediction import innermost
 from rankwise.rankers.adapters.read_booster import library_of, read_booster
 from rankwise.rankers.ensemble.auto_search import indicator_height
 from rankwise.runtime.files import check_folder
@@ -75,72 +75,55 @@ Reader = Callable[[Any], Chain]
 def blend(estimator: Any) -> Chain:
     """Blend of models on scaled columns or on the features; a blend of trees is a sum of trees."""
     table: ColumnTable = estimator.columns_
-    of_trees: list[tuple[float, float, Trees]] = []
-    others: list[tuple[float, float, Chain]] = []
-    with np.errstate(divide="ignore"):
-        scaled = Scaled(estimator.center_, 1.0 / estimator.scale_)
     indicators = estimator.indicators_ if table.nominal else [{}] * len(estimator.models_)
+    of_trees: list[tuple[float, float, Trees]] = []
+    parts: list[tuple[float, float, Chain]] = []
+    encoded: dict[int, CategoryValues] = {}
     numbers = zip(estimator.weights_.tolist(), estimator.levels_.tolist(), strict=True)
     for model, known, (weight, level) in zip(estimator.models_, indicators, numbers, strict=True):
         match chain_of(model) if weight > 0 else ():
             case ():
-                pass
+                continue
             case (Trees() as trees,):
-                of_trees.append((weight, level, _name_codes(trees, table)))
-            case chain if table.nominal:
-                others.append((weight, level, (*_indicate(scaled, known, table), *chain)))
+                trees = _on_categories(trees, table, _names_of(estimator))
+                encoded |= trees.encoded
+                of_trees.append((weight, level, trees))
+                parts.append((weight, level, (trees,)))
             case chain:
-                others.append((weight, level, chain))
-    n_encoded = sum(bool(trees.encoded) for _, _, trees in of_trees)
-    if not others and (n_encoded == 0 or len(of_trees) == 1):
-        return (_sum_of_trees(of_trees),)
-    if table.nominal:
-        # Each model reads categories in its own way.
-        others += [(weight, level, (trees,)) for weight, level, trees in of_trees]
-        weights, levels, chains = zip(*others, strict=True)
-        return (Sum(chains, np.array(weights), np.array(levels)),)
-    weights, levels, chains = zip(*others, strict=True)
-    branches: list[Chain] = [(scaled, Filled(), Sum(chains, np.array(weights), np.array(levels)))]
-    if of_trees:
-        branches.append((_sum_of_trees(of_trees),))
-    return (Sum(tuple(branches), np.ones(len(branches)), np.zeros(len(branches))),)
+                parts.append((weight, level, (*_scale_for_blend(estimator, known), *chain)))
+    categories = _named_categories(table)
+    # Models that compare statistics read a column in different ways.
+    if len(of_trees) == len(parts) and (len(parts) < 2 or not encoded):
+        return (replace(_sum_of_trees(of_trees), categories=categories, encoded=encoded),)
+    weights, levels, chains = zip(*parts, strict=True)
+    return (Sum(chains, np.array(weights), np.array(levels), categories, encoded),)
 
 
-def _name_codes(trees: Trees, table: ColumnTable) -> Trees:
-    """Trees on the codes of a table, for rows of its categories: positions, or their numbers."""
-    named = {
-        column: values
-        for column, values in {**table.nominal, **table.ordered}.items()
-        if values.dtype.kind not in "biuf" or column in table.ordered
-    }
-    for column in table.nominal.keys() - named.keys():
-        if column in trees.encoded or any(
-            int(tree.feature[node]) == column for tree in trees.trees for node in tree.members
-        ):
-            raise ExportError(
-                f"column {column} of a blend has categories that are numbers, which its models "
-                "read as positions. Convert them to text before training."
-            )
-    return replace(trees, categories=named)
+def _on_categories(trees: Trees, table: ColumnTable, names: Any) -> Trees:
+    """Trees on the codes of a table, as trees on its categories."""
+    numbers, encoded = _number_categories(table), {}
+    for column, known in trees.encoded.items():
+        keys = numbers[column][known.keys.astype(np.int64)] if column in numbers else known.keys
+        word = column_word(names, column)
+        encoded[column] = _category_values(word, keys, known.values, known.prior)
+    return replace(trees, trees=_name_members(trees.trees, numbers), encoded=encoded)
 
 
-def _indicate(scaled: Scaled, known: dict[int, Float64Array], table: ColumnTable) -> Chain:
-    """Scaled columns, without those of categories, and indicators of categories."""
-    n = len(scaled.center)
-    columns = [Column(column) for column in range(n)]
-    for column, codes in known.items():
-        values = table.nominal[column]
-        keys = codes.tolist()
-        if values.dtype.kind in "biuf":
-            keys = [float(values[int(code)]) for code in keys]
-        columns += [Column(column, key, 0.0) for key in keys]
+def _scale_for_blend(estimator: Any, indicators: dict[int, Float64Array]) -> Chain:
+    """Scaled columns, 0 where a value is missing, and indicators of the codes of categories."""
+    with np.errstate(divide="ignore"):
+        spread = 1.0 / estimator.scale_
+    n, numbers = len(spread), _number_categories(estimator.columns_)
+    columns = [Column(column, fill=value) for column, value in enumerate(estimator.center_)]
+    for column, codes in indicators.items():
+        keys = numbers[column][codes.astype(np.int64)] if column in numbers else codes
+        columns += [Column(column, key, 0.0) for key in keys.tolist()]
     n_more = len(columns) - n
-    height = indicator_height(n)
-    wide = Scaled(
-        np.append(scaled.center, np.zeros(n_more)),
-        np.append(scaled.spread, np.full(n_more, 1.0 / height)),
+    scaled = Scaled(
+        np.append(estimator.center_, np.zeros(n_more)),
+        np.append(spread, np.full(n_more, 1.0 / indicator_height(n))),
     )
-    return Columns(tuple(columns)), wide, Filled()
+    return Columns(tuple(columns)), scaled
 
 
 def _sum_of_trees(weighted: list[tuple[float, float, Trees]]) -> Trees:
@@ -152,16 +135,11 @@ def _sum_of_trees(weighted: list[tuple[float, float, Trees]]) -> Trees:
     )
     constant = sum(weight * (trees.constant - level) for weight, level, trees in weighted)
     every = [trees for _, _, trees in weighted]
-    merged: dict[str, Any] = {"categories": {}, "encoded": {}}
-    for trees in every:
-        merged["categories"] |= trees.categories
-        merged["encoded"] |= trees.encoded
     return Trees(
         grown,
         constant,
         any(trees.has_missing for trees in every),
         tells_missing=all(trees.tells_missing for trees in every),
-        **merged,
     )
 
 
@@ -186,7 +164,7 @@ def booster(estimator: Any) -> Chain:
             "A LightGBM model with zero_as_missing=True treats zeros as missing values, which "
             "no other format supports. Fit without it."
         )
-    return _chain(stored, estimator.columns_)
+    return _chain(stored, estimator)
 
 
 def linear_model(estimator: Any) -> Chain:
@@ -372,7 +350,6 @@ _READERS: dict[str, Reader] = {
 }
 _OF_PATH = {REGISTRY[key].path: reader for key, reader in _READERS.items()}
 _OF_PATH["rankwise.rankers.adapters.read_booster:ImportedBooster"] = tree_ensemble
-_OF_PATH["rankwise.export.column_steps:ColumnStep"] = lambda known: chain_of(known.step)
 EXPORTABLE = tuple(REGISTRY[key].class_name for key in _READERS)
 
 
@@ -380,50 +357,64 @@ def chain_of(estimator: Any) -> Chain:
     """Maps that compute the scores, or the features, of rows.
 
     The fitted estimator is one of this library, a model of LightGBM, XGBoost or CatBoost, a
-    pipeline of scikit-learn's scalers and such estimators, or a search. ExportError is raised if
+    pipeline of steps of scikit-learn and such estimators, or a search. ExportError is raised if
     it, or its settings, cannot be exported.
     """
-    if hasattr(estimator, "best_estimator_"):
-        return chain_of(estimator.best_estimator_)
-    if hasattr(estimator, "steps"):
-        parts = [chain_of(step) for step in _check_steps(estimator)]
-        chain = merge_maps(tuple(step for part in parts for step in part))
-        has_columns = any(isinstance(step, Columns) for step in chain)
-        if (
-            has_columns
-            and isinstance(chain[-1], Trees)
-            and (chain[-1].categories or chain[-1].encoded)
-        ):
-            raise ExportError(
-                f"{type(innermost(estimator)).__name__} reads categories behind a step that fills "
-                "or encodes columns, and such a pipeline cannot be exported. Put a OneHotEncoder "
-                "before it for all of them, or fit it without the pipeline."
-            )
-        return chain
-    estimator = own_model(estimator)
-    reader = reader_of(type(estimator)) or _STEPS.get(_path(type(estimator)))
+    before, last = maps_before(estimator), own_model(steps_of(estimator)[-1])
+    reader = _find_reader(last)
     if reader is None:
         raise ExportError(
-            f"{type(estimator).__name__} cannot be exported. Exportable estimators: "
+            f"{type(last).__name__} cannot be exported. Exportable estimators: "
             f"{', '.join(EXPORTABLE)}; in a pipeline, {', '.join(_STEPS)} before them; models of "
             "LightGBM, XGBoost and CatBoost."
         )
-    check_is_fitted(estimator)
-    return merge_maps(reader(estimator))
+    check_is_fitted(last)
+    chain = merge_maps((*before, *reader(last)))
+    columns = [made for step in before if isinstance(step, Columns) for made in step.columns]
+    is_text = any(made.key is None and isinstance(made.fill, str) for made in columns)
+    is_named = isinstance(chain[-1], Trees | Sum) and bool(chain[-1].categories)
+    if columns and (is_text or is_named or reads_categories(chain)):
+        raise ExportError(
+            f"{type(last).__name__} reads categories behind a step that fills or encodes columns, "
+            "and such a pipeline cannot be exported. Put a OneHotEncoder before it for all of "
+            "them, or fit it without the pipeline."
+        )
+    return chain
 
 
-def _check_steps(pipeline: Any) -> list[Any]:
-    """Steps of a pipeline, of which those before the model have to be known here."""
-    steps = [step for _, step in pipeline.steps if step not in (None, "passthrough")]
-    for step in steps[:-1]:
-        is_plain = not hasattr(step, "steps") and not hasattr(step, "best_estimator_")
-        if is_plain and not (reader_of(type(step)) or _path(type(step)) in _STEPS):
+def reads_categories(chain: Chain) -> bool:
+    """Whether trees at the end of a chain split categories, or compare statistics of them."""
+    match chain:
+        case (*_, Trees() as trees):
+            return bool(trees.encoded or any(tree.members for tree in trees.trees))
+        case (*_, Sum() as blend):
+            return any(map(reads_categories, blend.chains))
+    return False
+
+
+def maps_before(estimator: Any) -> Chain:
+    """Maps of the steps before the model, as :func:`chain_of`."""
+    return _maps_of(steps_of(estimator)[:-1])
+
+
+def _maps_of(steps: Sequence[Any]) -> Chain:
+    """Maps of steps that are not the model."""
+    chain: Chain = ()
+    for step in steps:
+        reader = _find_reader(step)
+        if reader is None:
             raise ExportError(
                 f"the step {type(step).__name__} of the pipeline cannot be exported. Steps before "
                 f"the model may be {', '.join(_STEPS)} and transformers of this library; to_onnx "
                 "takes what skl2onnx converts, too."
             )
-    return steps
+        check_is_fitted(step)
+        chain += reader(step)
+    return merge_maps(chain)
+
+
+def _find_reader(estimator: Any) -> Reader | None:
+    return reader_of(type(estimator)) or _STEPS.get(_path(type(estimator)))
 
 
 def reader_of(cls: type) -> Reader | None:
@@ -471,7 +462,7 @@ _STEPS: dict[str, Reader] = {
     "MinMaxScaler": _smallest_and_largest,
     "MaxAbsScaler": lambda known: _scale_columns(None, known.scale_, known.n_features_in_),
     "RobustScaler": lambda known: _scale_columns(known.center_, known.scale_, known.n_features_in_),
-    "ColumnTransformer": lambda known: side_by_side(known, chain_of),
+    "ColumnTransformer": lambda known: side_by_side(known, lambda p: _maps_of(steps_of(p))),
     "OneHotEncoder": one_hot,
     "SimpleImputer": filled,
     "MissingIndicator": indicated,
@@ -491,13 +482,30 @@ def prepare_export(
 
 def columns_of(estimator: Any) -> Columns | None:
     """Columns that the first steps of a model make of those of the table; None: they make none."""
-    if not hasattr(estimator, "steps") and not hasattr(estimator, "best_estimator_"):
-        return None
-    try:
-        chain = chain_of(estimator)
-    except ExportError:
-        return None
-    return chain[0] if chain and isinstance(chain[0], Columns) else None
+    found: Chain = ()
+    steps = steps_of(estimator)[:-1]
+    for end in range(1, len(steps) + 1):
+        try:
+            found = _maps_of(steps[:end])
+        except ExportError:
+            break
+    return found[0] if found and isinstance(found[0], Columns) else None
+
+
+def categories_of(estimator: Any) -> tuple[dict[int, list[Any]], list[int]]:
+    """Categories, by column, for which rows of files hold positions; columns with -1 for others.
+
+    Other categories are missing values in the remaining columns.
+    """
+    made = columns_of(estimator)
+    if made is not None:
+        listed = made.read_as_text(len(feature_names(estimator)))
+        return listed, list(listed)
+    first = chain_of(estimator)[0]
+    if not isinstance(first, Trees | Sum):
+        return {}, []
+    known = {column: first.categories[column].tolist() for column in sorted(first.categories)}
+    return known, sorted(first.encoded)
 
 
 def engine_names(estimator: Any, given: Sequence[str] | None = None) -> list[str]:
@@ -555,31 +563,63 @@ def _values(kernel: Kernel, rows: Matrix | None, then: Affine) -> Chain:
 
 
 def _chain_of_ensemble(estimator: Any, ensemble: TreeEnsemble) -> Chain:
-    table = estimator.columns_
-    trees = ensemble.score_trees(table.n_categories(estimator.n_features_in_))
+    trees = ensemble.score_trees(estimator.columns_.n_categories(estimator.n_features_in_))
     stored = StoredTrees(
         trees,
         ensemble.constant,
         bool(estimator.has_missing_.any()),
         tells_missing=getattr(estimator, "library_", None) != "XGBoost",
     )
-    return _chain(stored, table)
+    return _chain(stored, estimator)
 
 
-def _chain(stored: StoredTrees, table: ColumnTable) -> Chain:
+def _names_of(estimator: Any) -> Any:
+    return getattr(estimator, "feature_names_in_", None)
+
+
+def _chain(stored: StoredTrees, estimator: Any) -> Chain:
     """Convert trees on codes of categories to trees on the categories themselves.
 
     Trees on statistics of categories stay as they are; the statistics come with them.
     """
-    numbers = {
+    table: ColumnTable = estimator.columns_
+    numbers = _number_categories(table)
+    tested = {column for tree in stored.trees for column in np.unique(tree.feature).tolist()}
+    encoded = {}
+    for column in sorted(table.statistics.keys() & tested):
+        values = table.statistics[column]
+        keys = numbers.get(column, np.arange(float(len(values))))
+        word = column_word(_names_of(estimator), column)
+        encoded[column] = _category_values(word, keys, values, table.prior[column])
+    return (
+        Trees(
+            _name_members(stored.trees, numbers), stored.constant, stored.has_missing,
+            _named_categories(table), stored.tells_missing, encoded,
+        ),
+    )  # fmt: skip
+
+
+def _number_categories(table: ColumnTable) -> dict[int, Float64Array]:
+    """Categories of nominal columns of numbers, whose rows hold the categories themselves."""
+    return {
         column: categories.astype(np.float64)
         for column, categories in table.nominal.items()
         if categories.dtype.kind in "biuf"
     }
-    named = {**table.nominal, **table.ordered}
-    categories = {column: named[column] for column in named if column not in numbers}
-    trees = []
-    for tree in stored.trees:
+
+
+def _named_categories(table: ColumnTable) -> dict[int, Any]:
+    """Categories of the other columns, whose rows hold positions."""
+    named, numbers = {**table.nominal, **table.ordered}, _number_categories(table)
+    return {column: named[column] for column in named if column not in numbers}
+
+
+def _name_members(
+    trees: Sequence[ScoreTree], numbers: dict[int, Float64Array]
+) -> tuple[ScoreTree, ...]:
+    """Trees with categories in place of their codes in columns of numbers."""
+    out = []
+    for tree in trees:
         members = {}
         for node, sides in tree.members.items():
             known = numbers.get(int(tree.feature[node]))
@@ -587,33 +627,21 @@ def _chain(stored: StoredTrees, table: ColumnTable) -> Chain:
                 side if known is None else known[side.astype(np.int64)] for side in sides
             )
             members[node] = (left, right)
-        trees.append(replace(tree, members=members))
-    tested = {column for tree in stored.trees for column in np.unique(tree.feature).tolist()}
-    encoded = {
-        column: _category_values(column, numbers.get(column), table)
-        for column in sorted(table.statistics.keys() & tested)
-    }
-    return (
-        Trees(
-            tuple(trees), stored.constant, stored.has_missing, categories, stored.tells_missing,
-            encoded,
-        ),
-    )  # fmt: skip
+        out.append(replace(tree, members=members))
+    return tuple(out)
 
 
 def _category_values(
-    column: int, numbers: Float64Array | None, table: ColumnTable
+    word: str, keys: Float64Array, values: Float64Array, prior: float
 ) -> CategoryValues:
-    """Statistics of the categories of a column; ``numbers`` are the categories, None if named."""
-    values = table.statistics[column]
-    keys = np.arange(float(len(values))) if numbers is None else numbers
+    """Statistics of the categories of a column by what its rows hold, and that of all others."""
     order = np.argsort(keys, kind="stable")
     if len(np.unique(keys)) < len(keys):
         raise ExportError(
-            f"categories of column {column} must be distinct as float64 numbers, got whole numbers "
+            f"categories of {word} must be distinct as float64 numbers, got whole numbers "
             "beyond 2**53. Convert them to text before training."
         )
-    return CategoryValues(keys[order], values[order], table.prior[column])
+    return CategoryValues(keys[order], values[order], prior)
 
 
 def _step_function(

@@ -8,42 +8,13 @@ formats without encoders name the columns that their engine has to offer, such a
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from numbers import Real
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator
 
 from rankwise.export.maps import NEVER, Chain, Column, Columns, ExportError, Scaled
 from rankwise.runtime.frames import is_missing
-from rankwise.typing import Float64Array
-
-
-class ColumnStep(BaseEstimator):
-    """A step of scikit-learn as skl2onnx meets it, which then asks for the converter of this class.
-
-    Parameters
-    ----------
-    step : fitted transformer
-        Step that becomes :class:`~rankwise.export.maps.Columns` and scalers.
-    n_columns : int
-        Columns that it makes.
-    """
-
-    def __init__(self, step: Any, n_columns: int) -> None:
-        self.step = step
-        self.n_columns = n_columns
-        self.n_features_in_ = step.n_features_in_
-        self._n_features_out = n_columns
-
-    def fit(self, X: Any, y: Any = None) -> ColumnStep:
-        """Nothing: the step is fitted."""
-        return self
-
-    def transform(self, X: Any) -> Any:
-        """Columns of the step."""
-        return self.step.transform(X)
 
 
 def one_hot(encoder: Any) -> Chain:
@@ -112,7 +83,7 @@ def unchanged(transformer: Any) -> Chain:
     )
 
 
-def side_by_side(table: Any, chain_of: Callable[[Any], Chain]) -> Chain:
+def side_by_side(table: Any, maps_of: Callable[[Any], Chain]) -> Chain:
     """Columns of a ColumnTransformer, followed by the scalers of each part."""
     names = getattr(table, "feature_names_in_", None)
     columns: list[Column] = []
@@ -121,7 +92,7 @@ def side_by_side(table: Any, chain_of: Callable[[Any], Chain]) -> Chain:
         sources = _positions(chosen, names, table.n_features_in_)
         if not sources or (isinstance(step, str) and step == "drop"):
             continue
-        chain = () if isinstance(step, str) else chain_of(step)
+        chain = () if isinstance(step, str) else maps_of(step)
         part = Columns(tuple(map(Column, sources)))
         if chain and isinstance(chain[0], Columns):
             part, chain = part.then(chain[0]), chain[1:]
@@ -139,45 +110,44 @@ def side_by_side(table: Any, chain_of: Callable[[Any], Chain]) -> Chain:
 
 def _positions(chosen: Any, names: Any, n: int) -> list[int]:
     """Numbers of the columns that a part of a ColumnTransformer reads."""
-    if isinstance(chosen, str | int):
-        chosen = [chosen]
+    place = {} if names is None else {str(name): number for number, name in enumerate(names)}
     if isinstance(chosen, slice):
-        start, stop = chosen.start, chosen.stop
-        if isinstance(start, str) or isinstance(stop, str):  # the last column is part of it
-            listed = list(names)
-            first = None if start is None else listed.index(start)
-            last = None if stop is None else listed.index(stop) + 1
-            chosen = slice(first, last, chosen.step)
-        return list(range(n))[chosen]
-    values = list(chosen)
-    if values and isinstance(values[0], str):
-        place = {str(name): number for number, name in enumerate(names)}
-        return [place[value] for value in values]
-    found: list[int] = np.arange(n)[np.asarray(values, dtype=None if values else int)].tolist()
+        first, last = (
+            place[end] if isinstance(end, str) else end for end in (chosen.start, chosen.stop)
+        )
+        if isinstance(chosen.stop, str):  # the last column is part of it
+            last += 1
+        return list(range(n))[slice(first, last, chosen.step)]
+    listed = [place[key] if isinstance(key, str) else key for key in np.atleast_1d(chosen).tolist()]
+    found: list[int] = np.arange(n)[listed].tolist() if listed else []
     return found
 
 
 def _widen(start: int, scaler: Scaled, n: int) -> Scaled:
     """The scaler for columns from ``start`` on, of n columns whose others stay as they are."""
 
-    def place(values: Any, default: float) -> Float64Array:
+    def place(values: Any, default: float) -> Any:
+        if values is None:
+            return None
         out = np.full(n, default)
-        out[start : start + len(scaler.center)] = values
+        out[start : start + len(values)] = values
         return out
 
-    wide = replace(scaler, center=place(scaler.center, 0.0), spread=place(scaler.spread, 1.0))
-    if scaler.factor is None or scaler.shift is None:
-        return wide
-    return replace(wide, factor=place(scaler.factor, 1.0), shift=place(scaler.shift, 0.0))
+    return Scaled(
+        place(scaler.center, 0.0), place(scaler.spread, 1.0), scaler.to_unit,
+        place(scaler.factor, 1.0), place(scaler.shift, 0.0),
+    )  # fmt: skip
 
 
 def column_names(columns: Columns, names: Sequence[str]) -> list[str]:
-    """Names of the columns made of those with the given names, as scikit-learn forms them."""
-    return [
-        names[made.source]
-        if made.key is None
-        else f"missingindicator_{names[made.source]}"
-        if made.key == NEVER
-        else f"{names[made.source]}_{made.key}"
-        for made in columns.columns
-    ]
+    """Distinct names of the columns made of those with the given names, as scikit-learn's."""
+    found: list[str] = []
+    for made in columns.columns:
+        name = names[made.source]
+        if made.key is not None:
+            is_gap = made.key == NEVER
+            name = f"missingindicator_{name}" if is_gap else f"{name}_{made.key}"
+        while name in found:  # a column that two parts read
+            name += "_"
+        found.append(name)
+    return found

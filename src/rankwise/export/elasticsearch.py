@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from rankwise.export.chains import own_model, prepare_export
-from rankwise.export.maps import ExportError, Trees
+from rankwise.export.maps import Trees
 from rankwise.export.parts import (
     LinearPart,
     ModelPart,
@@ -52,8 +52,8 @@ def to_elasticsearch(
     Parameters
     ----------
     estimator : fitted estimator, or model of LightGBM, XGBoost or CatBoost
-        Linear model, or sum of trees or stumps; or a pipeline of StandardScaler, MinMaxScaler,
-        MaxAbsScaler or RobustScaler and such a model.
+        Linear model, or sum of trees or stumps; or a pipeline of scalers, encoders, imputers and
+        such a model.
     path : path-like, optional
         File to write in addition.
     features : sequence of str, optional
@@ -138,7 +138,7 @@ def native_body(trees: Trees, names: list[str]) -> dict[str, Any]:
     """Body of ``PUT _ml/trained_models/NAME``.
 
     Elasticsearch computes in float64. ``lte`` sends a value left if it is at most the threshold;
-    missing values follow ``default_left``. Trees that split unordered categories raise ExportError.
+    missing values follow ``default_left``.
     """
     grown: list[list[dict[str, Any]]] = [_nodes(tree) for tree in trees.trees]
     if trees.constant or not grown:
@@ -168,11 +168,6 @@ def native_body(trees: Trees, names: list[str]) -> dict[str, Any]:
 
 
 def _nodes(tree: ScoreTree) -> list[dict[str, Any]]:
-    for node in tree.members:
-        raise ExportError(
-            f"column {tree.feature[node]} has unordered categories, which ensembles of "
-            "Elasticsearch cannot split. Encode them as columns of 0 and 1, or use to_lightgbm."
-        )
     inner, leaves = level_order(tree)
     place = {node: number for number, node in enumerate([*inner, *leaves])}
     weights = node_weights(tree)
@@ -209,8 +204,8 @@ def to_ranklib(estimator: Any, path: str | Path | None = None) -> str:
     Parameters
     ----------
     estimator : fitted estimator, or model of LightGBM, XGBoost or CatBoost
-        Linear model, or sum of trees or stumps; or a pipeline of StandardScaler, MinMaxScaler,
-        MaxAbsScaler or RobustScaler and such a model.
+        Linear model, or sum of trees or stumps; or a pipeline of scalers, encoders, imputers and
+        such a model.
     path : path-like, optional
         File to write in addition.
 

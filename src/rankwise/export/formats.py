@@ -7,18 +7,18 @@ from typing import Any
 
 from sklearn.utils.validation import check_is_fitted
 
-from rankwise.export.chains import chain_of, own_model
+from rankwise.export.chains import chain_of, own_model, reads_categories
 from rankwise.export.maps import Affine, ExportError, Trees
-from rankwise.export.onnx_model import is_known, to_onnx
+from rankwise.export.onnx_model import to_onnx
 from rankwise.export.parts import (
     behind_columns,
-    category_numbers,
     check_float32_keys,
+    check_numbered,
     is_network,
     split_scalers,
 )
+from rankwise.export.python_source import is_source
 from rankwise.export.solr import ACTIVATIONS
-from rankwise.prediction import innermost
 
 _OF_SUMS = ("python", "solr", "elasticsearch", "ranklib")
 _OF_TREES = ("lightgbm", "xgboost", "vespa", "opensearch")
@@ -55,47 +55,36 @@ def export_formats(estimator: Any) -> list[str]:
     >>> export_formats(RidgeRanker().fit(X, y, qid=0))
     ['onnx', 'python', 'solr', 'elasticsearch', 'ranklib']
     >>> export_formats(PairwiseELM(10, random_state=0).fit(X, y, qid=0))
-    ['onnx', 'solr']
+    ['onnx', 'python', 'solr']
     """
     estimator = own_model(estimator)
     check_is_fitted(estimator)
-    while hasattr(estimator, "best_estimator_"):
-        estimator = estimator.best_estimator_
     try:
-        chain_of(innermost(estimator))
-        if not all(is_known(step) for _, step in getattr(estimator, "steps", [])[:-1]):
-            to_onnx(estimator)  # skl2onnx knows which of its steps it converts
-            return ["onnx"]
-        scaled, rest = split_scalers(behind_columns(chain_of(estimator)))
-    except (ExportError, ImportError):
-        return []
+        chain = chain_of(estimator)
+    except ExportError:
+        try:
+            to_onnx(estimator)  # skl2onnx may convert steps that are not known here
+        except (ExportError, ImportError):
+            return []
+        return ["onnx"]
+    scaled, rest = split_scalers(behind_columns(chain))
     match rest:
         case (Affine() as weighted,) if weighted.weights.shape[1] == 1:
             return ["onnx", *_OF_SUMS]
-        case (Trees() as trees,) if not (trees.encoded or any(t.members for t in trees.trees)):
+        case (Trees(),) if not reads_categories(rest):
             return ["onnx", *_OF_SUMS, *_OF_TREES]
         case (Trees() as trees,):
-            own = [] if scaled else ["python"]
-            sets = ["lightgbm", "xgboost"] if own and _passes(_check_numbered, trees) else []
-            return [*(["onnx"] if _passes(check_float32_keys, trees) else []), *own, *sets]
+            sets = [] if scaled or not _passes(check_numbered, trees) else ["lightgbm", "xgboost"]
+            onnx = ["onnx"] if _passes(check_float32_keys, trees) else []
+            return [*onnx, "python", *sets]
         case (*layers,) if layers and is_network(layers, tuple(ACTIVATIONS)):
-            return ["onnx", "solr"]
-    return ["onnx"]
+            return ["onnx", "python", "solr"]
+    return ["onnx", "python"] if is_source(chain) else ["onnx"]
 
 
-def _passes(check: Callable[[Trees], None], trees: Trees) -> bool:
+def _passes(check: Callable[..., None], trees: Trees) -> bool:
     try:
-        check(trees)
+        check(trees, None, "")
     except ExportError:
         return False
     return True
-
-
-def _check_numbered(trees: Trees) -> None:
-    """Raise ExportError unless all categories can be bits of a set."""
-    for column, known in trees.encoded.items():
-        category_numbers(known.keys, column, "")
-    for tree in trees.trees:
-        for node, sides in tree.members.items():
-            for side in sides:
-                category_numbers(side, int(tree.feature[node]), "")

@@ -29,7 +29,7 @@ from rankwise.export.maps import (
     replace_forbidden,
 )
 from rankwise.export.parts import (
-    category_numbers,
+    check_numbered,
     constant_tree,
     level_order,
     mean_values,
@@ -118,6 +118,7 @@ def to_lightgbm(
     estimator, names = prepare_export(estimator, path, features)
     names = replace_forbidden(names, LIGHTGBM_FORBIDDEN, "LightGBM")
     trees = trees_of(estimator, "to_lightgbm", encoded=True)
+    check_numbered(trees, names, "LightGBM")
     warn_of_unknown_names(trees, "LightGBM", estimator)
     text = lightgbm_text(split_by_sets(trees), names)
     if path is not None:
@@ -244,9 +245,7 @@ def _tree(
         if tree.missing_left[node]:
             # Missing values go right, so the sides change places and the set is that of the right.
             left[number], right[number] = right[number], left[number]
-        to_left, to_right = (
-            category_numbers(side, feature[number], "LightGBM") for side in tree.members[node]
-        )
+        to_left, to_right = (side.astype(np.int64).tolist() for side in tree.members[node])
         listed.setdefault(int(feature[number]), set()).update(to_left + to_right)
         members = to_right if tree.missing_left[node] else to_left
         # Words of 32 bits, the lowest bit first; an empty set is one word of 0.
@@ -451,11 +450,6 @@ def _vespa_model(trees: Trees, names: list[str]) -> dict[str, Any]:
 
 
 def _vespa_root(tree: ScoreTree) -> dict[str, Any]:
-    for node in tree.members:
-        raise ExportError(
-            f"column {tree.feature[node]} has unordered categories, which to_vespa does not write. "
-            "Encode them as columns of 0 and 1, or use to_onnx, which Vespa reads too."
-        )
     inner, leaves = level_order(tree)
     weights = node_weights(tree)
     means = mean_values(tree, weights)

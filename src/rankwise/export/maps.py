@@ -149,20 +149,17 @@ class Trees:
 
 
 @dataclass(frozen=True, eq=False)
-class Filled:
-    """Replace NaN by 0."""
-
-
-@dataclass(frozen=True, eq=False)
 class Sum:
     """Weighted sum of the single-column results of chains on the same rows, minus their levels.
 
-    Weights and levels are (n_chains,).
+    Weights and levels are (n_chains,); ``categories`` and ``encoded`` are those of :class:`Trees`.
     """
 
     chains: tuple[tuple[Map, ...], ...]
     weights: Float64Array
     levels: Float64Array
+    categories: dict[int, NDArray[Any]] = field(default_factory=dict)
+    encoded: dict[int, CategoryValues] = field(default_factory=dict)
 
 
 # The key of a column that no value has: it is 1 where a value is missing, or nowhere.
@@ -201,6 +198,11 @@ class Columns:
                 known.setdefault(made.source, {})[made.key] = None
         return {source: list(texts) for source, texts in sorted(known.items())}
 
+    def read_as_text(self, n_columns: int) -> dict[int, list[str]]:
+        """:attr:`categories`, and no text of columns that are not used, which may hold any."""
+        unused = {*range(n_columns)} - {made.source for made in self.columns}
+        return dict(sorted({**self.categories, **{source: [] for source in unused}}.items()))
+
     def numbers(self) -> list[tuple[int, float, float]]:
         """Source, key and filling of each column, as numbers; NaN for None."""
         listed = self.categories
@@ -209,8 +211,10 @@ class Columns:
                 made.source,
                 float(listed[made.source].index(made.key))
                 if isinstance(made.key, str)
-                else _number_or_nan(made.key),
-                _number_or_nan(made.fill),
+                else np.nan
+                if made.key is None
+                else float(made.key),
+                np.nan if made.fill is None else float(made.fill),
             )
             for made in self.columns
         ]
@@ -233,15 +237,6 @@ class Columns:
             out[:, place] = values
         return out
 
-    @property
-    def fillings(self) -> dict[int, float]:
-        """What replaces missing values, by the number of a column that is not encoded."""
-        return {
-            place: filling
-            for place, (_, key, filling) in enumerate(self.numbers())
-            if np.isnan(key) and not np.isnan(filling)
-        }
-
 
 def _compose(first: Column, after: Column) -> Column:
     if after.key is None:
@@ -254,15 +249,6 @@ def _compose(first: Column, after: Column) -> Column:
     return Column(first.source, after.key, fill)
 
 
-def _number_or_nan(value: Any) -> float:
-    if isinstance(value, str):
-        raise ExportError(
-            f"a pipeline that fills a column with {value!r} and hands it on as text cannot be "
-            "exported. Put a OneHotEncoder behind the SimpleImputer."
-        )
-    return float("nan") if value is None else float(value)
-
-
 Map = (
     Affine
     | Columns
@@ -273,7 +259,6 @@ Map = (
     | RunningSums
     | VoteMean
     | Trees
-    | Filled
     | Sum
 )
 Chain = tuple[Map, ...]
@@ -311,14 +296,19 @@ XGBOOST_FORBIDDEN = re.compile(r"[\[\]<\x00-\x1f\x7f]")
 NONE_FORBIDDEN = re.compile(r"(?!)")
 
 
-def first_step(estimator: Any) -> Any:
-    """First estimator that reads the features: the first active step of a pipeline."""
+def steps_of(estimator: Any) -> list[Any]:
+    """Active steps of a pipeline, also of pipelines in it, and the best of searches; the model."""
     while hasattr(estimator, "best_estimator_"):
         estimator = estimator.best_estimator_
-    for _, step in getattr(estimator, "steps", ()):
-        if step not in (None, "passthrough"):
-            return first_step(step)
-    return estimator
+    if not hasattr(estimator, "steps"):
+        return [estimator]
+    active = [step for _, step in estimator.steps if step not in (None, "passthrough")]
+    return [inner for step in active for inner in steps_of(step)]
+
+
+def first_step(estimator: Any) -> Any:
+    """First estimator that reads the features: the first active step of a pipeline."""
+    return steps_of(estimator)[0]
 
 
 def feature_names(estimator: Any, given: Sequence[str] | None = None) -> list[str]:
@@ -331,6 +321,13 @@ def feature_names(estimator: Any, given: Sequence[str] | None = None) -> list[st
     known = getattr(first, "feature_names_in_", None) if given is None else given
     numbered = [f"f{number}" for number in range(1, n + 1)]
     return check_names_of(numbered if known is None else [str(name) for name in known], n)
+
+
+def column_word(names: Sequence[str] | None, column: int) -> str:
+    """The column in messages: by its name, or by its number if it has none."""
+    if names is None or column >= len(names) or names[column] == f"f{column + 1}":
+        return f"column {column}"
+    return f"column {str(names[column])!r}"
 
 
 def check_names_of(names: list[str], n: int) -> list[str]:

@@ -18,17 +18,22 @@ from skl2onnx.common.data_types import (
     Int64TensorType,
     StringTensorType,
 )
-from sklearn.pipeline import Pipeline
+from sklearn.base import BaseEstimator
+from sklearn.pipeline import make_pipeline
 
 from rankwise._registry import REGISTRY, Entry
-from rankwise.export.chains import chain_of, class_chain, is_exportable, label_values
-from rankwise.export.column_steps import ColumnStep
+from rankwise.export.chains import (
+    chain_of,
+    class_chain,
+    is_exportable,
+    label_values,
+    own_model,
+)
 from rankwise.export.maps import (
     Affine,
     Chain,
     Columns,
     ExportError,
-    Filled,
     HiddenNodes,
     KernelValues,
     RunningSums,
@@ -37,9 +42,10 @@ from rankwise.export.maps import (
     Terms,
     Trees,
     VoteMean,
-    first_step,
+    steps_of,
 )
 from rankwise.export.parts import check_float32_keys, constant_tree, floor_float32
+from rankwise.prediction import innermost
 from rankwise.rankers.adapters.read_booster import ImportedBooster
 from rankwise.trees.tree_ensemble import ScoreTree
 
@@ -183,7 +189,7 @@ def write_trees(step: Trees, graph: Graph, x: str, *, in_float64: bool) -> str:
 
 def _prepend_values(step: Trees, graph: Graph, x: str, *, in_float64: bool) -> str:
     """Rows that begin with the values of each encoded column, in the order of ``encoded``."""
-    check_float32_keys(step)
+    check_float32_keys(step, None)
     columns = []
     for column, known in step.with_float32_keys().encoded.items():
         keys = graph.node("Gather", x, graph.constant([column], np.int64), axis=1)
@@ -344,11 +350,6 @@ def _(step: Trees, graph: Graph, x: str) -> str:
 
 
 @write.register
-def _(step: Filled, graph: Graph, x: str) -> str:
-    return graph.node("Where", graph.node("IsNaN", x), graph.constant(0.0), x)
-
-
-@write.register
 def _(step: Sum, graph: Graph, x: str) -> str:
     columns = []
     for chain in step.chains:
@@ -386,7 +387,7 @@ def register_onnx_converters(*, loaded_only: bool = False) -> None:
         except ImportError:  # an optional dependency is missing
             continue
         _register(cls, is_transformer=entry.kind == "transformer", options=_options(entry))
-    _register(ColumnStep, is_transformer=True, options={})
+    _register(MapStep, is_transformer=True, options={})
     # It is read from a file, not fitted, and so it is not in the registry.
     _register(ImportedBooster, is_transformer=False, options={})
 
@@ -402,32 +403,51 @@ def _register(cls: type, *, is_transformer: bool, options: dict[str, Any]) -> No
     )
 
 
+class MapStep(BaseEstimator):
+    """Maps of steps of a pipeline, in the place of these steps, for the converter of this class.
+
+    They make ``n_columns`` columns, in float64 if so told, else in the type of the rows.
+    """
+
+    def __init__(self, chain: Chain, n_columns: int, in_float64: bool) -> None:
+        self.chain = chain
+        self.in_float64 = in_float64
+        self._n_features_out = n_columns
+
+    def transform(self, X: Any) -> Any:
+        """Tells skl2onnx that this is no model."""
+        raise NotImplementedError
+
+
 def convert(
-    estimator: Any, last: Any, source: str, opsets: dict[str, int], *, label: bool, in_float64: bool
+    estimator: Any, before: Chain | None, source: str, opsets: dict[str, int], *, label: bool
 ) -> ModelProto:
     """ONNX model of an estimator or of a pipeline, from float32 rows.
 
-    ``last`` computes the scores, ``source`` names the input, and ``in_float64`` says whether rows
-    become float64 before the first step. ExportError is raised if skl2onnx does not support a step.
+    ``before`` are the maps of the steps before the model; None: skl2onnx has to convert these.
+    ``source`` names the input. ExportError is raised if skl2onnx does not support a step.
     """
     register_onnx_converters(loaded_only=True)
-    if hasattr(estimator, "steps"):  # skl2onnx does not support empty steps
-        kept = [step for step in estimator.steps if step[1] not in (None, "passthrough")]
-        estimator = Pipeline([(name, _own_step(step)) for name, step in kept])
-    kind = DoubleTensorType if in_float64 else FloatTensorType
+    first, *others = steps_of(estimator)
+    last = own_model(innermost(estimator))
+    # skl2onnx does not support empty steps, and leaves the indicators of imputers out.
+    if before is None:
+        listed = [_own_step(step) for step in (first, *others[:-1])]
+    else:
+        listed = [MapStep(before, last.n_features_in_, True)] if before else []
     try:
         model = convert_sklearn(
-            estimator,
-            initial_types=[(source, kind([None, first_step(estimator).n_features_in_]))],
+            make_pipeline(*listed, last) if listed else last,
+            initial_types=[(source, FloatTensorType([None, first.n_features_in_]))],
             target_opset=opsets,
             options={id(last): {LABEL: True}} if label else None,
         )
-    except RuntimeError as error:  # for a missing converter, or for columns by name
+    except ExportError:
+        raise
+    except Exception as error:  # RuntimeError for a missing converter, or for columns by name
         said = str(error).strip().split("\n")[0]
         raise ExportError(f"skl2onnx does not convert a step of the pipeline: {said}") from error
     assert isinstance(model, ModelProto)
-    if in_float64:
-        _take_float32(model, source)
     return model
 
 
@@ -438,20 +458,7 @@ def _own_step(step: Any) -> Any:
     except ExportError:
         return step
     made = [inner for inner in chain if isinstance(inner, Columns)]
-    return ColumnStep(step, len(made[-1].columns)) if made else step
-
-
-def _take_float32(model: ModelProto, source: str) -> None:
-    """Insert a cast of the rows at the start of the model, in place."""
-    inside = f"{source}_float64"
-    for node in model.graph.node:
-        for place, name in enumerate(node.input):
-            if name == source:
-                node.input[place] = inside
-    (given,) = model.graph.input
-    given.type.tensor_type.elem_type = FLOAT
-    cast = helper.make_node("Cast", [source], [inside], name="rows_in_float64", to=DOUBLE)
-    model.graph.node.insert(0, cast)
+    return MapStep(chain, len(made[-1].columns), False) if made else step
 
 
 def _options(entry: Entry) -> dict[str, Any]:
@@ -478,7 +485,7 @@ def _parse_scores(scope: Any, model: Any, inputs: Any, custom_parsers: Any = Non
 def _parse_features(scope: Any, model: Any, inputs: Any, custom_parsers: Any = None) -> Any:
     operator = scope.declare_local_operator(get_model_alias(type(model)), model)
     operator.inputs = inputs
-    is_double = type(inputs[0].type) is DoubleTensorType
+    is_double = type(inputs[0].type) is DoubleTensorType or getattr(model, "in_float64", False)
     kind = DoubleTensorType() if is_double else FloatTensorType()
     operator.outputs.append(scope.declare_local_variable("features", kind))
     return operator.outputs
@@ -498,7 +505,8 @@ def _convert(scope: Any, operator: Any, container: Any) -> None:
     (source,) = operator.inputs
     x, is_float32 = source.full_name, type(source.type) is FloatTensorType
     first, *more = operator.outputs
-    scores = _write(chain_of(model), graph, x, is_float32 and not more)
+    chain = getattr(model, "chain", None) or chain_of(model)
+    scores = _write(chain, graph, x, is_float32 and not more)
     to = DOUBLE if type(first.type) is DoubleTensorType else FLOAT
     graph.cast(scores, to, out=first.full_name)
     for output in more:

@@ -10,8 +10,17 @@ from sklearn.utils.validation import check_is_fitted
 
 from rankwise._packages import explain_missing
 from rankwise._version import __version__
-from rankwise.export.chains import chain_of, class_chain, columns_of, own_model
+from rankwise.export.chains import (
+    categories_of,
+    chain_of,
+    class_chain,
+    columns_of,
+    engine_names,
+    maps_before,
+    own_model,
+)
 from rankwise.export.maps import Chain, ExportError, Sum, Trees, feature_names
+from rankwise.export.parts import check_float32_keys
 from rankwise.prediction import innermost
 from rankwise.runtime.files import check_folder, write_file
 
@@ -80,72 +89,48 @@ def to_onnx(estimator: Any, path: str | Path | None = None, *, label: bool = Fal
     check_is_fitted(estimator)
     if path is not None:
         check_folder(path)
-    while hasattr(estimator, "best_estimator_"):
-        estimator = estimator.best_estimator_
     last = innermost(estimator)
-    chain = chain_of(last)
+    own = chain_of(last)
     if label:
         class_chain(last)
-    in_float64 = last is not estimator
-    for _, step in getattr(estimator, "steps", [])[:-1]:
-        in_float64 &= is_known(step)
-    if in_float64:
-        chain_of(estimator)  # steps that are known may not fit together
+    before: Chain | None
+    reason = ""
+    try:
+        before = maps_before(estimator)
+    except ExportError as error:
+        before, reason = None, str(error)
+    chain = () if before is None else chain_of(estimator)
+    for part in own[-1].chains if isinstance(own[-1], Sum) else (own,):
+        if isinstance(part[-1], Trees):
+            check_float32_keys(part[-1], engine_names(estimator) if chain else None)
     try:
         from rankwise.export.onnx_converters import convert
     except ImportError as error:
         raise explain_missing(error, "to_onnx") from error
-    model = convert(estimator, last, INPUT, OPSETS, label=label, in_float64=in_float64)
-    _describe(model, estimator, last, chain)
+    try:
+        model = convert(estimator, before, INPUT, OPSETS, label=label)
+    except ExportError as error:
+        raise ExportError(f"{reason} {error}".strip()) from error
+    made = columns_of(estimator)
+    listed = made.categories if made is not None else categories_of(estimator)[0] if chain else {}
+    _describe(model, last, feature_names(estimator), listed)
     if path is not None:
         write_file(path, model.SerializeToString())
     return model
 
 
-def is_known(step: Any) -> bool:
-    """Whether a step before the last one is computed in float64.
-
-    skl2onnx writes operators for other steps that runtimes know in float32 only, or that mix both.
-    """
-    if step in (None, "passthrough"):
-        return True
-    try:
-        chain_of(step)
-    except ExportError:
-        if type(step).__module__.startswith("rankwise."):
-            raise
-        return False
-    return True
-
-
-def _describe(model: Any, estimator: Any, last: Any, chain: Chain) -> None:
+def _describe(model: Any, last: Any, names: list[str], listed: dict[int, Any]) -> None:
     """Store the producer of the model and the description of its columns."""
     model.producer_name, model.producer_version = "rankwise", __version__
     model.doc_string = f"Scores of {type(last).__name__}, higher ranks higher."
-    names = feature_names(estimator)
     facts = {
         "estimator": f"{type(last).__module__}.{type(last).__qualname__}",
         "rankwise": __version__,
         "features": json.dumps(names),
     }
-    if listed := _categories(estimator, last, chain):
-        facts["categories"] = json.dumps({names[column]: known for column, known in listed.items()})
+    if listed:
+        texts = {names[column]: list(map(str, known)) for column, known in listed.items()}
+        facts["categories"] = json.dumps(texts)
     for key, value in facts.items():
         entry = model.metadata_props.add()
         entry.key, entry.value = key, value
-
-
-def _categories(estimator: Any, last: Any, chain: Chain) -> dict[int, list[str]]:
-    """Text of columns, whose positions are in rows of the file."""
-    made = columns_of(estimator)
-    if made is not None:
-        return made.categories
-    found: dict[int, Any] = {}
-    match chain:
-        case (Trees() as trees,):
-            found = trees.categories
-        case (Sum(),) if hasattr(last, "columns_"):
-            table = last.columns_
-            named = {j: v for j, v in table.nominal.items() if v.dtype.kind not in "biuf"}
-            found = {**named, **table.ordered}
-    return {column: list(map(str, known)) for column, known in found.items()}

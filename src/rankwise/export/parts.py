@@ -26,9 +26,11 @@ from rankwise.export.maps import (
     HiddenNodes,
     Scaled,
     Trees,
+    column_word,
     feature_names,
 )
 from rankwise.prediction import innermost
+from rankwise.runtime.messages import callers_level
 from rankwise.trees.tree_ensemble import ScoreTree
 from rankwise.typing import Float64Array, Int64Array
 
@@ -70,19 +72,15 @@ def part_of(estimator: Any, format: str, activations: Sequence[str] = ()) -> Mod
     supports; empty if it supports no networks.
     """
     chain = behind_columns(chain_of(estimator))
-    _warn_of_fillings(estimator, format, encoded_only=False)
+    _warn_of_fillings(estimator, format, of_numbers=True)
     scaled, rest = split_scalers(chain)
     match rest:
         case (Affine() as weighted,) if weighted.weights.shape[1] == 1:
             return LinearPart(scaled, weighted)
         case (Trees() as trees,):
-            _refuse_encoded(trees, estimator, format, is_scaled=bool(scaled))
-            fix = (
-                ", which trees of search engines cannot split. Encode them as columns of 0 and 1, "
-                "or use to_onnx."
-            )
+            _refuse_categories(trees, estimator, format, is_scaled=bool(scaled))
             trees = _send_fillings(trees, scaled, estimator)
-            return TreePart(_unscale_thresholds(trees, scaled, estimator, fix, np.float32))
+            return TreePart(_unscale_thresholds(trees, scaled, np.float32))
         case (*layers,) if layers and activations and is_network(layers, activations):
             return NetworkPart(scaled, tuple(layers))  # type: ignore[arg-type]
         case _:
@@ -101,10 +99,10 @@ def behind_columns(chain: Chain) -> Chain:
 def _send_fillings(trees: Trees, scaled: tuple[Scaled, ...], estimator: Any) -> Trees:
     """The trees with missing values on the side of what an imputer puts in their place."""
     made = columns_of(estimator)
-    if made is None or not made.fillings:
+    numbers = [] if made is None else made.numbers()
+    filling = np.array([fill if np.isnan(key) else np.nan for _, key, fill in numbers])
+    if np.isnan(filling).all():
         return trees
-    filling = np.full(len(made.columns), np.nan)
-    filling[list(made.fillings)] = list(made.fillings.values())
     grown = []
     for tree in trees.trees:
         inner = np.flatnonzero((tree.feature >= 0) & ~np.isnan(filling[tree.feature]))
@@ -117,10 +115,11 @@ def _send_fillings(trees: Trees, scaled: tuple[Scaled, ...], estimator: Any) -> 
     return replace(trees, trees=tuple(grown), has_missing=True)
 
 
-def _warn_of_fillings(estimator: Any, format: str, *, encoded_only: bool) -> None:
-    """Warn of missing values that an engine without imputers has to fill as the pipeline does.
+def _warn_of_fillings(estimator: Any, format: str, *, of_numbers: bool) -> None:
+    """Warn of values that the pipeline puts in place of missing ones, which ``format`` cannot.
 
-    Trees with sides for missing values need it of encoded columns only.
+    They are categories that are then encoded, and numbers if so asked: trees with sides for missing
+    values send them to the side of these.
     """
     made = columns_of(estimator)
     if made is None:
@@ -129,18 +128,15 @@ def _warn_of_fillings(estimator: Any, format: str, *, encoded_only: bool) -> Non
     said = [
         f"{names[column.source]!r} as {column.fill if column.key is None else column.key!r}"
         for column in made.columns
-        if (
-            not encoded_only and column.fill is not None
-            if column.key is None
-            else column.fill == 1.0 and column.key != NEVER
-        )
+        if (of_numbers and column.key is None and column.fill is not None)
+        or (column.key not in (None, NEVER) and column.fill == 1.0)
     ]
     if said:
         warnings.warn(
             f"the pipeline reads missing values of {', '.join(said)}, which {format} cannot. Give "
             "the features these values where the table has none.",
             UserWarning,
-            stacklevel=4,
+            stacklevel=callers_level(),
         )
 
 
@@ -240,18 +236,10 @@ def compose_scalers(scaled: tuple[Scaled, ...]) -> Scaled:
     return Scaled(center, spread, first.to_unit and not others)
 
 
-def _unscale_thresholds(
-    trees: Trees, scaled: tuple[Scaled, ...], estimator: Any, fix: str, dtype: Any
-) -> Trees:
-    """Trees with thresholds for the features before scaling, which are numbers of the type.
-
-    ``fix`` ends the message for a tree that splits categories.
-    """
+def _unscale_thresholds(trees: Trees, scaled: tuple[Scaled, ...], dtype: Any) -> Trees:
+    """Trees with thresholds for the features before scaling, which are numbers of the type."""
     out = []
     for tree in trees.trees:
-        if tree.members:
-            column = int(tree.feature[next(iter(tree.members))])
-            raise ExportError(f"{column_word(estimator, column)} has unordered categories{fix}")
         inner = np.flatnonzero(tree.feature >= 0)
         threshold = tree.threshold.copy()
         threshold[inner] = floor_before(scaled, threshold[inner], tree.feature[inner], dtype)
@@ -283,7 +271,6 @@ def describe_model(estimator: Any, chain: Chain) -> str:
 _WORDS = {
     "Affine": "weighted sums",
     "Columns": "encoded columns",
-    "Filled": "columns with filled gaps",
     "KernelValues": "kernel values",
     "RunningSums": "running sums",
     "Scaled": "scaled columns",
@@ -302,21 +289,18 @@ def trees_of(estimator: Any, format: str, *, encoded: bool = False) -> Trees:
 
     The model is a sum of trees, or a pipeline of scalers and such a model. Its thresholds are kept,
     but if scalers precede the trees, they are such that every row takes the branches of the
-    pipeline. ``format`` names the function in errors: ExportError is raised if the
-    model is not a sum of trees, or scales a column of categories, or if trees compare statistics of
-    categories that the format cannot look up (unless ``encoded``).
+    pipeline. ``format`` names the function in errors: ExportError is raised if the model is not a
+    sum of trees, scales a column of categories, or reads categories (unless ``encoded``).
     """
     chain = behind_columns(chain_of(estimator))
     scaled, rest = split_scalers(chain)
     match rest:
         case (Trees() as trees,):
+            _warn_of_fillings(estimator, format, of_numbers=False)
             if scaled or not encoded:
-                _refuse_encoded(trees, estimator, format, is_scaled=bool(scaled))
+                _refuse_categories(trees, estimator, format, is_scaled=bool(scaled))
             trees = _send_fillings(trees, scaled, estimator)
-            if not scaled:
-                return trees
-            fix = " behind a scaler. Fit without the scaler, which trees do not need."
-            return _unscale_thresholds(trees, scaled, estimator, fix, np.float64)
+            return _unscale_thresholds(trees, scaled, np.float64) if scaled else trees
         case _:
             raise ExportError(
                 f"{format} takes sums of trees, with scalers before them; "
@@ -324,23 +308,23 @@ def trees_of(estimator: Any, format: str, *, encoded: bool = False) -> Trees:
             )
 
 
-def _refuse_encoded(trees: Trees, estimator: Any, format: str, *, is_scaled: bool = False) -> None:
-    """Raise if trees compare statistics of categories, which would look like numbers of rows."""
+def _refuse_categories(trees: Trees, estimator: Any, format: str, *, is_scaled: bool) -> None:
+    """Raise if trees split categories, or compare statistics that would look like numbers."""
+    where, fix = "", "Use to_onnx, to_python, to_lightgbm or to_xgboost"
+    if is_scaled:
+        where, fix = " behind a scaler", "Fit without the scaler, which trees do not need"
     for column in trees.encoded:
-        fix = "Use to_onnx, to_python, to_lightgbm or to_xgboost."
-        if is_scaled:
-            fix = "Fit without the scaler, which trees do not need."
         raise ExportError(
-            f"{column_word(estimator, column)} has categories in whose place the trees compare "
-            f"statistics, which {format} cannot look up{' behind a scaler' if is_scaled else ''}. "
-            f"{fix}"
+            f"{column_word(engine_names(estimator), column)} has categories in whose place the "
+            f"trees compare statistics, which {format} cannot look up{where}. {fix}."
         )
-
-
-def column_word(estimator: Any, column: int) -> str:
-    """The column in messages: by its name if the model knows one, and by its number."""
-    names = engine_names(estimator)
-    return f"column {column}" if names[column] == f"f{column + 1}" else f"column {names[column]!r}"
+    for tree in trees.trees:
+        for node in tree.members:
+            word = column_word(engine_names(estimator), int(tree.feature[node]))
+            raise ExportError(
+                f"{word} has unordered categories, which {format} cannot split{where}. {fix}, or "
+                "encode them as columns of 0 and 1."
+            )
 
 
 def _members(estimator: Any) -> str:
@@ -425,27 +409,30 @@ def mean_values(tree: ScoreTree, weights: Float64Array) -> Float64Array:
     return values
 
 
-def category_numbers(values: Float64Array, column: int, format: str) -> list[int]:
-    """Categories as whole numbers from 0 to 2**20, for formats that store them as sets of bits.
+def check_numbered(trees: Trees, names: Sequence[str] | None, format: str) -> None:
+    """Raise ExportError unless categories are whole numbers from 0 to 2**20, bits of sets."""
+    sides = [(column, known.keys) for column, known in trees.encoded.items()]
+    for tree in trees.trees:
+        for node, members in tree.members.items():
+            sides += [(int(tree.feature[node]), side) for side in members]
+    for column, values in sides:
+        whole = (values == np.floor(values)) & (values >= 0) & (values <= LARGEST_CATEGORY)
+        if not whole.all():
+            raise ExportError(
+                f"categories of {column_word(names, column)} must be whole numbers from 0 to "
+                f"{LARGEST_CATEGORY} for {format}, got {values[~whole][0]:g}. Number the "
+                "categories before training."
+            )
 
-    ExportError is raised for any other category.
-    """
-    whole = (values == np.floor(values)) & (values >= 0) & (values <= LARGEST_CATEGORY)
-    if not whole.all():
-        raise ExportError(
-            f"categories of column {column} must be whole numbers from 0 to {LARGEST_CATEGORY} for "
-            f"{format}, got {values[~whole][0]:g}. Number the categories before training."
-        )
-    return values.astype(np.int64).tolist()
 
-
-def check_float32_keys(trees: Trees) -> None:
+def check_float32_keys(trees: Trees, names: Sequence[str] | None, format: str = "ONNX") -> None:
     """Raise ExportError if rows of float32 numbers cannot tell the categories of a column apart."""
     for column, known in trees.with_float32_keys().encoded.items():
         if len(np.unique(known.keys)) < len(known.keys):
             raise ExportError(
-                f"categories of column {column} must be distinct as float32 numbers for ONNX, the "
-                "type of its rows. Convert them to text before training, or use to_python."
+                f"categories of {column_word(names, column)} must be distinct as float32 numbers "
+                f"for {format}, the type of its rows. Convert them to text before training, or use "
+                "to_python."
             )
 
 

@@ -11,10 +11,21 @@ from typing import Any
 import numpy as np
 
 from rankwise._version import __version__
-from rankwise.export.chains import chain_of, columns_of, own_model
-from rankwise.export.elasticsearch import unscale_weights
-from rankwise.export.maps import Affine, Columns, ExportError, Scaled, Trees, feature_names
-from rankwise.export.parts import LinearPart, behind_columns, describe_model, trees_of
+from rankwise.export.chains import categories_of, chain_of, own_model
+from rankwise.export.maps import (
+    Affine,
+    Chain,
+    Columns,
+    ExportError,
+    HiddenNodes,
+    Map,
+    Scaled,
+    Sum,
+    Trees,
+    column_word,
+    feature_names,
+)
+from rankwise.export.parts import describe_model
 from rankwise.prediction import innermost
 from rankwise.runtime.files import check_folder, write_file
 from rankwise.trees.tree_ensemble import TreeEnsemble, parents_first
@@ -31,8 +42,8 @@ def to_python(
     Parameters
     ----------
     estimator : fitted estimator, or model of LightGBM, XGBoost or CatBoost
-        Linear model, or sum of trees or stumps; or a pipeline of scalers, encoders, imputers and
-        such a model.
+        Linear model, network, sum of trees or stumps, or a blend of such models; or a pipeline of
+        scalers, encoders, imputers and such a model.
     path : path-like, optional
         File to write in addition.
     features : sequence of str, optional
@@ -49,7 +60,7 @@ def to_python(
     Raises
     ------
     ExportError
-        If the model is neither a linear model nor a sum of trees.
+        If the model is none of these.
     ValueError
         If the names do not match the columns.
 
@@ -61,7 +72,7 @@ def to_python(
 
     Time is O(n_rows depth) NumPy operations per tree.
 
-    Composition: linear sum or sum of trees x Python source.
+    Composition: chain of maps x a line of Python source for each.
 
     Examples
     --------
@@ -79,106 +90,137 @@ def to_python(
     names = feature_names(estimator, features)
     head = (
         f'"""Scores of {type(innermost(estimator)).__name__}, written by rankwise {__version__}; '
-        f'needs NumPy only."""\n\nimport base64\n\nimport numpy as np\n\nFEATURES = {names!r}\n'
+        'needs NumPy only."""\n\nimport base64\n\nimport numpy as np\nfrom numpy import inf, nan\n'
+        f"\nFEATURES = {names!r}\n"
     )
-    text = head + _body(estimator, len(names))
+    text = head + _body(estimator, names)
     if path is not None:
         write_file(path, text.encode())
     return text
 
 
-def _body(estimator: Any, n_features: int) -> str:
-    made = columns_of(estimator)
-    match behind_columns(chain_of(estimator)):
-        case (*scaled, Affine() as sum) if (
-            all(type(step) is Scaled for step in scaled) and sum.weights.shape[1] == 1
-        ):
-            part = LinearPart(tuple(scaled), sum)  # type: ignore[arg-type]
-            weights, constant = unscale_weights(part)
-            linear = _LINEAR.format(constant=constant, n=n_features, weights=_array(weights, "<f8"))
-            return _reading(made, {}, (), n_features) + linear
-        case (*scaled, Trees()) if all(type(step) is Scaled for step in scaled):
-            trees = trees_of(estimator, "to_python", encoded=True)
-            reading = _reading(made, _list_categories(trees), list(trees.encoded), n_features)
-            return reading + _trees(trees, n_features)
-        case chain:
-            raise ExportError(
-                "to_python takes linear models and sums of trees, with scalers before them; "
-                f"{describe_model(estimator, chain)} Use to_onnx."
-            )
+# Nodes as an expression of the weighted sums ``z``. tanh does not overflow.
+_NODES = {
+    "sigmoid": "0.5 + 0.5 * np.tanh(0.5 * ({z}))",
+    "tanh": "np.tanh({z})",
+    "relu": "np.maximum({z}, 0.0)",
+    "sine": "np.sin({z})",
+    "hardlimit": "({z} >= 0.0) * 1.0",
+}
 
 
-def _reading(
-    made: Columns | None, categories: dict[int, list[Any]], encoded: Sequence[int], n_features: int
-) -> str:
-    """Source of the functions that read rows and make the columns of the first steps."""
-    if made is not None:
-        # Whatever stands in columns that are not used is unknown.
-        unused = set(range(n_features)) - {column.source for column in made.columns}
-        categories = dict(sorted({**made.categories, **{key: [] for key in unused}}.items()))
-        encoded = list(categories)
-    columns = [
-        "    (" + ", ".join(_literal(value) for value in numbers) + "),\n"
-        for numbers in ([] if made is None else made.numbers())
-    ]
-    make = _MAKE.format(columns="".join(columns)) if columns else ""
-    return _READ.format(
-        n=n_features, categories=categories, encoded=sorted(encoded), make=make,
-        made="_make(X)" if make else "X",
-    )  # fmt: skip
-
-
-def _literal(value: float) -> str:
-    """Source of a number; None for NaN."""
-    if np.isnan(value):
-        return "None"
-    return "np.inf" if value == np.inf else repr(value)
-
-
-def _trees(trees: Trees, n_features: int) -> str:
-    grown = [parents_first(tree) for tree in trees.trees]
-    joined = TreeEnsemble.of(grown, trees.constant)
-    start = np.repeat(joined.indptr[:-1], np.diff(joined.indptr))
-    # Unknown categories go the way of missing values, so nodes list the known ones of both sides.
-    sides = {}
-    for root, tree in zip(joined.indptr.tolist(), grown, strict=False):
-        for node, (left, right) in tree.members.items():
-            sides[int(root) + node] = (sorted(left.tolist()), sorted(right.tolist()))
-    inner = joined.feature >= 0
-    return _TREES.format(
-        constant=float(trees.constant),
-        n=n_features,
-        sets=sides,
-        roots=_array(joined.indptr[:-1], "<i8"),
-        feature=_array(joined.feature, "<i8"),
-        threshold=_array(np.where(inner, joined.threshold, 0.0), "<f8"),
-        left=_array(np.where(inner, joined.left + start, 0), "<i8"),
-        right=_array(np.where(inner, joined.right + start, 0), "<i8"),
-        missing_left=_array(joined.missing_left, "|b1"),
-        values=_array(joined.values, "<f8"),
-        statistics=_statistics(trees),
+def is_source(chain: Chain) -> bool:
+    """Whether Python source can compute the scores of a chain."""
+    *before, last = chain or (None,)
+    is_score = isinstance(last, Trees) or (isinstance(last, Affine) and last.weights.shape[1] == 1)
+    is_score |= isinstance(last, Sum) and all(map(is_source, last.chains))
+    return is_score and all(
+        step.activation in _NODES
+        if isinstance(step, HiddenNodes)
+        else isinstance(step, Affine | Columns | Scaled)
+        for step in before
     )
 
 
-def _statistics(trees: Trees) -> str:
-    """Source of a dict of the numbers, values and prior of each encoded column."""
-    items = [
-        f"    {column}: (\n{_array(known.keys, '<f8')},\n{_array(known.values, '<f8')},\n"
-        f"{float(known.prior)!r}),\n"
-        for column, known in trees.encoded.items()
-    ]
-    return f"{{\n{''.join(items)}}}" if items else "{}"
+class _Source:
+    """Source under construction: constants, and statements that compute one value after another."""
+
+    def __init__(self) -> None:
+        self.constants: list[str] = []
+        self.lines: list[str] = []
+
+    def constant(self, values: Any, dtype: str = "<f8") -> str:
+        """Add an array or a literal, and return its name."""
+        source = values if isinstance(values, str) else _array(values, dtype)
+        source += f".reshape({np.shape(values)})" if np.ndim(values) == 2 else ""
+        self.constants.append(f"_C{len(self.constants)} = {source}\n")
+        return f"_C{len(self.constants) - 1}"
+
+    def chain(self, chain: Chain, x: str) -> str:
+        """Add the maps of ``x``, and return the name of the result."""
+        for step in chain:
+            value = self._value(step, x)
+            x = f"x{len(self.lines)}"
+            self.lines.append(f"    {x} = {value}\n")
+        return x
+
+    def _value(self, step: Map, x: str) -> str:
+        match step:
+            case Affine(weights, offset):
+                return f"{x} @ {self.constant(weights)} + {self.constant(offset)}"
+            case Scaled(factor=None):
+                return f"({x} - {self.constant(step.center)}) / {self.constant(step.spread)}"
+            case Scaled():
+                return f"{x} * {self.constant(step.factor)} + {self.constant(step.shift)}"
+            case HiddenNodes():
+                z = self._value(Affine(step.weights, step.biases), x)
+                return _NODES[step.activation].format(z=z)
+            case Columns():
+                columns = ",\n    ".join(map(repr, step.numbers()))
+                return f"_make({x}, {self.constant(f'[{columns}]')})"
+            case Sum():
+                parts = [
+                    f"{weight!r} * ({self.chain(inner, x)} - {level!r})"
+                    for inner, weight, level in zip(
+                        step.chains, step.weights.tolist(), step.levels.tolist(), strict=True
+                    )
+                ]
+                return " + ".join(parts)
+            case Trees():
+                return f"_sum_trees({x}, {self._trees(step)})"
+        raise AssertionError(step)
+
+    def _trees(self, trees: Trees) -> str:
+        grown = [parents_first(tree) for tree in trees.trees]
+        joined = TreeEnsemble.of(grown, trees.constant)
+        start = np.repeat(joined.indptr[:-1], np.diff(joined.indptr))
+        # Unknown categories go the way of missing values, so nodes list the known ones of both
+        # sides.
+        sides = {}
+        for root, tree in zip(joined.indptr.tolist(), grown, strict=False):
+            for node, (left, right) in tree.members.items():
+                sides[int(root) + node] = (sorted(left.tolist()), sorted(right.tolist()))
+        inner = joined.feature >= 0
+        statistics = [
+            f"    {column}: (\n{_array(known.keys, '<f8')},\n{_array(known.values, '<f8')},\n"
+            f"{float(known.prior)!r}),\n"
+            for column, known in trees.encoded.items()
+        ]
+        arrays = [
+            (joined.indptr[:-1], "<i8"),
+            (joined.feature, "<i8"),
+            (np.where(inner, joined.threshold, 0.0), "<f8"),
+            (np.where(inner, joined.left + start, 0), "<i8"),
+            (np.where(inner, joined.right + start, 0), "<i8"),
+            (joined.missing_left, "|b1"),
+            (joined.values, "<f8"),
+            (repr(sides), ""),
+            ("".join(["{\n", *statistics, "}"]), ""),
+        ]
+        return ", ".join([repr(float(trees.constant)), *(self.constant(*pair) for pair in arrays)])
 
 
-def _list_categories(trees: Trees) -> dict[int, list[Any]]:
-    listed = {column: values.tolist() for column, values in sorted(trees.categories.items())}
-    for column, values in listed.items():
+def _body(estimator: Any, names: list[str]) -> str:
+    chain = chain_of(estimator)
+    if not is_source(chain):
+        raise ExportError(
+            "to_python takes linear models, networks, sums of trees and blends of them, with "
+            f"scalers, encoders and imputers before them; {describe_model(estimator, chain)} Use "
+            "to_onnx."
+        )
+    source = _Source()
+    result = source.chain(chain, "X")
+    categories, encoded = categories_of(estimator)
+    for column, values in categories.items():
         if not all(isinstance(value, str | int | float | bool) for value in values):
             raise ExportError(
-                f"categories of column {column} must be text or numbers for to_python, got "
-                f"{values[0]!r}. Convert them to text before training."
+                f"categories of {column_word(names, column)} must be text or numbers for "
+                f"to_python, got {values[0]!r}. Convert them to text before training."
             )
-    return listed
+    return _BODY.format(
+        n=len(names), categories=categories, encoded=encoded, lines="".join(source.lines),
+        constants="".join(source.constants), result=result,
+    )  # fmt: skip
 
 
 def _array(values: Any, dtype: str) -> str:
@@ -189,15 +231,11 @@ def _array(values: Any, dtype: str) -> str:
     return f'_array("{dtype}",\n{lines}\n)'
 
 
-_READ = '''
+_BODY = '''
 # Text of columns by number of the column; in rows of numbers, it is replaced by its position.
 CATEGORIES = {categories!r}
 # Columns whose unknown text is -1 instead of a missing value.
 _ENCODED = {encoded!r}
-
-
-def _array(dtype, *text):
-    return np.frombuffer(base64.b64decode("".join(text)), dtype=dtype)
 
 
 def encode(rows):
@@ -207,10 +245,10 @@ def encode(rows):
     -1 in the columns of _ENCODED.
     """
     if hasattr(rows, "columns"):
-        absent = [name for name in FEATURES if name not in [str(name) for name in rows.columns]]
+        by_name = {{str(name): name for name in rows.columns}}
+        absent = [name for name in FEATURES if name not in by_name]
         if absent:
             raise ValueError(f"the frame must have the columns of FEATURES, but lacks {{absent}}.")
-        by_name = {{str(name): name for name in rows.columns}}
         rows = list(zip(*(list(rows[by_name[name]]) for name in FEATURES)))
     out = np.empty((len(rows), {n}))
     positions = {{j: {{v: i for i, v in enumerate(known)}} for j, known in CATEGORIES.items()}}
@@ -224,79 +262,58 @@ def encode(rows):
                 out[i, j] = value
     return out
 
-{make}
-def _rows(X):
-    X = np.asarray(X, dtype=np.float64)
-    if X.ndim != 2 or X.shape[1] != {n}:
-        raise ValueError(f"X must have {n} columns, got shape {{X.shape}}.")
-    return {made}
-
-'''
-_MAKE = """
-# Columns of the model: number of their column in rows, value for which they are 1 and not 0, and
-# what missing values become.
-_COLUMNS = [
-{columns}]
-
-
-def _make(X):
-    out = np.empty((len(X), len(_COLUMNS)))
-    for k, (j, key, fill) in enumerate(_COLUMNS):
-        out[:, k] = X[:, j] if key is None else X[:, j] == key
-        if fill is not None:
-            out[np.isnan(X[:, j]), k] = fill
-    return out
-
-"""
-_LINEAR = '''
-_CONSTANT = {constant!r}
-_WEIGHTS = {weights}
-
-
-def score(X):
-    """Score of every row of X, shape (n_rows, {n}); higher ranks higher."""
-    return _rows(X) @ _WEIGHTS + _CONSTANT
-'''
-_TREES = '''
-_CONSTANT = {constant!r}
-_ROOTS = {roots}
-_FEATURE = {feature}
-_THRESHOLD = {threshold}
-_LEFT = {left}
-_RIGHT = {right}
-_MISSING_LEFT = {missing_left}
-_VALUES = {values}
-# Categories that go left and right at nodes that split columns without order.
-_SETS = {sets!r}
-# By column whose categories have statistics: their numbers, statistics, and that of all others.
-_STATISTICS = {statistics}
-
 
 def score(X):
     """Score of every row of X, shape (n_rows, {n}), NaN where missing; higher ranks higher."""
-    X = _rows(X)
-    if _STATISTICS:
+    X = np.asarray(X, dtype=np.float64)
+    if X.ndim != 2 or X.shape[1] != {n}:
+        raise ValueError(f"X must have {n} columns, got shape {{X.shape}}.")
+{lines}    return {result}[:, 0]
+
+
+def _make(X, columns):
+    # columns: number of a column in X, value for which it is 1 and not 0, what missing ones become.
+    out = np.empty((len(X), len(columns)))
+    for k, (j, key, fill) in enumerate(columns):
+        out[:, k] = X[:, j] if key != key else X[:, j] == key
+        if fill == fill:
+            out[np.isnan(X[:, j]), k] = fill
+    return out
+
+
+def _sum_trees(
+    X, constant, roots, feature, threshold, left, right, missing_left, values, sets, statistics
+):
+    # sets: categories that go left and right at nodes that split columns without order.
+    # statistics: keys of the categories of a column, their statistics, and that of all others.
+    if statistics:
         X = X.copy()
-    for j, (numbers, statistics, prior) in _STATISTICS.items():
-        place = np.searchsorted(numbers, X[:, j])
-        known = np.append(numbers, np.nan)[place] == X[:, j]
-        found = np.where(known, np.append(statistics, prior)[place], prior)
+    for j, (keys, found, prior) in statistics.items():
+        place = np.searchsorted(keys, X[:, j])
+        known = np.append(keys, np.nan)[place] == X[:, j]
+        found = np.where(known, np.append(found, prior)[place], prior)
         X[:, j] = np.where(np.isnan(X[:, j]), np.nan, found)
-    scores = np.full(len(X), _CONSTANT)
-    for root in _ROOTS.tolist():
+    scores = np.full(len(X), constant)
+    for root in roots.tolist():
         nodes = np.full(len(X), root)
-        active = np.flatnonzero(_FEATURE[nodes] >= 0)
+        active = np.flatnonzero(feature[nodes] >= 0)
         while len(active):
             at = nodes[active]
-            x = X[active, _FEATURE[at]]
-            left = np.where(np.isnan(x), _MISSING_LEFT[at], x <= _THRESHOLD[at])
-            for node in np.unique(at).tolist() if _SETS else ():
-                if node in _SETS:
+            x = X[active, feature[at]]
+            goes_left = np.where(np.isnan(x), missing_left[at], x <= threshold[at])
+            for node in np.unique(at).tolist() if sets else ():
+                if node in sets:
                     here = np.flatnonzero(at == node)
-                    to_left, to_right = (np.isin(x[here], side) for side in _SETS[node])
-                    left[here] = to_left | (~to_right & _MISSING_LEFT[node])
-            nodes[active] = np.where(left, _LEFT[at], _RIGHT[at])
-            active = active[_FEATURE[nodes[active]] >= 0]
-        scores += _VALUES[nodes]
-    return scores
-'''
+                    to_left, to_right = (np.isin(x[here], side) for side in sets[node])
+                    goes_left[here] = to_left | (~to_right & missing_left[node])
+            nodes[active] = np.where(goes_left, left[at], right[at])
+            active = active[feature[nodes[active]] >= 0]
+        scores += values[nodes]
+    return scores[:, None]
+
+
+def _array(dtype, *text):
+    return np.frombuffer(base64.b64decode("".join(text)), dtype=dtype)
+
+
+{constants}'''

@@ -13,9 +13,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from rankwise.export.chains import columns_of, engine_names, own_model
+from rankwise.export.chains import categories_of, columns_of, engine_names, own_model
 from rankwise.export.exported_files import (
     AS_ZERO,
     EngineTree,
@@ -26,8 +25,9 @@ from rankwise.export.exported_files import (
     sum_trees,
 )
 from rankwise.export.lightgbm_text import split_by_sets
-from rankwise.export.maps import Columns, ExportError, Trees, feature_names, first_step
+from rankwise.export.maps import Columns, ExportError, Trees, column_word, feature_names
 from rankwise.export.parts import SOLR_SLACK, floor_float32, subtract_slack, trees_of
+from rankwise.export.python_source import to_python
 from rankwise.groups import QueryGroups
 from rankwise.prediction import innermost, scores_of
 from rankwise.rankers.adapters.read_booster import library_of
@@ -106,15 +106,15 @@ def verify(
     made = columns_of(estimator)
     # Files that encode columns themselves read those of the table.
     encodes = made is not None and holds_encoders(path)
-    names = feature_names if encodes else engine_names
-    exported = read_exported(path, names(estimator, features))
+    names = engine_names(estimator, None if encodes else features)
+    exported = read_exported(path, feature_names(estimator, features) if encodes else names)
     trees = _trees(estimator)
     is_own = library_of(given) is None
     wanted = scores_of(estimator, X, qid) if is_own else library_scores(given, X)
-    rows = _numbers(estimator, X) if made is None else _positions(made, estimator, X)
-    table = rows
+    table = rows = _file_rows(estimator, X)
     if made is not None:
         rows = made.make(table, fill=encodes or not exported.takes_missing)
+        table = table if encodes else rows
     groups = QueryGroups.from_qid(qid, len(wanted))
     not_tried = ["infinite values: the model rejects them"]
     probes = np.zeros((0, rows.shape[1]))
@@ -136,105 +136,98 @@ def verify(
             not_tried.append("values between thresholds and the nearest that Solr can represent")
         of_file = trees.with_float32_keys() if exported.dtype == np.float32 else trees
         probes = probe_rows(of_file, rows, rng, exported, with_missing=with_missing)
-        if made is not None:
-            grown = tuple(EngineTree.of(tree) for tree in trees.trees)
-            if encodes:
-                of_table = _pull(made, table, probes)
-                probes = made.make(of_table, dtype=exported.dtype)
-            of_probes = sum_trees(grown, probes, trees.constant)
-        else:
-            of_probes = _model_scores(estimator, of_file, probes)
+        of_table = probes
+        if made is not None and encodes:
+            of_table = _pull(made, table, probes)
+            probes = made.make(of_table, dtype=exported.dtype)
+        of_probes = _model_scores(estimator, of_file, probes, is_made=made is not None)
     else:
         not_tried.append("values at thresholds: the model is no sum of trees")
-    given_rows = np.concatenate([table, of_table] if encodes else [rows, probes])
-    found = exported.score(given_rows)
+    found = exported.score(np.concatenate([table, of_table]))
     both = np.concatenate([wanted, of_probes])
     n_moved, example = 0, ""
-    if trees is not None and exported.dtype == np.float32:
-        rounded = made.make(table, dtype=np.float32) if made is not None and encodes else None
-        rows, change, example = _round_values(trees, rows, rounded)
+    change, is_moved = np.zeros(len(rows)), 0.0
+    if exported.dtype == np.float32:
+        with np.errstate(over="ignore"):
+            rounded = table.astype(np.float32).astype(np.float64)
+        if trees is not None:
+            if made is not None and encodes:
+                rounded = made.make(table, dtype=np.float32)
+            change = _rounding_of_trees(trees, rows, rounded)
+        elif made is None or encodes:
+            rows = table
+            change = _rounding_of_source(estimator, rows, rounded)
+            is_moved = _tolerance(exported, trees, estimator, wanted)
+        moved = np.flatnonzero(np.abs(change) > is_moved)
+        if len(moved):
+            n_moved, example = len(moved), _example(trees, rows[moved[0]], rounded[moved[0]])
+        rows = rounded
         both[: len(rows)] += change
-        n_moved = int((change != 0).sum())
     if exported.is_shifted:
         found = found + np.median(both - found)
-    made = _certificate(exported, trees, estimator, groups, both, found, rows, probes, not_tried)
-    n_queries = 0 if qid is None else made.n_queries
-    return replace(made, n_queries=n_queries, n_moved=n_moved, moved=example)
+    certificate = _certificate(
+        exported, trees, estimator, groups, both, found, rows, probes, not_tried, names
+    )
+    n_queries = 0 if qid is None else certificate.n_queries
+    return replace(certificate, n_queries=n_queries, n_moved=n_moved, moved=example)
 
 
-def _round_values(
-    trees: Trees, rows: Float64Array, rounded: Float64Array | None
-) -> tuple[Float64Array, Float64Array, str]:
-    """Rows as a program of float32 numbers reads them, for which the model is asked.
-
-    ``rounded`` are rows made of a rounded table; None: the rows themselves are rounded. Also
-    returns the changes of the model's scores, and an example of a value that is rounded.
-    """
-    if rounded is None:
-        with np.errstate(over="ignore"):
-            rounded = rows.astype(np.float32).astype(np.float64)
+def _rounding_of_trees(trees: Trees, rows: Float64Array, rounded: Float64Array) -> Float64Array:
+    """Changes of the model's scores for rows as a program of float32 numbers reads them."""
     grown = tuple(EngineTree.of(tree) for tree in trees.trees)
     after, before = trees.with_float32_keys().encode(rounded), trees.encode(rows)
-    change = sum_trees(grown, after) - sum_trees(grown, before)
-    example = ""
-    if change.any():
-        row = int(np.flatnonzero(change)[0])
-        tested = np.unique(np.concatenate([tree.feature for tree in trees.trees]))
-        differs = (rounded[row] != rows[row]) & ~np.isnan(rows[row])
-        column = next(int(c) for c in tested if c >= 0 and differs[c])
-        example = f"{float(rows[row, column])!r} is {float(rounded[row, column])!r}"
-    return rounded, change, example
+    return sum_trees(grown, after) - sum_trees(grown, before)
+
+
+def _rounding_of_source(estimator: Any, rows: Float64Array, rounded: Float64Array) -> Float64Array:
+    """As :func:`_rounding_of_trees`, by the Python file; 0 for models that it does not take."""
+    module: dict[str, Any] = {}
+    try:
+        exec(to_python(estimator), module)
+    except ExportError:
+        return np.zeros(len(rows))
+    change: Float64Array = module["score"](rounded) - module["score"](rows)
+    return change
+
+
+def _example(trees: Trees | None, row: Float64Array, rounded: Float64Array) -> str:
+    """A value of a row that is rounded, in a column that the trees test."""
+    used = {int(column) for tree in trees.trees for column in tree.feature} if trees else ()
+    differs = np.flatnonzero((rounded != row) & ~np.isnan(row)).tolist()
+    column = next(column for column in differs if not used or column in used)
+    return f"{float(row[column])!r} is {float(rounded[column])!r}"
 
 
 def _trees(estimator: Any) -> Trees | None:
     try:
-        return trees_of(estimator, "verify", encoded=True)
+        with warnings.catch_warnings():  # the exporter warned
+            warnings.simplefilter("ignore", UserWarning)
+            return trees_of(estimator, "verify", encoded=True)
     except ExportError:
         return None
 
 
-def _numbers(estimator: Any, X: Any) -> NDArray[Any]:
-    """Rows as the file takes them: named categories as positions, numbers as they are."""
-    last = innermost(estimator)
-    table = getattr(last, "columns_", None)
-    if table is None or not (table.nominal or table.ordered):
-        dense = X.toarray() if is_sparse(X) else X
-        return np.asarray(dense, dtype=np.float64)
-    rows = np.array(last._encoded_rows(X), dtype=np.float64)
-    frame = Table.of(X).numeric_frame
-    for column, categories in table.nominal.items():
-        is_named = categories.dtype.kind not in "biuf"
-        if is_named and column not in table.statistics:
-            continue  # the rows have the positions
+def _file_rows(estimator: Any, X: Any) -> Float64Array:
+    """Rows as the file takes them: positions of categories, and all other values as they are."""
+    categories, encoded = categories_of(estimator)
+    frame, names = Table.of(X).frame, feature_names(estimator)
+    table = getattr(innermost(estimator), "columns_", None)
+    if not categories and (frame is None or not (table is not None and table.nominal)):
+        return np.asarray(X.toarray() if is_sparse(X) else X, dtype=np.float64)
+    out = np.empty((X.shape[0], len(names)))
+    for column, name in enumerate(names):
         if frame is None:
-            values = np.asarray(X, dtype=object)[:, column].tolist()
+            part = X[:, [column]].toarray() if is_sparse(X) else np.asarray(X)[:, [column]]
+            values = part[:, 0].tolist()
         else:
+            series = frame[name if name in frame.columns else frame.columns[column]]
             # An array of a whole Arrow table would lose missing values of its dictionaries.
-            values = convert_to_array(frame[frame.columns[column]].to_native()).tolist()
-        if is_named:
-            positions = {value: float(code) for code, value in enumerate(categories.tolist())}
-            values = [v if is_missing(v) else positions.get(v, -1.0) for v in values]
-        rows[:, column] = [np.nan if is_missing(v) else v for v in values]
-    return rows
-
-
-def _positions(made: Columns, estimator: Any, X: Any) -> Float64Array:
-    """Rows of a table as the file takes them: text as positions, columns that are not used NaN."""
-    first = first_step(estimator)
-    frame, listed = Table.of(X).frame, made.categories
-    names = getattr(first, "feature_names_in_", None)
-    out = np.full((len(X) if frame is None else len(frame), first.n_features_in_), np.nan)
-    for column in {made_column.source for made_column in made.columns}:
-        if frame is None:
-            dense = X[:, [column]].toarray()[:, 0] if is_sparse(X) else np.asarray(X)[:, column]
-            values = dense.tolist()
-        else:
-            name = frame.columns[column] if names is None else str(names[column])
-            values = frame[name].to_list()
-        if column in listed:
-            place = {text: float(number) for number, text in enumerate(listed[column])}
-            values = [v if is_missing(v) else place.get(v, -1.0) for v in values]
-        out[:, column] = [np.nan if is_missing(value) else float(value) for value in values]
+            values = convert_to_array(series.to_native()).tolist()
+        if column in categories:
+            place: dict[Any, float] = {v: float(i) for i, v in enumerate(categories[column])}
+            unknown = -1.0 if column in encoded else np.nan
+            values = [np.nan if is_missing(v) else place.get(v, unknown) for v in values]
+        out[:, column] = [np.nan if is_missing(v) else v for v in values]
     return out
 
 
@@ -247,9 +240,11 @@ def _pull(made: Columns, table: Float64Array, probes: Float64Array) -> Float64Ar
     return out
 
 
-def _model_scores(estimator: Any, trees: Trees, rows: Float64Array) -> Float64Array:
-    """Scores of rows of numbers by the model; by its trees if it has columns of categories."""
-    if trees.categories or trees.encoded or any(tree.members for tree in trees.trees):
+def _model_scores(
+    estimator: Any, trees: Trees, rows: Float64Array, *, is_made: bool
+) -> Float64Array:
+    """Scores of rows of numbers by the model; by its trees if categories were encoded."""
+    if is_made or trees.categories or trees.encoded or any(tree.members for tree in trees.trees):
         grown = tuple(EngineTree.of(tree) for tree in trees.trees)
         return sum_trees(grown, trees.encode(rows), trees.constant)
     names = getattr(estimator, "feature_names_in_", None)
@@ -263,6 +258,7 @@ def _model_scores(estimator: Any, trees: Trees, rows: Float64Array) -> Float64Ar
 def _certificate(
     exported: ExportedFile, trees: Trees | None, estimator: Any, groups: QueryGroups,
     wanted: Float64Array, found: Float64Array, rows: Any, probes: Any, not_tried: list[str],
+    names: list[str],
 ) -> ParityCertificate:  # fmt: skip
     tolerance = _tolerance(exported, trees, estimator, wanted)
     differs = np.flatnonzero(~(np.abs(found - wanted) <= tolerance))
@@ -270,7 +266,7 @@ def _certificate(
     if len(differs):
         row = int(differs[0])
         both = rows[row] if row < len(rows) else probes[row - len(rows)]
-        cause = describe_difference(trees, exported.trees, both)
+        cause = describe_difference(trees, exported.trees, both, names)
         number = row if row < len(rows) else -1
         first = RowDifference(number, float(wanted[row]), float(found[row]), cause)
     n_rows = len(rows)
@@ -502,7 +498,9 @@ def _lies_beside_slack(values: Float64Array, thresholds: Float64Array) -> Any:
 _LARGEST_FLOAT32 = np.finfo(np.float32).max
 
 
-def describe_difference(trees: Trees | None, file_trees: tuple[EngineTree, ...], row: Any) -> str:
+def describe_difference(
+    trees: Trees | None, file_trees: tuple[EngineTree, ...], row: Any, names: list[str]
+) -> str:
     """Node at which a row (n_features,) goes another way in the file; empty if that is not known.
 
     The trees of the file are in the order of the model's; a constant may be a tree of its own.
@@ -519,13 +517,13 @@ def describe_difference(trees: Trees | None, file_trees: tuple[EngineTree, ...],
             known = trees.encoded[int(tree.feature[node])]
             left, right, unknown_left = known.goes_left(float(tree.threshold[node]))
             model.sets[node] = (None, right) if unknown_left else (left, None)
-        said = _compare(model, other, row)
+        said = _compare(model, other, row, names)
         if said:
             return f"tree {number}: {said}"
     return ""
 
 
-def _compare(model: EngineTree, other: EngineTree, row: Any) -> str:
+def _compare(model: EngineTree, other: EngineTree, row: Any, names: list[str]) -> str:
     a = b = 0
     while model.feature[a] >= 0 and other.feature[b] >= 0:
         column = int(model.feature[a])
@@ -534,13 +532,14 @@ def _compare(model: EngineTree, other: EngineTree, row: Any) -> str:
             # Formats without missing values leave out nodes that part them from all others.
             if np.isnan(row[column]):
                 return (
-                    f"column {column} is missing, which the model tests; the file reads missing "
-                    "values as 0."
+                    f"{column_word(names, column)} is missing, which the model tests; the file "
+                    "reads missing values as 0."
                 )
             a = int(model.left[a] if _goes_left(model, a, row) else model.right[a])
             continue
         if other.feature[b] != column:
-            return f"the file tests column {other.feature[b]} where the model tests {column}."
+            there, here = (column_word(names, j) for j in (int(other.feature[b]), column))
+            return f"the file tests {there} where the model tests {here}."
         left_in_model, left_in_file = _goes_left(model, a, row), _goes_left(other, b, row)
         # Formats with one side for missing categories let the sides change places.
         is_swapped = b in other.sets and a in model.sets and model.missing[a] != other.missing[b]
@@ -549,7 +548,7 @@ def _compare(model: EngineTree, other: EngineTree, row: Any) -> str:
             left_in_file = not left_in_file
         if left_in_model != left_in_file:
             return (
-                f"column {column} has the value {float(row[column])!r}: "
+                f"{column_word(names, column)} has the value {float(row[column])!r}: "
                 f"{_describe_test('model', model, a, left_in_model)}; "
                 f"{_describe_test('file', other, b, left_in_file)}."
             )

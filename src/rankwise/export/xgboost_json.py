@@ -20,12 +20,11 @@ from rankwise.export.chains import prepare_export
 from rankwise.export.maps import (
     XGBOOST_FORBIDDEN,
     CategoryValues,
-    ExportError,
     first_step,
     replace_forbidden,
 )
 from rankwise.export.parts import (
-    category_numbers,
+    check_numbered,
     floor_float32,
     level_order,
     mean_values,
@@ -101,6 +100,7 @@ def to_xgboost(
     """
     estimator, names = prepare_export(estimator, path, features)
     trees = trees_of(estimator, "to_xgboost", encoded=True)
+    check_numbered(trees, names, "XGBoost")
     warn_of_unknown_names(trees, "XGBoost", estimator)
     is_named = features is not None or hasattr(first_step(estimator), "feature_names_in_")
     listed = replace_forbidden(names, XGBOOST_FORBIDDEN, "XGBoost") if is_named else []
@@ -183,9 +183,7 @@ def xgboost_tree(
     for node in np.flatnonzero(np.isin(tree.feature, list(encoded))).tolist():
         sides[node] = encoded[int(tree.feature[node])].goes_left(tree.threshold[node])
     for node, (*known, unknown_left) in sides.items():
-        left_side, right_side = (
-            category_numbers(side, int(tree.feature[node]), "XGBoost") for side in known
-        )
+        left_side, right_side = (side.astype(np.int64).tolist() for side in known)
         to_right[node] = right_side if unknown_left else left_side
         swapped[node] = not unknown_left
     nominal = np.zeros(len(tree.feature), dtype=bool)
@@ -330,11 +328,6 @@ def to_opensearch(
 
 def _dump(tree: ScoreTree, names: list[str]) -> dict[str, Any]:
     """Nested nodes, as in XGBoost's ``dump_model``."""
-    if tree.members:
-        raise ExportError(
-            f"column {tree.feature[min(tree.members)]} has unordered categories, which OpenSearch "
-            "cannot split. Use to_lightgbm or to_onnx, or encode them as columns of 0 and 1."
-        )
     tree = limit_conditions(tree)
     inner, leaves = level_order(tree)
     threshold = conditions(tree.threshold).astype(np.float64)

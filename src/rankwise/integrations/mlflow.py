@@ -7,23 +7,28 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import numpy as np
+from sklearn.base import BaseEstimator
+
 from rankwise._packages import missing_package
 from rankwise.datasets.readers.results import find_column
 from rankwise.datasets.table_columns import ALL_QUERY_NAMES
-from rankwise.metrics.evaluation import DEFAULT_MEASURES, evaluate
+from rankwise.metrics.evaluation import DEFAULT_MEASURES
 from rankwise.persistence import TRUSTED_TYPES
+from rankwise.prediction import scores
 from rankwise.report.html import write_report
 from rankwise.report.rank_diagram import plot_leaderboard
-from rankwise.selection.table_leaderboard import leaderboard
+from rankwise.selection.systems import evaluate_systems
 
 try:
     import mlflow.sklearn  # pyright: ignore[reportMissingImports]
-    from mlflow.models.evaluation import artifacts as kinds  # pyright: ignore[reportMissingImports]
-    from mlflow.models.evaluation import base  # pyright: ignore[reportMissingImports]
+    from mlflow.models.evaluation import artifacts, base  # pyright: ignore[reportMissingImports]
 except ModuleNotFoundError as error:
     if (error.name or "").partition(".")[0] != "mlflow":
         raise
     raise missing_package(__name__, "mlflow") from error
+
+_LABEL = "label of rankwise"  # a name that no column of the data has
 
 
 def trusted_types(model: Any) -> list[str]:
@@ -65,8 +70,9 @@ class RankingEvaluator(base.ModelEvaluator):
 
     Keys of ``evaluator_config``: "qid", the column of queries (default: one with a usual name);
     "measures" and "preset" of :func:`rankwise.evaluate`; "systems", columns with scores of other
-    systems, which get a line of the leaderboard. Neither is passed to the model. A metric is
-    called as its measure, with "_at_" for "@" and "_" for other characters that MLflow excludes.
+    systems, which get a line of the leaderboard; "metric_prefix". The model gets none of these
+    columns. A metric is called as its measure, with "_at_" for "@" and "_" for other
+    characters that MLflow excludes. Estimators are scored by :func:`rankwise.scores`.
     """
 
     @classmethod
@@ -78,50 +84,62 @@ class RankingEvaluator(base.ModelEvaluator):
         self, *, dataset: Any, run_id: Any, evaluator_config: Any, model: Any = None, **kwargs: Any
     ) -> Any:
         """Metrics, and as artefacts the values per query, a leaderboard and its plot."""
-        config = {"measures": list(DEFAULT_MEASURES), "systems": [], "preset": None}
-        config |= evaluator_config or {}
-        X, y = dataset.features_data, dataset.labels_data
-        if y is None:
-            raise ValueError("a ranker is evaluated by labels. Name their column with targets.")
-        names = [str(name) for name in X.columns]
-        qid = config.get("qid") or find_column(names, ALL_QUERY_NAMES, "queries")
-        others = list(config["systems"])
-        if unknown := [name for name in (qid, *others) if name not in names]:
+        usual = {"qid": None, "measures": [*DEFAULT_MEASURES], "preset": None, "systems": [],
+                 "metric_prefix": "", "col_mapping": None}  # fmt: skip
+        config = usual | (evaluator_config or {})
+        given = [name for name in ("extra_metrics", "custom_artifacts") if kwargs.get(name)]
+        if unknown := given + [name for name in config if name not in usual]:
             raise ValueError(
-                f"evaluator_config names column {unknown[0]!r}, which data lack. Their columns are "
-                f"{', '.join(map(repr, names[:12]))}."
+                f"the evaluator of rankers does not know {unknown[0]}. It has measures in "
+                f"evaluator_config, whose keys are {', '.join(usual)}."
             )
-        features = X.drop(columns=[qid, *others])
-        scored = dataset.predictions_data if model is None else model.predict(features)
-        measures, qids = config["measures"], X[qid].to_numpy()
-        results = {
-            name: evaluate(y, values, qids, measures, preset=config["preset"])
-            for name, values in {"model": scored, **{name: X[name] for name in others}}.items()
-        }
-        result = results["model"]
-        metrics = {
-            re.sub(r"[^\w.\-/ ]+_?", "_", spec.replace("@", "_at_")).strip("_"): float(mean)
-            for spec, mean in result.means.items()
-        }
-        mlflow.log_metrics(metrics, run_id=run_id)
-        first = next(iter(result.means))
-        board = leaderboard(
-            {name: dict(zip(map(str, r.qids), r.per_query[first], strict=True))
-             for name, r in results.items()}, missing="drop",
+        X, others, prefix = dataset.features_data, config["systems"], config["metric_prefix"]
+        if dataset.labels_data is None:
+            raise ValueError("a ranker is evaluated by labels. Name their column with targets.")
+        qid = config["qid"] or find_column([*map(str, X.columns)], ALL_QUERY_NAMES, "queries")
+        scored = dataset.predictions_data
+        if model is not None:
+            rows = X.drop(columns=[qid, *others], errors="ignore")
+            scored = _score(model, rows, X.get(qid), kwargs.get("predictions"))
+        board = evaluate_systems(
+            X.assign(**{_LABEL: dataset.labels_data}),
+            {"model": np.asarray(scored), **{name: f"column:{name}" for name in others}},
+            label=_LABEL, qid=qid, measures=config["measures"], preset=config["preset"],
         )  # fmt: skip
-        client, found = mlflow.MlflowClient(), {}
+        values = {spec: board.values("model", spec) for spec in board.measures}
+        metrics = {
+            prefix + re.sub(r"[^\w.\-/ ]+_?", "_", spec.replace("@", "_at_")).strip("_"):
+            float(np.nanmean(column)) for spec, column in values.items()
+        }  # fmt: skip
+        mlflow.log_metrics(metrics, run_id=run_id)
+        client = mlflow.MlflowClient()
+        table = type(X)({"qid": board.qids, **values}).to_csv(index=False)
+        client.log_text(run_id, table, f"{prefix}per_query.csv")
         with TemporaryDirectory() as folder:
-            table = type(X)({"qid": result.qids, **result.per_query})
-            table.to_csv(Path(folder, "per_query.csv"), index=False)
-            write_report(board, Path(folder, "leaderboard.html"))
-            if (figure := plot_leaderboard(board)) is not None:  # of several systems
-                figure.savefig(Path(folder, "leaderboard.png"))
-            for name, kind in (
-                ("per_query.csv", kinds.CsvEvaluationArtifact),
-                ("leaderboard.html", kinds.TextEvaluationArtifact),
-                ("leaderboard.png", kinds.ImageEvaluationArtifact),
-            ):
-                if Path(folder, name).exists():
-                    client.log_artifact(run_id, str(Path(folder, name)))
-                    found[name] = kind(uri=mlflow.get_artifact_uri(name))
-        return base.EvaluationResult(metrics=metrics, artifacts=found, run_id=run_id)
+            page = write_report(board, Path(folder, f"{prefix}leaderboard.html"))
+            client.log_artifact(run_id, str(page))
+        found = {
+            "per_query.csv": artifacts.CsvEvaluationArtifact,
+            "leaderboard.html": artifacts.TextEvaluationArtifact,
+        }
+        if (figure := plot_leaderboard(board)) is not None:  # of several systems
+            client.log_figure(run_id, figure, f"{prefix}leaderboard.png")
+            found["leaderboard.png"] = artifacts.ImageEvaluationArtifact
+        logged = {
+            prefix + name: kind(uri=mlflow.get_artifact_uri(prefix + name))
+            for name, kind in found.items()
+        }
+        return base.EvaluationResult(metrics=metrics, artifacts=logged, run_id=run_id)
+
+
+def _score(model: Any, rows: Any, qid: Any, predictions: str | None) -> Any:
+    """Scores of a model, by its estimator if it has one: ordinal ones predict classes."""
+    try:
+        estimator = model.get_raw_model()
+    except (AttributeError, NotImplementedError):  # of a function, or of a server
+        estimator = None
+    if isinstance(estimator, BaseEstimator):
+        known = [n for n in getattr(estimator, "feature_names_in_", ()) if n in rows]
+        return scores(estimator, rows[known] if known else rows, qid)
+    scored = model.predict(rows)
+    return scored if predictions is None else scored[predictions]

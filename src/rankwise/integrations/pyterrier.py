@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,7 +10,7 @@ import numpy as np
 from rankwise._packages import missing_package
 from rankwise.checks.exact_values import id_texts
 from rankwise.datasets.readers.judged_run import grades_of
-from rankwise.datasets.readers.results import as_run, read_judgements
+from rankwise.datasets.readers.results import read_judgements
 from rankwise.fusion.rules import fuse
 from rankwise.persistence import load
 from rankwise.prediction import fit_with, scores
@@ -30,8 +30,7 @@ class ModelTransformer(pt.Transformer):
     """
 
     def __init__(self, estimator: Any, features: str | list[str] = "features") -> None:
-        is_file = isinstance(estimator, str | os.PathLike)
-        self.estimator = load(estimator) if is_file else estimator
+        self.estimator = load(estimator) if isinstance(estimator, str | Path) else estimator
         self.features = features
 
     def transform(self, inp: Any) -> Any:
@@ -41,10 +40,9 @@ class ModelTransformer(pt.Transformer):
         return pt.model.add_ranks(inp.assign(score=values))
 
     def _rows(self, results: Any) -> Any:
-        is_vector = isinstance(self.features, str)
-        columns = [self.features] if is_vector else self.features
-        pt.validate.result_frame(results, extra_columns=columns, context=self)
-        if not (is_vector and len(results)):
+        columns = [self.features] if isinstance(self.features, str) else self.features
+        pt.validate.result_frame(results, extra_columns=columns)
+        if columns is self.features or not len(results):
             return results[columns]
         vectors = [np.atleast_1d(vector) for vector in results[self.features]]
         if len(sizes := {len(vector) for vector in vectors}) > 1:
@@ -62,19 +60,18 @@ class RankerEstimator(ModelTransformer, pt.Estimator):
     """
 
     def fit(self, topics_or_res_tr: Any, qrels_tr: Any, topics_or_res_va: Any = None,
-            qrels_va: Any = None) -> RankerEstimator:  # fmt: skip
+            qrels_va: Any = None) -> None:  # fmt: skip
         """Fit to training results; a result without a judgement or with one below 0 has label 0.
 
         Validation results go to a ranker whose ``fit`` takes ``X_val``. Results that are empty, or
         of which none is judged, raise ValueError.
         """
         X, y, qid = self._judge(topics_or_res_tr, qrels_tr, "training")
-        validation = None
+        validation: dict[str, Any] | None = None
         if topics_or_res_va is not None and qrels_va is not None:
             judged = self._judge(topics_or_res_va, qrels_va, "validation")
             validation = dict(zip(("X_val", "y_val", "qid_val"), judged, strict=True))
         fit_with(self.estimator, X, y, {"qid": qid}, validation)
-        return self
 
     def _judge(self, results: Any, qrels: Any, part: str) -> tuple[Any, Any, Any]:
         rows = self._rows(results)
@@ -91,8 +88,7 @@ class RankerEstimator(ModelTransformer, pt.Estimator):
 class FusionTransformer(pt.Transformer):
     """Fuse the results of pipelines: columns of the queries, ``docno``, ``score`` and ``rank``.
 
-    Pipelines that return nothing for all queries of a call are left out of it. ``settings`` are
-    those of :func:`rankwise.fusion.fuse`; ``weights`` has one entry per pipeline.
+    ``settings`` are those of :func:`rankwise.fusion.fuse`; ``weights`` has one entry per pipeline.
     """
 
     def __init__(self, *systems: Any, rule: str = "rrf", weights: Any = None, **settings: Any):
@@ -103,18 +99,20 @@ class FusionTransformer(pt.Transformer):
     def transform(self, inp: Any) -> Any:
         """Fused results of the queries."""
         columns = self.transform_outputs(list(inp.columns))
-        found = {f"system {i}": s.transform(inp.copy()) for i, s in enumerate(self.systems, 1)}
-        kept = [len(results) > 0 for results in found.values()]
-        if not any(kept):
+        found = [system.transform(inp.copy()) for system in self.systems]
+        if not any(map(len, found)):
             return inp.iloc[:0].reindex(columns=columns)
-        lists = {name: as_run(results) for name, results in found.items() if len(results)}
-        weights = None if self.weights is None else np.asarray(self.weights)[kept]
-        run = fuse(lists, self.rule, weights=weights, **self.settings)
-        fused = pd.DataFrame({"qid": run.qid, "docno": run.doc_ids, "score": run.scores})
-        fused = fused.merge(inp[columns[:-3]].drop_duplicates("qid"), on="qid")
+        nothing: dict[str, Any] = {query: {} for query in inp["qid"]}
+        lists = [results if len(results) else nothing for results in found]
+        shared = pd.concat([r["qid"].drop_duplicates() for r in found]).duplicated().any()
+        # Where no two share a query, fuse would suspect ids that differ: one call for each.
+        calls = [lists] if shared else [[x if x is y else nothing for x in lists] for y in lists]
+        runs = [fuse(call, self.rule, weights=self.weights, **self.settings) for call in calls]
+        rows = [pd.DataFrame({"qid": r.qid, "docno": r.doc_ids, "score": r.scores}) for r in runs]
+        fused = pd.concat(rows).merge(inp[columns[:-3]].drop_duplicates("qid"), on="qid")
         return pt.model.add_ranks(fused)[columns]
 
     def transform_outputs(self, inp_cols: list[str]) -> list[str]:
         """Columns of the results, for columns of the queries."""
-        pt.validate.columns(inp_cols, includes=["qid"], context=self)
+        pt.validate.columns(inp_cols, includes=["qid"])
         return [*(name for name in inp_cols if name.startswith("q")), "docno", "score", "rank"]

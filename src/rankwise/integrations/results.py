@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
+from numbers import Real
 from pathlib import Path
 from typing import Any
 
-from rankwise.integrations.result_files import TaskScores, numbers_of, read_folder
+from rankwise.integrations.result_files import TaskScores, read_folder
 from rankwise.metrics.evaluation import evaluate
 from rankwise.runtime.messages import setting
 
@@ -18,7 +21,7 @@ from rankwise.runtime.messages import setting
 class ForeignResults:
     """``scores``, ``{system: {task: value}}``, go to :func:`rankwise.leaderboard`.
 
-    ``measures`` counts tasks by their measure, ``left_out`` the other results by reason.
+    ``measures`` counts tasks or queries by their measure, ``left_out`` the other results by reason.
     """
 
     scores: dict[str, dict[str, float]]
@@ -26,9 +29,10 @@ class ForeignResults:
     left_out: dict[str, int]
 
     def __str__(self) -> str:
-        used = ", ".join(f"{name} of {n} tasks" for name, n in self.measures.items())
+        used = [f"{name} on {n} units" for name, n in self.measures.items()]
         gone = ", ".join(f"{n} {reason}" for reason, n in self.left_out.items())
-        return f"{len(self.scores)} systems, {used}; left out: {gone or 'nothing'}"
+        kept = ", ".join([f"{len(self.scores)} systems", *used])
+        return f"{kept}; left out: {gone or 'nothing'}"
 
 
 def read_results(
@@ -38,6 +42,7 @@ def read_results(
     tasks: Sequence[str] | None = None,
     split: str | None = None,
     subsets: Sequence[str] | None = None,
+    samples: bool = False,
     qrels: Any = None,
 ) -> ForeignResults:
     """Read results of other programs as values of systems on tasks or queries.
@@ -52,16 +57,21 @@ def read_results(
         or ``iter_calc`` of ir_measures returns, or ``{data set: {measure: value}}``. With
         ``qrels``: ``{query: {document: score}}``, ScoredDoc lists or runs of ranx.
     measures : str or sequence of str, optional
-        Names as the program writes them, in any case; ``_at_`` is ``@``. A task is measured by the
-        first that most systems have. None: mteb's main score, or the only measure. With ``qrels``,
-        one measure of :func:`rankwise.metrics.parse`, by default nDCG@10.
+        Names as the program writes them, in any case; ``_at_`` is ``@``, and lm-eval's "acc,none"
+        is also "acc:none". "ndcg@10" stands for "cosine-NDCG@10", and "acc" for "acc:none", if a
+        result has one such measure. A task is measured by the first that most systems have. None:
+        mteb's main score, or the only measure. With ``qrels``, one measure of
+        :func:`rankwise.metrics.parse`, by default nDCG@10.
     tasks : sequence of str, optional
         Tasks that count. None: all.
     split : str, optional
-        Split of mteb's tasks. None: "test", or the only split of a task.
+        Split of mteb's tasks. None: "test", or all splits of a task without it.
     subsets : sequence of str, optional
-        Subsets of mteb's tasks, such as "default" and "en"; None: all. The value of a task is the
-        mean over its subsets, for systems that have all of them.
+        Subsets of mteb's tasks, such as "default" and "en"; None: those that most systems have.
+        The value of a task is the mean over its subsets, for systems that have all of them.
+    samples : bool, default=False
+        Compare on the samples of lm-evaluation-harness's tasks (``samples_….jsonl``) instead of
+        on tasks.
     qrels : judgements, optional
         As for :func:`rankwise.evaluate`, Qrels of ranx or Qrel lists of ir_measures.
 
@@ -83,42 +93,52 @@ def read_results(
     names = [measures] if isinstance(measures, str) else list(measures or ())
     left_out: Counter[str] = Counter()
     if isinstance(source, str | Path):
-        parts = read_folder(Path(source), left_out)
+        parts = read_folder(Path(source), None if tasks is None else list(tasks), samples, left_out)
+    elif samples:
+        raise ValueError("samples=True is for folders: units of objects are queries already.")
     else:
         parts = _read_objects(source, qrels, names[0] if names else "nDCG@10")
-    found: dict[str, dict[str, dict[str, dict[str, dict[str, float]]]]] = {}
-    for system, task, values, split_of, subset in parts:
-        plain = {_plain(name): value for name, value in values.items()}
-        splits = found.setdefault(task, {}).setdefault(system, {}).setdefault(split_of, {})
-        left_out["older results"] += subset in splits
-        splits[subset] = plain
-    known = Counter(
-        name for systems in found.values() for splits in systems.values()
-        for rows in splits.values() for values in rows.values() for name in values
-    )  # fmt: skip
+    found: dict[str, dict[str, dict[tuple[str, str], dict[str, float]]]] = {}
+    others: Counter[str] = Counter()
+    main = False
+    for part in parts:
+        if tasks is not None and part.task not in tasks:
+            left_out["results of other tasks"] += 1
+            continue
+        if split not in (None, part.split) or (subsets is not None and part.subset not in subsets):
+            left_out["results of other splits or subsets"] += 1
+            continue
+        # Files of mteb hold dozens of measures: only those that can count are kept.
+        values = _values_of(part.values, names or ["main_score"])
+        main = main or bool(values)
+        if not values:
+            there = _values_of(part.values, [n for n in part.values if "_stderr" not in n])
+            others.update(there)
+            left_out["results without the measure"] += bool(names)
+            values = {} if names else there
+        if values:
+            unit = f"{part.task} {part.sample}".rstrip()
+            cells = found.setdefault(unit, {}).setdefault(part.system, {})
+            left_out["repeated results"] += (part.split, part.subset) in cells
+            cells[part.split, part.subset] = values
     if not names:
-        names = ["main_score"] if "main_score" in known else list(known) if len(known) == 1 else []
+        names = ["main_score"] if main else [*others] if len(others) == 1 else []
     scores: dict[str, dict[str, float]] = {}
     used: Counter[str] = Counter()
-    for task, systems in found.items() if names else ():
-        if tasks is not None and task not in tasks:
-            left_out["results of other tasks"] += len(systems)
-            continue
-        chosen: dict[str, dict[str, dict[str, float]]] = {}
-        for system, splits in systems.items():
-            usual = "test" if "test" in splits or len(splits) > 1 else next(iter(splits))
-            rows = splits.get(split or usual, {})
-            rows = {s: v for s, v in rows.items() if subsets is None or s in subsets}
-            chosen |= {system: rows} if rows else {}
-        left_out["results of other splits or subsets"] += len(systems) - len(chosen)
-        everything = {subset for rows in chosen.values() for subset in rows}
-        complete = {s: rows for s, rows in chosen.items() if len(rows) == len(everything)}
-        left_out["results without all subsets"] += len(chosen) - len(complete)
+    for unit, systems in found.items() if names else ():
+        tests = {key for cells in systems.values() for key in cells if key[0] == "test"}
+        if split is None and tests:
+            systems = {s: {k: c[k] for k in tests & c.keys()} for s, c in systems.items()}
+        # A mean over other subsets is another quantity: those that most systems have count.
+        parts_of = Counter(frozenset(cells) for cells in systems.values() if cells)
+        usual = max(parts_of, key=lambda keys: (parts_of[keys], len(keys), sorted(keys)))
+        complete = {s: cells for s, cells in systems.items() if usual <= cells.keys()}
+        left_out["results without all subsets"] += len(systems) - len(complete)
         valued = {
             name: {
-                system: math.fsum(row[_plain(name)] for row in rows.values()) / len(rows)
-                for system, rows in complete.items()
-                if all(_plain(name) in row for row in rows.values())
+                system: math.fsum(cells[key][name] for key in usual) / len(usual)
+                for system, cells in complete.items()
+                if all(name in cells[key] for key in usual)
             }
             for name in names
         }
@@ -126,19 +146,41 @@ def read_results(
         left_out["results without the measure"] += len(complete) - len(valued[measure])
         used[measure] += bool(valued[measure])
         for system, value in valued[measure].items():
-            scores.setdefault(system, {})[task] = value
-    reasons = {reason: n for reason, n in left_out.items() if n}
+            scores.setdefault(system, {})[unit] = value
+    result = ForeignResults(scores, dict(+used), dict(+left_out))
     if not scores:
-        there = ", ".join(name for name, _ in known.most_common(12)) or "none"
+        there = ", ".join(name for name, _ in others.most_common(12))
+        fix = f"Choose a measure with {setting('measures')}; most results have {there}."
         raise ValueError(
-            f"no results are left ({reasons}). Choose a measure with {setting('measures')}; those "
-            f"of most results are {there}."
+            f"no results are left: {result}. "
+            + (fix if there else "Check the path and the names of tasks, splits and subsets.")
         )
-    return ForeignResults(scores, {name: n for name, n in used.items() if n}, reasons)
+    return result
 
 
-def _plain(name: str) -> str:
-    return name.lower().replace("_at_", "@")
+def _values_of(values: Mapping[Any, Any], names: Sequence[Any]) -> dict[str, float]:
+    """Finite values of measures: by name, or by a short name that only one of them has."""
+    found = {}
+    for name in names:
+        same = [values[name]] if name in values else (
+            [v for other, v in values.items() if _plain(other) == _plain(name)]
+            or [v for other, v in values.items() if _short(other) == _plain(name)]
+        )  # fmt: skip
+        if len(same) == 1 and isinstance(same[0], Real) and math.isfinite(same[0]):
+            found[str(name)] = float(same[0])
+    return found
+
+
+@cache
+def _plain(name: Any) -> str:
+    return str(name).lower().replace("_at_", "@").replace(",", ":")
+
+
+@cache
+def _short(name: Any) -> str:
+    """Without the filter of lm-eval ("acc:none") and the similarity of "cosine-NDCG@10"."""
+    similarity = "(cosine|cos_sim|cossim|dot_score|dot|euclidean|manhattan|max)"
+    return re.sub(f":.*|^{similarity}[-_]|_{similarity}$", "", _plain(name))
 
 
 def _read_objects(source: Any, qrels: Any, measure: str) -> Iterator[TaskScores]:
@@ -165,7 +207,7 @@ def _read_objects(source: Any, qrels: Any, measure: str) -> Iterator[TaskScores]
         for unit, name, value in triples:
             of_unit.setdefault(str(unit), {})[str(name)] = value
         for unit, values in of_unit.items():
-            yield TaskScores(system, unit, numbers_of(values))
+            yield TaskScores(system, unit, values)
 
 
 def _nested(items: Any) -> Any:

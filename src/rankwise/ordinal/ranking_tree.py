@@ -309,8 +309,8 @@ class RankingTree(TreeRanker):
         plus ``ccp_alpha`` times the number of leaves.
     categorical_features : {"from_dtype"}, array-like of bool, int or str, or None
         Nominal columns of any dtype, as a mask, numbers or names. They are split by subsets of
-        their categories. In frames, text and unordered categories are also nominal; ordered
-        categories are split by their order. None: all columns are numeric.
+        their categories. In frames, text whose values repeat and unordered categories are also
+        nominal; ordered categories are split by their order. None: all columns are numeric.
     cv : int, splitter or iterable of (train rows, test rows), default=5
         Number of cross-validation folds, made of whole queries (of rows if there are fewer queries
         than folds). A scikit-learn splitter receives the queries as ``groups``.
@@ -379,12 +379,12 @@ class RankingTree(TreeRanker):
     --------
     >>> import pandas as pd
     >>> from rankwise import RankingTree
-    >>> X = pd.DataFrame({"colour": ["red", "blue", "red", None], "size": [1.0, 2.0, 3.0, 4.0]})
+    >>> X = pd.DataFrame({"colour": ["red", "blue", "red", "blue", None], "size": range(5)})
     >>> tree = RankingTree(classes=["poor", "fair", "good"])
-    >>> tree.fit(X, ["poor", "good", "fair", "good"]).predict(X).tolist()
-    ['poor', 'good', 'fair', 'good']
+    >>> tree.fit(X, ["poor", "good", "fair", "good", "good"]).predict(X).tolist()
+    ['poor', 'good', 'fair', 'good', 'good']
     >>> tree.rank_score(X)
-    array([0., 2., 1., 2.])
+    array([0., 2., 1., 2., 2.])
     """
 
     _structure: ClassVar[dict[str, Rule]] = {

@@ -20,6 +20,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
+from contextvars import ContextVar
 from functools import cache, cached_property, update_wrapper
 from pathlib import Path
 from types import FunctionType
@@ -41,7 +42,8 @@ REASSOCIATE = frozenset({"contract", "reassoc", "nsz", "arcp", "afn"})
 _FEW_STEPS, _PATIENCE, _SHORT_PATIENCE, _SHORTEST_PATIENCE = 50_000, 200_000, 100_000, 10_000
 
 _uses_cache = True  # until it cannot be read
-_always_compiles = False
+# Also in the threads of thread_map, which work in a copy of the caller's context.
+_always_compiles: ContextVar[bool] = ContextVar("always_compiles", default=False)
 _started: list[CompiledFunction] = []
 _stored: dict[Path, set[str]] = {}  # kernels with stored code by folder of the source
 _at_exit = ExitStack()
@@ -337,18 +339,17 @@ def lay_out(X: Any) -> Any:
 
 def is_ready(kernel: Callable[..., Any]) -> bool:
     """Whether a kernel was called before, so that a call does not import Numba."""
-    return _always_compiles or "dispatcher" in vars(kernel)
+    return "dispatcher" in vars(kernel) or _always_compiles.get()
 
 
 @contextmanager
 def always_compiled() -> Iterator[None]:
     """Compile kernels for few rows too, to have them ready before there are many."""
-    global _always_compiles
-    before, _always_compiles = _always_compiles, True
+    token = _always_compiles.set(True)
     try:
         yield
     finally:
-        _always_compiles = before
+        _always_compiles.reset(token)
 
 
 def import_numba() -> None:
@@ -358,4 +359,4 @@ def import_numba() -> None:
 
 def numba_is_imported() -> bool:
     """Whether this process has paid for Numba's import already."""
-    return _always_compiles or "numba" in sys.modules
+    return "numba" in sys.modules or _always_compiles.get()

@@ -105,10 +105,17 @@ def _share(n_threads: int) -> Context:
 
 @contextmanager
 def use_one_thread() -> Iterator[None]:
-    """Work without helpers inside the block: a process with threads cannot fork safely."""
+    """Work without helpers inside the block: a process with threads cannot fork safely.
+
+    Threads of OpenMP, as in scikit-learn's trees, are not started either: a forked process would
+    wait for them forever.
+    """
+    from threadpoolctl import threadpool_limits
+
     token = _SHARE.set(1)
     try:
-        yield
+        with threadpool_limits(1, "openmp"):
+            yield
     finally:
         _SHARE.reset(token)
 

@@ -18,6 +18,7 @@ from joblib import effective_n_jobs
 from numpy.typing import NDArray
 
 from rankwise.datasets.data import Fold, FoldedData, RankingData
+from rankwise.datasets.linting import find_copies
 from rankwise.datasets.table_columns import list_names
 from rankwise.metrics import Measure, UndefinedMeasureWarning, evaluate, parse
 from rankwise.metrics.default import (
@@ -53,7 +54,7 @@ from rankwise.selection.cells.fingerprint import (
     fingerprint,
     fold_fingerprint,
 )
-from rankwise.selection.cells.measured import Measurement, recall_of
+from rankwise.selection.cells.measured import Measurement, count_uniform, recall_of, refuse_uniform
 from rankwise.selection.cells.result_store import (
     DONE,
     FoldInfo,
@@ -86,6 +87,7 @@ def compare(
     cv: Any = "auto",
     measures: MeasureLike | Sequence[MeasureLike] = ("nDCG@10", "AP"),
     preset: str | None = None,
+    differing_queries: bool = False,
     select_by: MeasureLike | None = None,
     store: str | Path | None = None,
     n_jobs: int | None = 1,
@@ -139,6 +141,9 @@ def compare(
         also computed at 1 ... 10, for the curves of the report.
     preset : str, optional
         Convention for parameters that the measures leave open, e.g. "letor3".
+    differing_queries : bool
+        Count only the test queries on which rankings can differ. Queries with one row, or with rows
+        of one grade, are left out; the first line of the leaderboard says how many.
     select_by : str, Measure or callable, optional
         Tuning metric on the validation part; None: the first of ``measures``.
     store : path-like, optional
@@ -213,7 +218,8 @@ def compare(
     of predicted ranks use the rows only, and so do estimators that choose parameters by themselves.
     The leaderboard shows the recall of the rows.
 
-    Only ``predict`` and the measures see the test part. Times are wall time; the fit time includes
+    Only ``predict`` and the measures see the test part. A note says how many rows of a test or
+    validation part are training rows. Times are wall time; the fit time includes
     the whole search. The first fit of a class in a process may compile or load kernels, so tables
     show medians over folds. BLAS runs on one thread in every cell, because another number of
     threads would change the last bits. For memory, see
@@ -254,11 +260,15 @@ def compare(
     )
     folds = convert_to_folds(data, cv, random_state=seed)
     measurement = Measurement(list_specs(measures), preset, is_brief=True)
+    if differing_queries:
+        measurement.check_rankings()
     first, *_ = measurement.named.values()
     select = first if select_by is None else parse(select_by, preset)
     results = None if store is None else ResultStore(store)
 
-    infos, has_unjudged, is_complete = [], False, True
+    fitted = [c.name for c in candidates if not isinstance(c.estimator, GivenScores)]
+    copies: list[str] = []
+    infos, uniform, has_unjudged, is_complete = [], [], False, True
     read: list[NDArray[Any]] = []
     tuned: list[NDArray[Any]] = []
     left_out: dict[str, str] = {}
@@ -268,7 +278,6 @@ def compare(
         if not infos:
             train = fold.train
             left_out = train.left_out
-            fitted = [c.name for c in candidates if not isinstance(c.estimator, GivenScores)]
             if fitted:
                 _check_features(train, fitted)
                 # Columns compared as scores that are features of the other rankers.
@@ -276,12 +285,17 @@ def compare(
                 shared = [name for name in score_columns(candidates) if name in names]
         has_unjudged |= fold.test.judged is not None and not fold.test.judged.all()
         is_complete &= fold.test.missed is None
+        if (told := find_copies(fold.train, fold.test)[0]) and fitted:
+            copies.append(f"test part of {name}: {told}")
         infos.append(_describe(fold, name))
+        uniform.append(measurement.find_uniform(fold.test))
         read.append(np.unique(fold.test.grades))
         tuned.append(np.unique((fold.vali or fold.train).only_judged().y))
+    if differing_queries and all(mask.all() for mask in uniform):
+        refuse_uniform()  # before any fit
     is_complete &= not has_unjudged
     notes = list_constant(measurement.named, np.concatenate(read)) if is_complete else []
-    notes += list_wide_gains(measurement.named, np.concatenate(read))
+    notes += copies + list_wide_gains(measurement.named, np.concatenate(read))
     if why_constant(select, np.concatenate(tuned)):
         if select_by is not None:
             refuse_constant(select, np.concatenate(tuned), "Parameters")
@@ -368,6 +382,7 @@ def compare(
         cell if cell.status != DONE else replace(cell, notes=[*cell.notes, *notes])
         for cell in found
     ]
+    infos, found = count_uniform(infos, found, uniform, differing_queries=differing_queries)
     return Leaderboard(
         measures={name: str(measure) for name, measure in measurement.named.items()},
         rankers={c.name: c.describe() for c in candidates},
@@ -384,6 +399,7 @@ def compare(
             left_out=left_out,
             shared=shared,
             ran={c.name: c.ran for c in candidates},
+            differing_queries=differing_queries,
         ),
     )
 
@@ -435,17 +451,7 @@ def _describe(fold: Fold, name: str) -> FoldInfo:
         fingerprint=fold_fingerprint(fold),
         recall=recall_of(fold.test),
         n_unjudged=len(fold.train) - len(train),
-        n_uniform=_count_uniform(fold.test),
     )
-
-
-def _count_uniform(test: RankingData) -> int:
-    """Number of queries that every order of their rows gives the same value above 0."""
-    groups = test.groups
-    y, starts = groups.sort(test.grades), groups.indptr[:-1]
-    high, low = np.maximum.reduceat(y, starts), np.minimum.reduceat(y, starts)
-    # Measures have rules of their own for queries without a relevant row.
-    return int(((groups.sizes == 1) | ((high == low) & (high > 0))).sum())
 
 
 def _keys(

@@ -509,11 +509,11 @@ class Leaderboard(Result):
         ]
 
     def _heading(self) -> str:
-        settings = self.settings
+        settings, uniform = self.settings, describe_uniform(self)
         return (
             f"{settings.data or 'data'}: {len(self.qids)} {settings.unit}"
-            f"{queries_that_count(self)}{_describe_strata(self)}{_describe_uniform(self)}, "
-            f"ordered by {self.measures[0]}"
+            f"{queries_that_count(self)}{_describe_strata(self)}"
+            f"{f' ({uniform})' if uniform else ''}, ordered by {self.measures[0]}"
         )
 
     def __str__(self) -> str:
@@ -754,15 +754,16 @@ def queries_that_count(board: Leaderboard) -> str:
     return f" ({', '.join(fewer).replace(' for', ' count for', 1)})" if fewer else ""
 
 
-def _describe_uniform(board: Leaderboard) -> str:
-    """Number of queries on which rankers can differ, if it is not that of all."""
+def describe_uniform(board: Leaderboard) -> str:
+    """Number of queries on which rankers can differ, if others count for a measure."""
     n_uniform = sum(info.n_uniform for info in board.fold_infos)
-    if not n_uniform:
+    if n_uniform and board.settings.differing_queries:
+        return f"left out: {n_uniform} with one row, or rows of one grade"
+    n_differing = len(board.qids) - n_uniform
+    if n_differing >= max(map(board.n_counted, board.measures)):
         return ""
-    return (
-        f" (rankers can differ on {len(board.qids) - n_uniform}: {n_uniform} have one row, or only "
-        "rows of one grade)"
-    )
+    rest = f"{n_differing}: the others" if n_differing else "none: all"
+    return f"{board.settings.contestant}s can differ on {rest} have one row, or rows of one grade"
 
 
 def none_counts(board: Leaderboard) -> list[str]:

@@ -14,7 +14,7 @@ import numpy as np
 from rankwise.checks.exact_values import id_texts, warn_of_missing_words
 from rankwise.datasets.readers.delimited import DelimitedFile
 from rankwise.datasets.readers.file_formats import SEPARATORS, is_binary_table, is_json
-from rankwise.datasets.readers.quotes import first_record
+from rankwise.datasets.readers.quotes import count_outside, first_record
 from rankwise.datasets.readers.tables import is_stored, open_stored
 from rankwise.datasets.readers.text_columns import read_cells
 from rankwise.datasets.readers.textfiles import check_line_ends, open_text
@@ -137,13 +137,12 @@ def read_file_cells(path: Path, sep: str | None, decimal: str | None = None) -> 
             f"{path} holds JSON, not a table. Pass the mapping that json.load returns to "
             "rankwise.leaderboard, or write CSV."
         )
-    lines = [line for line in head.split(b"\n") if line.strip()]
-    first = first_record(lines or [b""]).rstrip(b"\r")
+    first = first_record(head)
     try:
-        header = first.decode("utf-8-sig")
+        first.decode()
     except UnicodeDecodeError:
         raise ValueError(f"{path}, line 1: the names of columns are not UTF-8 text.") from None
-    sep = sep or max(SEPARATORS, key=header.count)
+    sep = sep or max(SEPARATORS, key=lambda sign: count_outside(first, sign))
     table = DelimitedFile(path, sep, file)
     with table.name_in_errors():
         names = table.names

@@ -11,6 +11,7 @@ from typing import Any, Literal
 from zipfile import is_zipfile
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.frozen import FrozenEstimator
 
 from rankwise.checks.exact_values import exact_float64
@@ -46,7 +47,12 @@ from rankwise.selection.cells.candidates import (
     run_scores,
     unfreeze,
 )
-from rankwise.selection.cells.measured import Measurement, recall_of
+from rankwise.selection.cells.measured import (
+    Measurement,
+    count_uniform,
+    recall_of,
+    refuse_uniform,
+)
 from rankwise.selection.cells.result_store import DONE, FoldInfo, FoldResult, Settings
 from rankwise.selection.judging.difference_bounds import OrderCheck, add_order_notes
 from rankwise.selection.leaderboard import Leaderboard
@@ -70,6 +76,7 @@ def evaluate_systems(
     measures: MeasureLike | Sequence[MeasureLike] = ("nDCG@10", "AP"),
     preset: str | None = None,
     all_queries: bool = False,
+    differing_queries: bool = False,
     ignore_identical_ids: bool = False,
     test: TestMethod = "t",
     correction: Correction = "auto",
@@ -104,6 +111,10 @@ def evaluate_systems(
         Convention for parameters that the measures leave open, e.g. "trec_eval".
     all_queries : bool
         Also count judged queries that are in no run. With scores of rows, all queries always count.
+    differing_queries : bool
+        Count only queries on which systems can differ. Queries with one document, or with documents
+        of one grade that every run has, are left out; the first line of the leaderboard says how
+        many.
     ignore_identical_ids : bool
         Whether to leave documents with the id of their query out of runs, as BEIR does. In its sets
         ArguAna and Quora, queries are documents of the collection. All systems must be runs.
@@ -162,6 +173,8 @@ def evaluate_systems(
         raise ValueError("systems must name at least one system, got none.")
     settings._check_baseline("systems", known)
     measurement = Measurement(list_specs(measures), preset)
+    if differing_queries:
+        measurement.check_rankings()
     are_runs = all(isinstance(system, RunScores) for system in known.values())
     if ignore_identical_ids:
         for name, system in known.items():
@@ -185,9 +198,12 @@ def evaluate_systems(
             data = convert_to_judged(data, score_columns=columns, **words)
     if are_runs:
         runs = {name: system.run for name, system in known.items()}
-        info, cells = _evaluate_runs(runs, data, measurement, all_queries=all_queries)
+        info, cells, uniform = _evaluate_runs(runs, data, measurement, all_queries=all_queries)
     else:
-        info, cells = _evaluate_rows(known, data, measurement)
+        info, cells, uniform = _evaluate_rows(known, data, measurement)
+    infos, cells = count_uniform([info], cells, [uniform], differing_queries=differing_queries)
+    if differing_queries and infos[0].n_uniform == len(infos[0].qids):
+        refuse_uniform()
     return Leaderboard(
         measures={name: str(measure) for name, measure in measurement.named.items()},
         rankers={
@@ -196,10 +212,11 @@ def evaluate_systems(
             else " ".join(repr(unfreeze(system)).split())
             for name, system in known.items()
         },
-        fold_infos=[info],
+        fold_infos=infos,
         cells=cells,
         settings=replace(
             settings,
+            differing_queries=differing_queries,
             data=getattr(data, "name", "judgements"),
             own_measures=measurement.own_directions,
         ),
@@ -302,8 +319,11 @@ def _evaluate_runs(
     measurement: Measurement,
     *,
     all_queries: bool,
-) -> tuple[FoldInfo, list[FoldResult]]:
-    """Evaluate runs on documents ordered as by trec_eval, all over the same queries."""
+) -> tuple[FoldInfo, list[FoldResult], NDArray[np.bool_]]:
+    """Evaluate runs on documents ordered as by trec_eval, all over the same queries.
+
+    Also returns the mask of the queries on which no run can differ from another.
+    """
     if isinstance(data, RankingData) and data.doc_ids is None:
         raise ValueError(
             "runs need document ids, but the data have none. Pass qrels, a comment '#docid = …' in "
@@ -322,6 +342,7 @@ def _evaluate_runs(
     qids: list[Any] = []
     cells = []
     left_out, complete = [], True
+    uniform = np.ones(int(kept.sum()), dtype=bool)
     check = OrderCheck(measurement.named, counted)
     if n := int((~kept).sum()):
         which = "the run" if len(runs) == 1 else "any run"
@@ -336,6 +357,7 @@ def _evaluate_runs(
             )
         table = RankingData(np.empty((len(told), 0)), told.y, qid=told.qid, doc_ids=told.doc_ids)
         qids = table.groups.ids.tolist()
+        uniform &= measurement.find_uniform(table, told.retrieved)
         missed = int((kept & ~answered[name]).sum())
         notes = [f"{missed} of {len(qids)} queries have no answer in the run"] if missed else []
         own = np.unique(run.qid)
@@ -355,15 +377,15 @@ def _evaluate_runs(
     about = list_constant(measurement.named, grades) if same else []
     about += list_wide_gains(measurement.named, grades)
     cells = [replace(cell, notes=[*cell.notes, *more[cell.ranker], *about]) for cell in cells]
-    return _info(qids, len(counted), 0), cells
+    return _info(qids, len(counted), 0), cells, uniform
 
 
 def _evaluate_rows(
     systems: Mapping[str, Any],
     data: RankingData | Qrels,
     measurement: Measurement,
-) -> tuple[FoldInfo, list[FoldResult]]:
-    """Evaluate systems on the same judged rows."""
+) -> tuple[FoldInfo, list[FoldResult], NDArray[np.bool_]]:
+    """Evaluate systems on the same judged rows, see :func:`_evaluate_runs`."""
     if isinstance(data, Qrels):
         rows = [name for name, system in systems.items() if not isinstance(system, RunScores)]
         raise TypeError(
@@ -385,7 +407,7 @@ def _evaluate_rows(
         about += list_wide_gains(measurement.named, data.y)
         cells = [replace(cell, notes=[*cell.notes, *about]) for cell in cells]
     info = _info(data.groups.ids.tolist(), data.n_samples, data.n_features)
-    return replace(info, recall=recall_of(data)), cells
+    return replace(info, recall=recall_of(data)), cells, measurement.find_uniform(data)
 
 
 def _fill_predicted(

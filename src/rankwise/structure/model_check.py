@@ -16,6 +16,7 @@ import numpy as np
 
 from rankwise.runtime.renames import LACKED
 from rankwise.runtime.scikit_learn import BaseEstimator
+from rankwise.runtime.threads import use_one_thread
 from rankwise.structure.state_rules import (
     Array,
     ClassLabels,
@@ -188,7 +189,8 @@ def _check_histogram_boosting(where: str, estimator: Any) -> None:
 
     # The type of trees and of their nodes depends on the release: a model of this one has them.
     smallest: Any = HistGradientBoostingRegressor(max_iter=1, min_samples_leaf=1)
-    known = smallest.fit([[0.0], [1.0]], [0.0, 1.0])._predictors[0][0]
+    with use_one_thread():  # a server loads the model, then forks workers
+        known = smallest.fit([[0.0], [1.0]], [0.0, 1.0])._predictors[0][0]
     rounds, where = estimator._predictors, f"{where}._predictors"
     n_trees, n_features = estimator.n_trees_per_iteration_, estimator.n_features_in_
     n_expected = len(getattr(estimator, "classes_", [])) if n_trees != 1 else 1

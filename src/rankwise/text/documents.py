@@ -31,7 +31,13 @@ import numpy as np
 
 from rankwise.checks.exact_values import is_unicode
 from rankwise.datasets.readers.delimited import DelimitedFile
-from rankwise.datasets.readers.quotes import first_record, names_are_quoted, unquote
+from rankwise.datasets.readers.quotes import (
+    count_outside,
+    first_record,
+    name_has_lines,
+    names_are_quoted,
+    unquote,
+)
 from rankwise.datasets.readers.tables import is_stored, open_stored
 from rankwise.datasets.readers.text_columns import read_cells
 from rankwise.datasets.readers.textfiles import (
@@ -41,7 +47,7 @@ from rankwise.datasets.readers.textfiles import (
     read_text,
 )
 from rankwise.datasets.table_columns import TEXT_DOCUMENT_IDS, TEXT_QUERY_IDS
-from rankwise.runtime.frames import check_unique, is_missing, wrap_frame
+from rankwise.runtime.frames import check_unique, is_missing
 from rankwise.runtime.messages import callers_level, setting
 
 QUERY_TEXTS = ("text", "query", "title")
@@ -300,7 +306,7 @@ def _read(
     """Yield the place and the fields of each entry of a file."""
     ids = TEXT_DOCUMENT_IDS if what == "document" else TEXT_QUERY_IDS
     if is_stored(path):
-        for number, values in enumerate(wrap_frame(open_stored(path).read()).iter_rows(named=True)):
+        for number, values in enumerate(open_stored(path).read().to_pylist()):
             yield f"{what} in row {number}", _name_ids(values, ids)
         return
     text = read_lines(path, encoding, can_choose=what == "document")
@@ -312,7 +318,7 @@ def _read(
         return
     if not is_json and not start.startswith("{"):
         # A TREC file begins with a tag, or has text that it refuses.
-        is_tabbed = "\t" in text.lstrip("\r\n").partition("\n")[0] and not start.startswith("<")
+        is_tabbed = b"\t" in first_record(text[:_HEAD].encode()) and not start.startswith("<")
         rows = _tab_rows(text, ids, path) if is_tabbed else read_trec_text(text, fields, str(path))
         for number, row in rows:
             yield f"{what} at line {number}", row
@@ -329,9 +335,8 @@ def _name_ids(row: dict[str, Any], ids: tuple[str, ...]) -> dict[str, Any]:
 
 def _csv_rows(text: str, path: Path) -> Iterator[tuple[int, dict[str, str]]]:
     """Yield the line and the fields of each row of CSV, whose first line names the columns."""
-    lines = [line for line in text[:_HEAD].encode().split(b"\n") if line.strip()]
-    header = first_record(lines or [b""])
-    separator = max(",;|\t", key=lambda sign: header.count(sign.encode()))
+    header = first_record(text[:_HEAD].encode())
+    separator = max(",;|\t", key=lambda sign: count_outside(header, sign))
     data = text.encode()
     file = DelimitedFile(path, separator, TextFile(path, 0, len(data), data))
     columns, numbers = read_cells(file).columns, file.record_lines()
@@ -392,9 +397,10 @@ def _tab_rows(text: str, ids: tuple[str, ...], path: Path) -> Iterator[tuple[int
 
 def _cells(text: str, ids: tuple[str, ...], path: Path) -> Iterator[tuple[int, list[str]]]:
     """Yield the line and the fields of each row of text separated by tabs, without blank lines."""
-    first = next((line for line in text.split("\n") if line.strip(_BLANKS)), "").removesuffix("\r")
-    names = {name.strip('"').lower() for name in first.split("\t")}
-    if names & set(ids) and names_are_quoted(first.encode()):
+    head = text[:_HEAD].encode()
+    header = first_record(head).rstrip(b"\r")
+    names = {name.strip('"').lower() for name in header.decode().split("\t")}
+    if names & set(ids) and (names_are_quoted(header) or name_has_lines(head)):
         data = text.encode()
         file = DelimitedFile(path, "\t", TextFile(path, 0, len(data), data))
         lines = file.record_lines()
@@ -413,7 +419,7 @@ def read_lines(path: Path, encoding: str | None = None, *, can_choose: bool = Fa
     data = read_text(path, may_be_utf16=encoding is not None)
     if data.startswith(_PARQUET):
         raise ValueError(
-            f"{path} is a Parquet table, not text. Read it into a frame, and pass that."
+            f"{path} is a Parquet table, not text. Give it a name that ends in .parquet."
         )
     if encoding is None:
         check_line_ends(path, data)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import itertools
 import warnings
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple
@@ -22,6 +23,7 @@ from sklearn.utils.validation import validate_data
 from rankwise.checks.classes import list_declared_classes
 from rankwise.checks.rows import check_names, check_rows, hides_names
 from rankwise.checks.text_categories import kind_of_text
+from rankwise.datasets.table_columns import hardly_repeats, warn_of_free_text
 from rankwise.runtime.frames import (
     Table,
     convert_to_array,
@@ -79,6 +81,8 @@ class ColumnTable:
         number or by name. With the default "from_dtype", and besides listed ones, text and
         unordered categories of frames are nominal, and ordered categories
         (pandas ordered categorical, polars Enum) are ordered. None: no column holds categories.
+        Text that hardly repeats, as ``RankingData.from_frame`` leaves it out, has no categories, so
+        that no tree splits it; IgnoredColumnsWarning names its columns.
 
         Categories that only rows of weight 0 hold are unknown, as if these rows were left out.
         Other rules for weights are checked with the rows.
@@ -98,22 +102,27 @@ class ColumnTable:
             if array.ndim == 2:
                 counted = _count_rows(sample_weight, len(array))
                 for column in _choose_columns(categorical_features, array.shape[1], None):
-                    nominal[column] = _list_categories(array[:, column], counted, str(column))
+                    nominal[column], _ = _list_categories(array[:, column], counted, str(column))
             return cls(nominal, ordered)
         chosen: Iterable[int] = ()
         if not _is_from_dtype(categorical_features):
             chosen = _choose_columns(categorical_features, len(frame.columns), list(frame.columns))
         counted = _count_rows(sample_weight, len(frame))
         odd: list[str] = []
+        unused: list[str] = []
         for column, series in enumerate(frame.iter_columns()):
             declared = list_declared_classes(series.to_native())
             # A column that the argument names is nominal even if its dtype declares an order.
             if column in chosen or (declared is None and _is_text(series)):
                 name = repr(str(frame.columns[column]))
-                nominal[column] = _list_categories(series, counted, name)
+                nominal[column], n_filled = _list_categories(series, counted, name)
+                is_named = column in chosen or series.dtype in (nw.Categorical, nw.Enum)
+                if not is_named and hardly_repeats(nominal[column].tolist(), n_filled):
+                    nominal[column] = nominal[column][:0]  # nothing to split by
+                    unused.append(str(frame.columns[column]))
                 kind = kind_of_text(dict.fromkeys(nominal[column].tolist(), 1))
                 if kind != "text" and column not in chosen:
-                    odd.append(f"{str(frame.columns[column])!r} ({kind})")
+                    odd.append(f"{name} ({kind})")
             elif declared is not None:
                 ordered[column] = declared
         if odd:
@@ -123,6 +132,7 @@ class ColumnTable:
                 UserWarning,
                 stacklevel=callers_level(),
             )
+        warn_of_free_text(unused, "Convert them to a categorical dtype to use them.")
         return cls(nominal, ordered)
 
     def n_categories(self, n_features: int) -> NDArray[np.int32]:
@@ -362,22 +372,30 @@ def _is_text(series: Any) -> bool:
     return series.dtype in (nw.String, nw.Categorical, nw.Enum)
 
 
-def _list_categories(column: Any, counted: Any, name: str) -> NDArray[Any]:
-    """Distinct values of some rows that are not missing, ascending; text after numbers."""
+def _list_categories(column: Any, counted: Any, name: str) -> tuple[NDArray[Any], int]:
+    """Distinct values of some rows that are not missing, ascending; text after numbers.
+
+    Also the number of these rows that are neither missing nor empty text.
+    """
     values, places = list_distinct(column)
     if isinstance(places, slice):
-        values = values[counted]
+        values, n_rows = values[counted], None
     else:
-        values = values[np.bincount(places[counted], minlength=len(values)) > 0]
+        n_rows = np.bincount(places[counted], minlength=len(values))
+        values, n_rows = values[n_rows > 0], n_rows[n_rows > 0].tolist()
     if values.dtype.kind in "biuf":
         _check_not_merged(values, name)
-        return np.unique(values[~np.isnan(values)] if values.dtype.kind == "f" else values)
-    distinct = {value for value in set(values.tolist()) if not is_missing(value)}
+        values = values[~np.isnan(values)] if values.dtype.kind == "f" else values
+        return np.unique(values), len(values)
+    listed = values.tolist()
+    counts = Counter(listed) if n_rows is None else dict(zip(listed, n_rows, strict=True))
+    n_filled = sum(n for value, n in counts.items() if not (is_missing(value) or value == ""))
+    distinct = {value for value in counts if not is_missing(value)}
     # Objects of NumPy become those of Python, which exports can write.
     distinct = {value.item() if isinstance(value, np.generic) else value for value in distinct}
     # Numbers and text do not compare, so text comes after numbers.
     ordered = sorted(distinct, key=lambda value: (isinstance(value, str), value))
-    return np.array(ordered, dtype=object)
+    return np.array(ordered, dtype=object), n_filled
 
 
 def _check_not_merged(values: NDArray[Any], column: str) -> None:

@@ -239,7 +239,7 @@ def test_what_is_no_frame(frame):
         ("qid,y,x\n1,,0.5\n", "t.csv, line 2: label must be finite, column 'y' has nan"),
         ("qid,y,x\n,1,0.5\n", "t.csv, line 2: qid must not be missing, column 'qid' is empty"),
         ("qid,y,x,x\n1,1,1,1\n", "but 'x' occur more than once"),
-        ("1,2,3\n4,5,6\n", "label needs a column"),
+        ("1,2,3\n4,5,6\n", "label and qid need columns, but none has a usual name"),
         ("qid;y;x\n1;0;2\n", "one column, 'qid;y;x'. Pass the column separator: sep=';'"),
         ("", "the file is empty"),
     ],

@@ -131,7 +131,8 @@ def test_unknown_categories_are_average_and_missing_ones_missing(judged):
 
 def test_a_column_of_unique_names_is_never_split(judged):
     frame, y, qid = judged
-    ranker = make().fit(frame.assign(name=[f"n{i}" for i in range(len(y))]), y, qid=qid)
+    names = pd.Categorical([f"n{i}" for i in range(len(y))])
+    ranker = make().fit(frame.assign(name=names), y, qid=qid)
     assert 3 not in ranker.trees_.feature
 
 

@@ -275,7 +275,7 @@ class DelimitedFile:
                 "it is a Parquet table, not text. Give it a name that ends in .parquet"
             )
         check_named_columns(self.path, line)
-        header = first_record([row for row in self._head().split(b"\n") if row.strip()])
+        header = first_record(self._head())
         if self.delimiter.encode() not in header:  # quoted names are faults by a wrong separator
             self._check_separator([header.decode()])
         for record in self.records.long[:1]:

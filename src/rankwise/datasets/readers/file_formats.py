@@ -134,7 +134,7 @@ def file_format(source: PathLike | TextFile) -> FileFormat:
     lines = [line for line in head.split(b"\n") if line.strip()]
     if not lines:
         return FileFormat(FormatName.empty)
-    return _header(file.path, first_record(lines)) or _majority(file.path, lines)
+    return _header(file.path, first_record(head)) or _majority(file.path, lines)
 
 
 def is_binary_table(head: bytes) -> bool:

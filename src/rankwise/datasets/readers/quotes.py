@@ -21,6 +21,8 @@ from rankwise.runtime.arrow import pa, pa_csv
 # A field that pandas quoted because it holds marks, or because it is empty.
 ENCLOSED = r'^"(([^"]*"")+[^"]*)?"$'
 _ENCLOSED_BYTES = re.compile(ENCLOSED.encode())
+_QUOTED = re.compile(rb'"[^"]*"')
+_BLANK_LINES = re.compile(rb"\A(?:[^\S\n]*\n)+")
 _NUMBER = re.compile(rb"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*")
 _BLOCK_BYTES = 1 << 20
 # Lines that tell which columns hold numbers.
@@ -37,14 +39,19 @@ def names_are_quoted(line: bytes) -> bool:
     return all(len(name) > 1 and name[:1] == name[-1:] == b'"' for name in names)
 
 
-def first_record(lines: Sequence[bytes]) -> bytes:
-    """The first of ``lines``, with those over which a field in quotation marks goes on."""
-    marks = 0
+def first_record(head: bytes) -> bytes:
+    """First line that is not blank, with those over which a field in quotation marks goes on."""
+    lines, marks = _BLANK_LINES.sub(b"", head).split(b"\n"), 0
     for k, line in enumerate(lines, start=1):
         marks += line.count(b'"')
         if marks % 2 == 0:
             return b"\n".join(lines[:k])
     return lines[0]
+
+
+def count_outside(record: bytes, sign: str) -> int:
+    """How often a separator occurs outside quotation marks."""
+    return _QUOTED.sub(b"", record).count(sign.encode())
 
 
 def name_has_lines(head: bytes) -> bool:
@@ -53,12 +60,10 @@ def name_has_lines(head: bytes) -> bool:
     Spreadsheets enclose such a name in marks, and no other. A lone mark is told from it by the
     lines: those of the header are not all whole rows, and together they are as wide as the next.
     """
-    lines = [line for line in head.split(b"\n") if line.strip()]
-    names = first_record(lines or [b""]).split(b"\n")
-    n = b"\n".join(names).count(b"\t")
-    rest = lines[len(names) :]
-    is_wide = not rest or first_record(rest).count(b"\t") == n
-    return is_wide and any(line.count(b"\t") != n for line in names)
+    names = first_record(head)
+    n, following = count_outside(names, "\t"), first_record(head.partition(names)[2])
+    is_wide = not following or count_outside(following, "\t") == n
+    return is_wide and any(line.count(b"\t") != n for line in names.splitlines())
 
 
 def unquote(field: bytes) -> bytes:

@@ -278,8 +278,8 @@ class CatBoostRanker(BoostedRanker):
         CatBoost violates constraints under the other two objectives.
     categorical_features : {"from_dtype"}, None, or array-like, default="from_dtype"
         Nominal columns of any number of categories, as a mask, by number or by name. In frames,
-        text and unordered categories are also nominal; ordered categories are split like numbers.
-        None: no column is categorical.
+        text whose values repeat and unordered categories are also nominal; ordered categories are
+        split like numbers. None: no column is categorical.
     objective : {"YetiRank", "PairLogit", "QueryRMSE"}, default="YetiRank"
         Training loss of CatBoost.
     gain : {"auto", "exp2", "linear"}, default="auto"

@@ -242,8 +242,8 @@ class LightGBMRanker(PositionFit, BoostedRanker):
         grows. -1: it must not increase. 0: no constraint.
     categorical_features : {"from_dtype"}, None, or array-like, default="from_dtype"
         Columns that are split by subsets of their categories, as a mask, by number or by name. In
-        frames, text and unordered categories are also split this way; ordered categories are split
-        like numbers. None: no column is categorical.
+        frames, text whose values repeat and unordered categories are also split this way; ordered
+        categories are split like numbers. None: no column is categorical.
     objective : {"lambdarank", "rank_xendcg"}, default="lambdarank"
         Training loss of LightGBM.
     truncation_level : int >= 1, default=30

@@ -306,8 +306,8 @@ class XGBoostRanker(PositionFit, BoostedRanker):
         grows. -1: it must not increase. 0: no constraint.
     categorical_features : {"from_dtype"}, None, or array-like, default="from_dtype"
         Columns that are split by subsets of their categories, as a mask, by number or by name. In
-        frames, text and unordered categories are also split this way; ordered categories are split
-        like numbers. None: no column is categorical.
+        frames, text whose values repeat and unordered categories are also split this way; ordered
+        categories are split like numbers. None: no column is categorical.
     objective : {"rank:ndcg", "rank:pairwise"}, default="rank:ndcg"
         Training loss of XGBoost.
     pair_method : {"topk", "mean"}, default="topk"

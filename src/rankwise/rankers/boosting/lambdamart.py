@@ -311,8 +311,9 @@ class LambdaMART(ChoosesRounds, TreeScores):
         Groups of features, by number or name: all features on a path from the root to a leaf belong
         to one group. Features without a group form one group.
     categorical_features : {"from_dtype"}, array-like of bool, int or str, or None
-        Nominal features: a mask, numbers or names. In frames, text and unordered categories are
-        also nominal; ordered ones are split by their order. None: none.
+        Nominal features: a mask, numbers or names. In frames, text whose values occur twice or more
+        on average, and unordered categories are also nominal; ordered ones are split by their
+        order. Other text is not used, with an IgnoredColumnsWarning. None: none.
     categorical_encoding : {"auto", "subset", "ordered"}, default="auto"
         How trees read nominal features:
 

@@ -458,7 +458,8 @@ class AutoRanker(CategoricalInput, Ranker):
         measure, graded = self._measure(data), is_graded(data.y)
         # Discounted gains need labels from 0 on, so early stopping watches the tuning metric below.
         watched = measure if data.y.min() < 0 else None
-        nominal = {"categorical_features": sorted(self.columns_.nominal)}
+        known = self.columns_.nominal
+        nominal = {"categorical_features": sorted(j for j in known if len(known[j]))}
         found = settings(
             measure, graded, seed, self.n_jobs, watched=watched, query_weight=self.query_weight
         )

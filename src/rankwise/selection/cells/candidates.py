@@ -367,7 +367,9 @@ def prepare_rows(
     if not categories or names is None:
         return X, names
     kind = type(unfreeze(estimator)).__name__
-    if takes_categories(estimator):
+    # A fitted pipeline encodes the text that it knows.
+    encodes = wanted is not None and hasattr(unfreeze(estimator), "steps")
+    if encodes or takes_categories(estimator):
         most = unfreeze(estimator)._most_categories if wanted is None else None
         many = [j for j, known in categories.items() if most is not None and len(known) > most]
         if not many or len(many) == len(names):  # fit says what is wrong with them

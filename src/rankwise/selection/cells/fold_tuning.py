@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from numbers import Real
@@ -17,6 +18,7 @@ from sklearn.utils import get_tags
 from rankwise.base import RanksRows
 from rankwise.checks.rows import check_names, check_rows, name_columns
 from rankwise.datasets.data import RankingData
+from rankwise.datasets.linting import find_copies
 from rankwise.losses.lambda_gradients import follow_measure
 from rankwise.metrics import Measure, parse
 from rankwise.metrics.default import refuse_constant
@@ -39,8 +41,8 @@ from rankwise.typing import Seed, is_sparse
 _WITHOUT_CLASSES = "M1D"
 _FROZEN = "a fitted model as it is, which must not have seen the test queries"
 FILLED = (
-    "missing values are filled with the medians of the training rows, also in tables scored later; "
-    "columns with missing training values have an indicator"
+    "missing values are filled with the medians of the training rows; columns with missing "
+    "training values have an indicator"
 )
 _PATH_PARAMETERS = ("C", "alpha", "lam", "max_depth")
 # Fitted attribute → the parameter whose chosen value it holds; a later one has precedence.
@@ -124,7 +126,8 @@ def fill_missing(
     if part is not None:
         rows, _ = prepare_rows(estimator, part, names)
         rows = check_rows(imputer, rows, allow_nan=True, name=name, names=names)
-    filled = _with_rows(train, imputer.fit_transform(X))
+    imputer.fit(X if is_sparse(X) else _summarise_gaps(X))
+    filled = _with_rows(train, imputer.transform(X))
     filled_part = None if part is None else _with_rows(part, imputer.transform(rows))
     if names is not None:  # which a fit on an array removes
         check_names(imputer, names, reset=True)
@@ -139,6 +142,17 @@ def _has_gaps(data: RankingData) -> bool:
     elif data.categories:
         X = X[:, [j for j in range(data.n_features) if j not in data.categories]]
     return np.asarray(X).dtype.kind == "f" and bool(np.isnan(X).any())
+
+
+def _summarise_gaps(X: Any) -> Any:
+    """Two rows with the medians of X, and with gaps in the same columns.
+
+    An imputer learns the same from them: its own medians sort all columns, in nine times the time.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # columns without a value
+        medians = np.nanmedian(X, axis=0)
+    return np.stack([medians, np.where(np.isnan(X.min(axis=0)), np.nan, medians)])
 
 
 def _with_rows(data: RankingData, X: Any) -> RankingData:
@@ -209,7 +223,8 @@ def tune(
 
     Without ``space``, an estimator whose ``fit`` accepts ``X_val`` receives the validation part and
     chooses by itself (a path, early stopping): by ``measure`` if it has such a parameter,
-    else by its own criterion. Other estimators are fitted unchanged. If no classes are predicted,
+    else by its own criterion. Other estimators are fitted unchanged. ``notes`` say how many rows of
+    ``vali`` are training rows. If no classes are predicted,
     M1D replaces a measure of predicted ranks, since the scores of a path are determined only up to
     a constant. If a chosen number is at an end of five or more tried values, ``notes`` says so.
 
@@ -241,14 +256,16 @@ def tune(
     if select.reads_labels and not is_classifier(estimator):
         followed = parse(_WITHOUT_CLASSES)
     estimator = prepare(estimator, followed, random_state)
+    copies = "" if vali is None else find_copies(train, vali)[0]
+    notes = [f"validation part: {copies}"] if copies else []
     if space:
         found = _search(estimator, train, vali, select, space, random_state)
+        found = replace(found, notes=[*notes, *found.notes])
         return _refit(found, estimator, train, set(space)) if refit and vali is None else found
-    notes: list[str] = []
     if not (early_stopping or _names_validation(estimator)):
         vali = None
     if vali is None:
-        notes = _choose_within_train_inplace(estimator)
+        notes += _choose_within_train_inplace(estimator)
     recipe = _fit_rounds(estimator, train) if vali is None else None
     if recipe is None:
         notes += fit(estimator, train, vali)
@@ -426,7 +443,10 @@ def _find_chosen(estimator: Any, is_watched: bool) -> dict[str, Any]:
         for attribute, name in _CHOSEN.items()
         if getattr(estimator, attribute, None) is not None
     }
-    if not (is_watched and getattr(estimator, "n_estimators_", 1)):
+    n_trees = getattr(estimator, "n_estimators_", 1)
+    if issubclass(type(estimator), ChoosesRounds) and hasattr(estimator, "n_estimators_"):
+        fitted["n_estimators"] = n_trees  # the best round need not cut the trees
+    if not (is_watched and n_trees):
         fitted.pop("n_estimators", None)  # there was nothing to choose from
     chosen = {
         name: value

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import product
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,7 +30,8 @@ from rankwise.metrics.evaluation import tie_rule
 from rankwise.metrics.measure import is_own
 from rankwise.metrics.measures.relevance import find_unjudged_share
 from rankwise.prediction import Predictions, innermost
-from rankwise.selection.cells.result_store import DONE, FoldResult
+from rankwise.runtime.messages import ArgumentError
+from rankwise.selection.cells.result_store import DONE, FoldInfo, FoldResult
 from rankwise.typing import Float64Array
 
 CURVE_CUTOFFS = range(1, 11)
@@ -66,6 +67,31 @@ class Measurement:
     def own_directions(self) -> dict[str, bool]:
         """Whether larger is better, of the measures of the user's own by their full specs."""
         return {str(m): m.greater_is_better for m in self.measures if is_own(m)}
+
+    def check_rankings(self) -> None:
+        """Raise ValueError if a measure reads predicted classes, which can differ on any query."""
+        reads_labels = [str(measure.name) for measure in self.measures if measure.reads_labels]
+        if reads_labels:
+            raise ArgumentError(
+                "differing_queries",
+                f"needs measures of rankings, but {reads_labels[0]} reads predicted classes, which "
+                "can differ on every query. Leave one of them out.",
+            )
+
+    def find_uniform(
+        self, test: RankingData, retrieved: NDArray[np.bool_] | None = None
+    ) -> NDArray[np.bool_]:
+        """Mask of the queries for which every ranking of their rows has the same measures.
+
+        Their rows have one grade, and all of a grade above 0 are retrieved.
+        """
+        groups = test.groups
+        if any(measure.reads_labels for measure in self.measures):
+            return np.zeros(groups.n_queries, dtype=bool)
+        y, starts = test.grades, groups.indptr[:-1]
+        found = y if retrieved is None else np.where(retrieved, y, 0.0)
+        high = np.maximum.reduceat(groups.sort(y), starts)
+        return high == np.minimum.reduceat(groups.sort(found), starts)
 
     def fill(
         self,
@@ -160,6 +186,44 @@ def values_by_query(
             warnings.simplefilter("ignore", UndefinedMeasureWarning)
             found |= evaluate(y, scores, groups, wanted, **words).per_query
     return {str(measure): found[str(measure)] for measure in measures}
+
+
+def refuse_uniform() -> NoReturn:
+    raise ArgumentError(
+        "differing_queries",
+        "needs a query with rows of different grades, but rankings cannot differ on any. Drop it.",
+    )
+
+
+def count_uniform(
+    infos: Sequence[FoldInfo],
+    cells: Sequence[FoldResult],
+    uniform: Sequence[NDArray[np.bool_]],
+    *,
+    differing_queries: bool,
+) -> tuple[list[FoldInfo], list[FoldResult]]:
+    """Number of test queries of each fold on which rankers cannot differ; values NaN if left out.
+
+    ``uniform`` are those of :meth:`Measurement.find_uniform`. A run in :func:`rankwise.compare` may
+    lack some of their rows, so all values must be equal, too.
+    """
+    counted, masks = [], {}
+    for info, mask in zip(infos, uniform, strict=True):
+        done = [cell for cell in cells if cell.fold == info.name and cell.values]
+        tables = [np.array([*cell.values.values()]) for cell in done]
+        for table in tables[1:]:
+            mask = mask & ((table == tables[0]) | np.isnan(table + tables[0])).all(axis=0)
+        counted.append(replace(info, n_uniform=int(mask.sum())))
+        masks[info.name] = mask
+    if not differing_queries:
+        return counted, [*cells]
+    return counted, [
+        replace(
+            cell,
+            values={s: np.where(masks[cell.fold], np.nan, v) for s, v in cell.values.items()},
+        )
+        for cell in cells
+    ]
 
 
 def recall_of(data: RankingData) -> float | None:

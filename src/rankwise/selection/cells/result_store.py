@@ -213,7 +213,7 @@ class FoldInfo:
     ``recall``: share of the relevant documents that are rows, mean over the test queries with any;
     None if it is not known, see ``RankingData.missed``. ``n_unjudged``: rows of the training part
     without a judgement, which are not part of ``n_train``. ``n_uniform``: test queries on which
-    rankers cannot differ, with one row or with all rows of one grade above 0.
+    rankers cannot differ, with one row or with rows of one grade.
     """
 
     name: str
@@ -241,7 +241,8 @@ class Settings(NamesOldAttributes):
     user's own, by its full spec, are better. ``left_out`` are the columns of the table that are not
     features, and why; ``shared`` those that are features and scores of a ranker. ``ran`` says by
     ranker what was tuned, or which parameters differ from the defaults of its class; comparisons
-    until rankwise 0.3 lack it.
+    until rankwise 0.3 lack it. ``differing_queries`` says whether queries on which rankers cannot
+    differ were left out.
 
     Raises
     ------
@@ -268,6 +269,7 @@ class Settings(NamesOldAttributes):
     left_out: dict[str, str] = field(default_factory=dict)
     shared: list[str] = field(default_factory=list)
     ran: dict[str, str] = field(default_factory=dict)
+    differing_queries: bool = False
 
     def __post_init__(self) -> None:
         correction = check_correction(self.test, self.correction, name="test")

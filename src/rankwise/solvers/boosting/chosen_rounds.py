@@ -293,7 +293,9 @@ def _check_rows(
     """Rows by which folds are drawn, and what ``fit`` takes for every row as arrays."""
     checked: dict[str, Any] = dict(rows)
     nominal = own.get_params(deep=False).get("categorical_features", FROM_DTYPE)
-    encoded = ColumnTable.of(table, nominal).encode(table)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the fit of all rows warns of these columns
+        encoded = ColumnTable.of(table, nominal).encode(table)
     X = check_rows(clone(own), encoded, allow_nan=True, reset=True)
     n_samples = X.shape[0]
     labels = np.asarray(convert_to_array(y))

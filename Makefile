@@ -5,6 +5,7 @@ BIN = $(VENV)/bin
 RANKWISE = $(BIN)/rankwise
 OUT ?= out
 PYTEST_ARGS ?=
+WORKERS ?= logical
 BENCH_ARGS ?=
 MUTANTS_ARGS ?=
 FUZZ_TARGETS ?= all
@@ -95,7 +96,7 @@ run-tests:
 	@mkdir -p $(KERNEL_CACHE)
 	@find .numba-cache -mindepth 1 -maxdepth 1 ! -name $(KERNELS) -exec rm -rf {} +
 	@NUMBA_CACHE_DIR=$(KERNEL_CACHE) OPENBLAS_NUM_THREADS=1 \
-		$(BIN)/python -m pytest -n logical --dist worksteal $(CHOSEN) $(PYTEST_ARGS)
+		$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal $(CHOSEN) $(PYTEST_ARGS)
 
 # In front of the environment's own release; the tests take the kernels of test-all.
 test-oldest: $(VENV)/.test
@@ -125,7 +126,7 @@ fuzz: $(VENV)/.test
 boundscheck: $(VENV)/.test
 	@rm -rf .numba-cache-boundscheck
 	@NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=$(CURDIR)/.numba-cache-boundscheck \
-		$(BIN)/python -m pytest -q -n logical --dist worksteal tests/kernels
+		$(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal tests/kernels
 	@NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=$(CURDIR)/.numba-cache-boundscheck \
 		$(BIN)/python -m tests.fuzz --targets letor,cache,kernels,model --cases $(BOUNDSCHECK_CASES)
 

@@ -86,7 +86,7 @@ def test_other_leaves_and_other_features_are_found(tmp_path):
         root["split_feature"] = other
         path.write_text(json.dumps(file))
         found = export.verify(model, path, rows(1), qid=QID)
-        said = f"tree 0: the file tests column {other} where the model tests {split}"
+        said = f"tree 0: the file tests column {other} where the model tests column {split}"
         assert said in found.first.cause
     root["split_feature"], root["threshold"] = split, root["threshold"] + 100.0
     path.write_text(json.dumps(file))

@@ -7,9 +7,17 @@ import pandas as pd
 import polars as pl
 import pytest
 from sklearn.compose import ColumnTransformer, make_column_selector
+from sklearn.decomposition import PCA
 from sklearn.impute import MissingIndicator, SimpleImputer
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import MinMaxScaler, OneHotEncoder, RobustScaler, StandardScaler
+from sklearn.preprocessing import (
+    FunctionTransformer,
+    MinMaxScaler,
+    OneHotEncoder,
+    RobustScaler,
+    SplineTransformer,
+    StandardScaler,
+)
 
 import rankwise as rw
 from rankwise import export
@@ -198,3 +206,52 @@ def test_imputers_of_compare_leave(ranker, formats, is_named, tmp_path):
         getattr(export, f"to_{name}")(pipeline, tmp_path / f"model.{name}", **given)
         certificate = verify(pipeline, tmp_path / f"model.{name}", Z, qid=qid, **given)
         assert certificate.holds, f"{name}: {certificate}"
+
+
+SCALED = [("scaled", StandardScaler(), ["price"]), ("same", "passthrough", ["price", "stars"])]
+OTHER = {
+    "imputer of scaled columns": (["price"], [StandardScaler(), _imputed()], EVERY[:2]),
+    "a column twice": (["price", "stars"], [ColumnTransformer(SCALED)], EVERY),
+    "a step of skl2onnx at last": (["meal"], [text(sparse_output=False), PCA(2)], EVERY[:1]),
+    "numbers that float32 has not": (["tenths"], [text()], EVERY),
+}
+
+
+@pytest.mark.parametrize("case", OTHER)
+def test_other_pipelines(case, tmp_path):
+    names, steps, formats = OTHER[case]
+    X, y, _ = table(200, missing=False)
+    X = X.assign(tenths=X.index % 5 / 10)[names]
+    pipeline = make_pipeline(*steps, rw.RankingForest(5, max_depth=4, random_state=0)).fit(X, y)
+    assert export_formats(pipeline) == formats
+    for name in formats:
+        given = {"features": list("abcdef")[: pipeline[-1].n_features_in_]}
+        given = given if name == "vespa" else {}
+        getattr(export, f"to_{name}")(pipeline, tmp_path / name, **given)
+        certificate = verify(pipeline, tmp_path / name, X, **given)
+        assert certificate.holds, f"{name}: {certificate}"
+
+
+REFUSED = {
+    "joins infrequent categories": [OneHotEncoder(min_frequency=90)],
+    "step SplineTransformer of the pipeline cannot be exported": [
+        ColumnTransformer([("spline", SplineTransformer(), ["price"])])
+    ],
+    "FunctionTransformer depends on a function": [FunctionTransformer(np.copy), text()],
+    "missing_values='lunch'": [_imputed("most_frequent", missing_values="lunch"), text()],
+    "LambdaMART reads categories behind a step": [
+        ColumnTransformer([("same", "passthrough", ["price", "meal"])])
+    ],
+}
+
+
+@pytest.mark.parametrize("format", ["onnx", "python", "lightgbm"])
+@pytest.mark.parametrize("reason", REFUSED)
+def test_the_reason_is_that_of_the_step(reason, format):
+    X, y, _ = table(200, missing=False)
+    X = X[["price", "meal"]]
+    ranker = rw.LambdaMART(2, categorical_features=[1] if "LambdaMART" in reason else None)
+    pipeline = make_pipeline(*REFUSED[reason], ranker).fit(X, y)
+    assert export_formats(pipeline) == []
+    with pytest.raises(export.ExportError, match=reason):
+        getattr(export, f"to_{format}")(pipeline)

@@ -170,7 +170,8 @@ def test_searched_texts(monkeypatch, k):
 
 
 FEW = {
-    "evaluate": "print(rankwise.evaluate([0, 1, 2], [.1, .3, .2], [1, 1, 1]))",
+    "evaluate": "import rankwise.selection.systems\n"  # by the command line
+    "print(rankwise.evaluate([0, 1, 2], [.1, .3, .2], [1, 1, 1]))",
     "closed form": "X = np.random.default_rng(0).normal(size=(60, 3)); q = np.arange(60) // 10\n"
     "model = rankwise.RidgeRanker().fit(X, X[:, 0].round() + 3, qid=q)\n"
     "model.score(X, X[:, 0].round() + 3, qid=q)",

@@ -139,7 +139,9 @@ class ScoreOptions:
                     f"--{name.replace('_', '-')} is for tables, but {scores} is a folder. Choose "
                     "results with --measures, --tasks, --split and --subsets."
                 )
-        chosen = {n: split_list(given[n]) if n in lists else given[n] for n in of_folders}
+        chosen: dict[str, Any] = {
+            name: split_list(given[name]) if name in lists else given[name] for name in of_folders
+        }
         found = read_results(scores, **chosen)
         say(str(found))
         return leaderboard(found.scores, missing=self.words["missing"], **words)

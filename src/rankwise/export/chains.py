@@ -19,22 +19,21 @@ from sklearn.utils.validation import check_is_fitted
 from rankwise._registry import REGISTRY
 from rankwise.export.column_steps import (
     column_names,
-    filled,
-    indicated,
-    one_hot,
-    side_by_side,
-    unchanged,
+    encode_one_hot,
+    fill_columns,
+    join_parts,
+    keep_columns,
+    mark_missing,
 )
 from rankwise.export.maps import (
     Affine,
     CategoryValues,
     Chain,
     Column,
-    Columns,
     ExportError,
-    Filled,
     HiddenNodes,
     KernelValues,
+    MadeColumns,
     RunningSums,
     Scaled,
     Sum,
@@ -111,11 +110,11 @@ def _on_categories(trees: Trees, table: ColumnTable, names: Any) -> Trees:
 
 
 def _scale_for_blend(estimator: Any, indicators: dict[int, Float64Array]) -> Chain:
-    """Scaled columns, followed by indicators of the codes of categories."""
+    """Scaled columns, 0 where a value is missing, and indicators of the codes of categories."""
     with np.errstate(divide="ignore"):
         spread = 1.0 / estimator.scale_
     n, numbers = len(spread), _number_categories(estimator.columns_)
-    columns = [Column(column) for column in range(n)]
+    columns = [Column(column, fill=value) for column, value in enumerate(estimator.center_)]
     for column, codes in indicators.items():
         keys = numbers[column][codes.astype(np.int64)] if column in numbers else codes
         columns += [Column(column, key, 0.0) for key in keys.tolist()]
@@ -124,7 +123,7 @@ def _scale_for_blend(estimator: Any, indicators: dict[int, Float64Array]) -> Cha
         np.append(estimator.center_, np.zeros(n_more)),
         np.append(spread, np.full(n_more, 1.0 / indicator_height(n))),
     )
-    return (Columns(tuple(columns)), scaled, Filled()) if n_more else (scaled, Filled())
+    return MadeColumns(tuple(columns)), scaled
 
 
 def _sum_of_trees(weighted: list[tuple[float, float, Trees]]) -> Trees:
@@ -371,10 +370,10 @@ def chain_of(estimator: Any) -> Chain:
         )
     check_is_fitted(last)
     chain = merge_maps((*before, *reader(last)))
-    columns = [made for step in before if isinstance(step, Columns) for made in step.columns]
+    columns = [made for step in before if isinstance(step, MadeColumns) for made in step.columns]
     is_text = any(made.key is None and isinstance(made.fill, str) for made in columns)
-    is_text |= bool(columns and chain and getattr(chain[-1], "categories", ()))
-    if is_text and not isinstance(chain[-1], Columns):
+    is_named = isinstance(chain[-1], Trees | Sum) and bool(chain[-1].categories)
+    if columns and (is_text or is_named or reads_categories(chain)):
         raise ExportError(
             f"{type(last).__name__} reads categories behind a step that fills or encodes columns, "
             "and such a pipeline cannot be exported. Put a OneHotEncoder before it for all of "
@@ -383,10 +382,25 @@ def chain_of(estimator: Any) -> Chain:
     return chain
 
 
+def reads_categories(chain: Chain) -> bool:
+    """Whether trees at the end of a chain split categories, or compare statistics of them."""
+    match chain:
+        case (*_, Trees() as trees):
+            return bool(trees.encoded or any(tree.members for tree in trees.trees))
+        case (*_, Sum() as blend):
+            return any(map(reads_categories, blend.chains))
+    return False
+
+
 def maps_before(estimator: Any) -> Chain:
     """Maps of the steps before the model, as :func:`chain_of`."""
+    return _maps_of(steps_of(estimator)[:-1])
+
+
+def _maps_of(steps: Sequence[Any]) -> Chain:
+    """Maps of steps that are not the model."""
     chain: Chain = ()
-    for step in steps_of(estimator)[:-1]:
+    for step in steps:
         reader = _find_reader(step)
         if reader is None:
             raise ExportError(
@@ -448,11 +462,11 @@ _STEPS: dict[str, Reader] = {
     "MinMaxScaler": _smallest_and_largest,
     "MaxAbsScaler": lambda known: _scale_columns(None, known.scale_, known.n_features_in_),
     "RobustScaler": lambda known: _scale_columns(known.center_, known.scale_, known.n_features_in_),
-    "ColumnTransformer": lambda known: side_by_side(known, chain_of),
-    "OneHotEncoder": one_hot,
-    "SimpleImputer": filled,
-    "MissingIndicator": indicated,
-    "FunctionTransformer": unchanged,
+    "ColumnTransformer": lambda known: join_parts(known, lambda p: _maps_of(steps_of(p))),
+    "OneHotEncoder": encode_one_hot,
+    "SimpleImputer": fill_columns,
+    "MissingIndicator": mark_missing,
+    "FunctionTransformer": keep_columns,
 }
 
 
@@ -466,13 +480,32 @@ def prepare_export(
     return estimator, engine_names(estimator, features)
 
 
-def columns_of(estimator: Any) -> Columns | None:
+def columns_of(estimator: Any) -> MadeColumns | None:
     """Columns that the first steps of a model make of those of the table; None: they make none."""
-    try:
-        chain = maps_before(estimator)
-    except ExportError:
-        return None
-    return chain[0] if chain and isinstance(chain[0], Columns) else None
+    found: Chain = ()
+    steps = steps_of(estimator)[:-1]
+    for end in range(1, len(steps) + 1):
+        try:
+            found = _maps_of(steps[:end])
+        except ExportError:
+            break
+    return found[0] if found and isinstance(found[0], MadeColumns) else None
+
+
+def categories_of(estimator: Any) -> tuple[dict[int, list[Any]], list[int]]:
+    """Categories, by column, for which rows of files hold positions; columns with -1 for others.
+
+    Other categories are missing values in the remaining columns.
+    """
+    made = columns_of(estimator)
+    if made is not None:
+        listed = made.read_as_text(len(feature_names(estimator)))
+        return listed, list(listed)
+    first = chain_of(estimator)[0]
+    if not isinstance(first, Trees | Sum):
+        return {}, []
+    known = {column: first.categories[column].tolist() for column in sorted(first.categories)}
+    return known, sorted(first.encoded)
 
 
 def engine_names(estimator: Any, given: Sequence[str] | None = None) -> list[str]:

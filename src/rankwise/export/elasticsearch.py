@@ -52,8 +52,8 @@ def to_elasticsearch(
     Parameters
     ----------
     estimator : fitted estimator, or model of LightGBM, XGBoost or CatBoost
-        Linear model, or sum of trees or stumps; or a pipeline of StandardScaler, MinMaxScaler,
-        MaxAbsScaler or RobustScaler and such a model.
+        Linear model, or sum of trees or stumps; or a pipeline of scalers, encoders, imputers and
+        such a model.
     path : path-like, optional
         File to write in addition.
     features : sequence of str, optional
@@ -204,8 +204,8 @@ def to_ranklib(estimator: Any, path: str | Path | None = None) -> str:
     Parameters
     ----------
     estimator : fitted estimator, or model of LightGBM, XGBoost or CatBoost
-        Linear model, or sum of trees or stumps; or a pipeline of StandardScaler, MinMaxScaler,
-        MaxAbsScaler or RobustScaler and such a model.
+        Linear model, or sum of trees or stumps; or a pipeline of scalers, encoders, imputers and
+        such a model.
     path : path-like, optional
         File to write in addition.
 

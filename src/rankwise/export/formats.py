@@ -7,7 +7,7 @@ from typing import Any
 
 from sklearn.utils.validation import check_is_fitted
 
-from rankwise.export.chains import chain_of, own_model
+from rankwise.export.chains import chain_of, own_model, reads_categories
 from rankwise.export.maps import Affine, ExportError, Trees
 from rankwise.export.onnx_model import to_onnx
 from rankwise.export.parts import (
@@ -71,7 +71,7 @@ def export_formats(estimator: Any) -> list[str]:
     match rest:
         case (Affine() as weighted,) if weighted.weights.shape[1] == 1:
             return ["onnx", *_OF_SUMS]
-        case (Trees() as trees,) if not (trees.encoded or any(t.members for t in trees.trees)):
+        case (Trees(),) if not reads_categories(rest):
             return ["onnx", *_OF_SUMS, *_OF_TREES]
         case (Trees() as trees,):
             sets = [] if scaled or not _passes(check_numbered, trees) else ["lightgbm", "xgboost"]

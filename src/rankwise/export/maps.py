@@ -149,11 +149,6 @@ class Trees:
 
 
 @dataclass(frozen=True, eq=False)
-class Filled:
-    """Replace NaN by 0."""
-
-
-@dataclass(frozen=True, eq=False)
 class Sum:
     """Weighted sum of the single-column results of chains on the same rows, minus their levels.
 
@@ -181,7 +176,7 @@ class Column:
 
 
 @dataclass(frozen=True, eq=False)
-class Columns:
+class MadeColumns:
     """Columns that are chosen, filled, or encoded as 0 and 1.
 
     Rows of exported files hold positions in :attr:`categories` in place of text, and -1 in place of
@@ -190,9 +185,11 @@ class Columns:
 
     columns: tuple[Column, ...]
 
-    def then(self, after: Columns) -> Columns:
+    def then(self, after: MadeColumns) -> MadeColumns:
         """Both steps as one."""
-        return Columns(tuple(_compose(self.columns[made.source], made) for made in after.columns))
+        return MadeColumns(
+            tuple(_compose(self.columns[made.source], made) for made in after.columns)
+        )
 
     @property
     def categories(self) -> dict[int, list[str]]:
@@ -242,15 +239,6 @@ class Columns:
             out[:, place] = values
         return out
 
-    @property
-    def fillings(self) -> dict[int, float]:
-        """What replaces missing values, by the number of a column that is not encoded."""
-        return {
-            place: filling
-            for place, (_, key, filling) in enumerate(self.numbers())
-            if np.isnan(key) and not np.isnan(filling)
-        }
-
 
 def _compose(first: Column, after: Column) -> Column:
     if after.key is None:
@@ -265,7 +253,7 @@ def _compose(first: Column, after: Column) -> Column:
 
 Map = (
     Affine
-    | Columns
+    | MadeColumns
     | Scaled
     | HiddenNodes
     | KernelValues
@@ -273,7 +261,6 @@ Map = (
     | RunningSums
     | VoteMean
     | Trees
-    | Filled
     | Sum
 )
 Chain = tuple[Map, ...]
@@ -298,7 +285,7 @@ def merge_maps(chain: Chain) -> Chain:
             case [*_, Affine() as before], Affine():
                 weights = before.weights @ step.weights
                 out[-1] = Affine(weights, before.offset @ step.weights + step.offset)
-            case [*_, Columns() as before], Columns():
+            case [*_, MadeColumns() as before], MadeColumns():
                 out[-1] = before.then(step)
             case _:
                 out.append(step)

@@ -32,11 +32,10 @@ from rankwise.export.chains import (
 from rankwise.export.maps import (
     Affine,
     Chain,
-    Columns,
     ExportError,
-    Filled,
     HiddenNodes,
     KernelValues,
+    MadeColumns,
     RunningSums,
     Scaled,
     Sum,
@@ -261,7 +260,7 @@ def _(step: Affine, graph: Graph, x: str) -> str:
 
 
 @write.register
-def _(step: Columns, graph: Graph, x: str) -> str:
+def _(step: MadeColumns, graph: Graph, x: str) -> str:
     sources, keys, fillings = map(np.array, zip(*step.numbers(), strict=True))
     x = graph.node("Gather", x, graph.constant(sources, np.int64), axis=1)
     # Rows are float32 numbers.
@@ -348,11 +347,6 @@ def _(step: VoteMean, graph: Graph, x: str) -> str:
 @write.register
 def _(step: Trees, graph: Graph, x: str) -> str:
     return write_trees(step, graph, x, in_float64=True)
-
-
-@write.register
-def _(step: Filled, graph: Graph, x: str) -> str:
-    return graph.node("Where", graph.node("IsNaN", x), graph.constant(0.0), x)
 
 
 @write.register
@@ -448,7 +442,9 @@ def convert(
             target_opset=opsets,
             options={id(last): {LABEL: True}} if label else None,
         )
-    except RuntimeError as error:  # for a missing converter, or for columns by name
+    except ExportError:
+        raise
+    except Exception as error:  # RuntimeError for a missing converter, or for columns by name
         said = str(error).strip().split("\n")[0]
         raise ExportError(f"skl2onnx does not convert a step of the pipeline: {said}") from error
     assert isinstance(model, ModelProto)
@@ -461,7 +457,7 @@ def _own_step(step: Any) -> Any:
         chain = chain_of(step)
     except ExportError:
         return step
-    made = [inner for inner in chain if isinstance(inner, Columns)]
+    made = [inner for inner in chain if isinstance(inner, MadeColumns)]
     return MapStep(chain, len(made[-1].columns), False) if made else step
 
 
@@ -509,7 +505,7 @@ def _convert(scope: Any, operator: Any, container: Any) -> None:
     (source,) = operator.inputs
     x, is_float32 = source.full_name, type(source.type) is FloatTensorType
     first, *more = operator.outputs
-    chain = model.chain if isinstance(model, MapStep) else chain_of(model)
+    chain = getattr(model, "chain", None) or chain_of(model)
     scores = _write(chain, graph, x, is_float32 and not more)
     to = DOUBLE if type(first.type) is DoubleTensorType else FLOAT
     graph.cast(scores, to, out=first.full_name)

@@ -10,7 +10,15 @@ from sklearn.utils.validation import check_is_fitted
 
 from rankwise._packages import explain_missing
 from rankwise._version import __version__
-from rankwise.export.chains import chain_of, class_chain, engine_names, maps_before, own_model
+from rankwise.export.chains import (
+    categories_of,
+    chain_of,
+    class_chain,
+    columns_of,
+    engine_names,
+    maps_before,
+    own_model,
+)
 from rankwise.export.maps import Chain, ExportError, Sum, Trees, feature_names
 from rankwise.export.parts import check_float32_keys
 from rankwise.prediction import innermost
@@ -92,8 +100,9 @@ def to_onnx(estimator: Any, path: str | Path | None = None, *, label: bool = Fal
     except ExportError as error:
         before, reason = None, str(error)
     chain = () if before is None else chain_of(estimator)
-    for trees in _trees_in(own):
-        check_float32_keys(trees, engine_names(estimator) if chain else None)
+    for part in own[-1].chains if isinstance(own[-1], Sum) else (own,):
+        if isinstance(part[-1], Trees):
+            check_float32_keys(part[-1], engine_names(estimator) if chain else None)
     try:
         from rankwise.export.onnx_converters import convert
     except ImportError as error:
@@ -102,20 +111,15 @@ def to_onnx(estimator: Any, path: str | Path | None = None, *, label: bool = Fal
         model = convert(estimator, before, INPUT, OPSETS, label=label)
     except ExportError as error:
         raise ExportError(f"{reason} {error}".strip()) from error
-    _describe(model, last, feature_names(estimator), chain)
+    made = columns_of(estimator)
+    listed = made.categories if made is not None else categories_of(estimator)[0] if chain else {}
+    _describe(model, last, feature_names(estimator), listed)
     if path is not None:
         write_file(path, model.SerializeToString())
     return model
 
 
-def _trees_in(chain: Chain) -> list[Trees]:
-    """Sums of trees in a chain and in its blends."""
-    found = [step for step in chain if isinstance(step, Trees)]
-    blends = [inner for step in chain if isinstance(step, Sum) for inner in step.chains]
-    return [*found, *(trees for inner in blends for trees in _trees_in(inner))]
-
-
-def _describe(model: Any, last: Any, names: list[str], chain: Chain) -> None:
+def _describe(model: Any, last: Any, names: list[str], listed: dict[int, Any]) -> None:
     """Store the producer of the model and the description of its columns."""
     model.producer_name, model.producer_version = "rankwise", __version__
     model.doc_string = f"Scores of {type(last).__name__}, higher ranks higher."
@@ -124,7 +128,6 @@ def _describe(model: Any, last: Any, names: list[str], chain: Chain) -> None:
         "rankwise": __version__,
         "features": json.dumps(names),
     }
-    listed = getattr(chain[0], "categories", {}) if chain else {}
     if listed:
         texts = {names[column]: list(map(str, known)) for column, known in listed.items()}
         facts["categories"] = json.dumps(texts)

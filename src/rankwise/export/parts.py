@@ -21,9 +21,9 @@ from rankwise.export.maps import (
     NEVER,
     Affine,
     Chain,
-    Columns,
     ExportError,
     HiddenNodes,
+    MadeColumns,
     Scaled,
     Trees,
     column_word,
@@ -93,16 +93,16 @@ def part_of(estimator: Any, format: str, activations: Sequence[str] = ()) -> Mod
 
 def behind_columns(chain: Chain) -> Chain:
     """The maps on columns that the first steps make, which engines without encoders are offered."""
-    return chain[1:] if chain and isinstance(chain[0], Columns) else chain
+    return chain[1:] if chain and isinstance(chain[0], MadeColumns) else chain
 
 
 def _send_fillings(trees: Trees, scaled: tuple[Scaled, ...], estimator: Any) -> Trees:
     """The trees with missing values on the side of what an imputer puts in their place."""
     made = columns_of(estimator)
-    if made is None or not made.fillings:
+    numbers = [] if made is None else made.numbers()
+    filling = np.array([fill if np.isnan(key) else np.nan for _, key, fill in numbers])
+    if np.isnan(filling).all():
         return trees
-    filling = np.full(len(made.columns), np.nan)
-    filling[list(made.fillings)] = list(made.fillings.values())
     grown = []
     for tree in trees.trees:
         inner = np.flatnonzero((tree.feature >= 0) & ~np.isnan(filling[tree.feature]))
@@ -270,8 +270,7 @@ def describe_model(estimator: Any, chain: Chain) -> str:
 
 _WORDS = {
     "Affine": "weighted sums",
-    "Columns": "encoded columns",
-    "Filled": "columns with filled gaps",
+    "MadeColumns": "encoded columns",
     "KernelValues": "kernel values",
     "RunningSums": "running sums",
     "Scaled": "scaled columns",

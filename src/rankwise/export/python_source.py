@@ -11,14 +11,13 @@ from typing import Any
 import numpy as np
 
 from rankwise._version import __version__
-from rankwise.export.chains import chain_of, own_model
+from rankwise.export.chains import categories_of, chain_of, own_model
 from rankwise.export.maps import (
     Affine,
     Chain,
-    Columns,
     ExportError,
-    Filled,
     HiddenNodes,
+    MadeColumns,
     Map,
     Scaled,
     Sum,
@@ -91,7 +90,8 @@ def to_python(
     names = feature_names(estimator, features)
     head = (
         f'"""Scores of {type(innermost(estimator)).__name__}, written by rankwise {__version__}; '
-        f'needs NumPy only."""\n\nimport base64\n\nimport numpy as np\n\nFEATURES = {names!r}\n'
+        'needs NumPy only."""\n\nimport base64\n\nimport numpy as np\nfrom numpy import inf, nan\n'
+        f"\nFEATURES = {names!r}\n"
     )
     text = head + _body(estimator, names)
     if path is not None:
@@ -117,7 +117,7 @@ def is_source(chain: Chain) -> bool:
     return is_score and all(
         step.activation in _NODES
         if isinstance(step, HiddenNodes)
-        else isinstance(step, Affine | Columns | Filled | Scaled)
+        else isinstance(step, Affine | MadeColumns | Scaled)
         for step in before
     )
 
@@ -132,7 +132,7 @@ class _Source:
     def constant(self, values: Any, dtype: str = "<f8") -> str:
         """Add an array or a literal, and return its name."""
         source = values if isinstance(values, str) else _array(values, dtype)
-        source += f".reshape({values.shape})" if np.ndim(values) == 2 else ""
+        source += f".reshape({np.shape(values)})" if np.ndim(values) == 2 else ""
         self.constants.append(f"_C{len(self.constants)} = {source}\n")
         return f"_C{len(self.constants) - 1}"
 
@@ -155,12 +155,9 @@ class _Source:
             case HiddenNodes():
                 z = self._value(Affine(step.weights, step.biases), x)
                 return _NODES[step.activation].format(z=z)
-            case Filled():
-                return f"np.where(np.isnan({x}), 0.0, {x})"
-            case Columns():
-                rows = [f"    ({', '.join(map(_literal, row))}),\n" for row in step.numbers()]
-                columns = "".join(["[\n", *rows, "]"])
-                return f"_make({x}, {self.constant(columns)})"
+            case MadeColumns():
+                columns = ",\n    ".join(map(repr, step.numbers()))
+                return f"_make({x}, {self.constant(f'[{columns}]')})"
             case Sum():
                 parts = [
                     f"{weight!r} * ({self.chain(inner, x)} - {level!r})"
@@ -213,12 +210,7 @@ def _body(estimator: Any, names: list[str]) -> str:
         )
     source = _Source()
     result = source.chain(chain, "X")
-    listed = dict(sorted(getattr(chain[0], "categories", {}).items()))
-    encoded = sorted(getattr(chain[0], "encoded", ()))
-    if isinstance(chain[0], Columns):
-        listed = chain[0].read_as_text(len(names))
-        encoded = list(listed)
-    categories = {j: np.asarray(known, dtype=object).tolist() for j, known in listed.items()}
+    categories, encoded = categories_of(estimator)
     for column, values in categories.items():
         if not all(isinstance(value, str | int | float | bool) for value in values):
             raise ExportError(
@@ -229,13 +221,6 @@ def _body(estimator: Any, names: list[str]) -> str:
         n=len(names), categories=categories, encoded=encoded, lines="".join(source.lines),
         constants="".join(source.constants), result=result,
     )  # fmt: skip
-
-
-def _literal(value: float) -> str:
-    """Source of a number; None for NaN."""
-    if np.isnan(value):
-        return "None"
-    return "np.inf" if value == np.inf else repr(value)
 
 
 def _array(values: Any, dtype: str) -> str:
@@ -287,11 +272,11 @@ def score(X):
 
 
 def _make(X, columns):
-    # columns: number of a column in X, value for which it is 1 and not 0, and what NaN becomes.
+    # columns: number of a column in X, value for which it is 1 and not 0, what missing ones become.
     out = np.empty((len(X), len(columns)))
     for k, (j, key, fill) in enumerate(columns):
-        out[:, k] = X[:, j] if key is None else X[:, j] == key
-        if fill is not None:
+        out[:, k] = X[:, j] if key != key else X[:, j] == key
+        if fill == fill:
             out[np.isnan(X[:, j]), k] = fill
     return out
 

@@ -55,7 +55,7 @@ def to_solr(
     ----------
     estimator : fitted estimator, or model of LightGBM, XGBoost or CatBoost
         Linear model, sum of trees or stumps, or network of sigmoid, tanh, relu or linear nodes; or
-        a pipeline of StandardScaler, MinMaxScaler, MaxAbsScaler or RobustScaler and such a model.
+        a pipeline of scalers, encoders, imputers and such a model.
     path : path-like, optional
         File to write in addition.
     features : sequence of str, optional

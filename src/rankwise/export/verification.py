@@ -13,9 +13,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from rankwise.export.chains import chain_of, columns_of, engine_names, own_model
+from rankwise.export.chains import categories_of, columns_of, engine_names, own_model
 from rankwise.export.exported_files import (
     AS_ZERO,
     EngineTree,
@@ -26,7 +25,7 @@ from rankwise.export.exported_files import (
     sum_trees,
 )
 from rankwise.export.lightgbm_text import split_by_sets
-from rankwise.export.maps import Columns, ExportError, Sum, Trees, column_word, feature_names
+from rankwise.export.maps import ExportError, MadeColumns, Trees, column_word, feature_names
 from rankwise.export.parts import SOLR_SLACK, floor_float32, subtract_slack, trees_of
 from rankwise.export.python_source import to_python
 from rankwise.groups import QueryGroups
@@ -112,10 +111,8 @@ def verify(
     trees = _trees(estimator)
     is_own = library_of(given) is None
     wanted = scores_of(estimator, X, qid) if is_own else library_scores(given, X)
-    if made is None:
-        table = rows = _numbers(estimator, X)
-    else:
-        table = _positions(made, estimator, X)
+    table = rows = _file_rows(estimator, X)
+    if made is not None:
         rows = made.make(table, fill=encodes or not exported.takes_missing)
         table = table if encodes else rows
     groups = QueryGroups.from_qid(qid, len(wanted))
@@ -149,13 +146,15 @@ def verify(
     found = exported.score(np.concatenate([table, of_table]))
     both = np.concatenate([wanted, of_probes])
     n_moved, example = 0, ""
+    change, is_moved = np.zeros(len(rows)), 0.0
     if exported.dtype == np.float32:
         with np.errstate(over="ignore"):
             rounded = table.astype(np.float32).astype(np.float64)
         if trees is not None:
-            rounded = made.make(rounded) if made is not None and encodes else rounded
-            change, is_moved = _rounding_of_trees(trees, rows, rounded), 0.0
-        else:
+            if made is not None and encodes:
+                rounded = made.make(table, dtype=np.float32)
+            change = _rounding_of_trees(trees, rows, rounded)
+        elif made is None or encodes:
             rows = table
             change = _rounding_of_source(estimator, rows, rounded)
             is_moved = _tolerance(exported, trees, estimator, wanted)
@@ -181,11 +180,9 @@ def _rounding_of_trees(trees: Trees, rows: Float64Array, rounded: Float64Array) 
 
 
 def _rounding_of_source(estimator: Any, rows: Float64Array, rounded: Float64Array) -> Float64Array:
-    """As :func:`_rounding_of_trees` for blends with trees; 0 for models without thresholds."""
+    """As :func:`_rounding_of_trees`, by the Python file; 0 for models that it does not take."""
     module: dict[str, Any] = {}
     try:
-        if not isinstance(chain_of(estimator)[-1], Sum):
-            return np.zeros(len(rows))
         exec(to_python(estimator), module)
     except ExportError:
         return np.zeros(len(rows))
@@ -210,49 +207,31 @@ def _trees(estimator: Any) -> Trees | None:
         return None
 
 
-def _numbers(estimator: Any, X: Any) -> NDArray[Any]:
-    """Rows as the file takes them: named categories as positions, numbers as they are."""
-    last = innermost(estimator)
-    table = getattr(last, "columns_", None)
-    if table is None or not (table.nominal or table.ordered):
-        dense = X.toarray() if is_sparse(X) else X
-        return np.asarray(dense, dtype=np.float64)
-    rows = np.array(last._encoded_rows(X), dtype=np.float64)
-    frame = Table.of(X).numeric_frame
-    for column, categories in table.nominal.items():
-        is_named = categories.dtype.kind not in "biuf"
-        if is_named and column not in table.statistics:
-            continue  # the rows have the positions
-        if frame is None:
-            values = np.asarray(X, dtype=object)[:, column].tolist()
-        else:
-            # An array of a whole Arrow table would lose missing values of its dictionaries.
-            values = convert_to_array(frame[frame.columns[column]].to_native()).tolist()
-        if is_named:
-            positions = {value: float(code) for code, value in enumerate(categories.tolist())}
-            values = [v if is_missing(v) else positions.get(v, -1.0) for v in values]
-        rows[:, column] = [np.nan if is_missing(v) else v for v in values]
-    return rows
-
-
-def _positions(made: Columns, estimator: Any, X: Any) -> Float64Array:
-    """Rows of a table as the file takes them: text as positions, columns that are not used NaN."""
+def _file_rows(estimator: Any, X: Any) -> Float64Array:
+    """Rows as the file takes them: positions of categories, and all other values as they are."""
+    categories, encoded = categories_of(estimator)
     frame, names = Table.of(X).frame, feature_names(estimator)
-    out = np.full((X.shape[0] if frame is None else len(frame), len(names)), np.nan)
-    for column in {made_column.source for made_column in made.columns}:
+    table = getattr(innermost(estimator), "columns_", None)
+    if not categories and (frame is None or not (table is not None and table.nominal)):
+        return np.asarray(X.toarray() if is_sparse(X) else X, dtype=np.float64)
+    out = np.empty((X.shape[0], len(names)))
+    for column, name in enumerate(names):
         if frame is None:
-            dense = X[:, [column]].toarray() if is_sparse(X) else np.asarray(X)[:, [column]]
-            values = dense[:, 0].tolist()
+            part = X[:, [column]].toarray() if is_sparse(X) else np.asarray(X)[:, [column]]
+            values = part[:, 0].tolist()
         else:
-            name = names[column] if names[column] in frame.columns else frame.columns[column]
-            values = frame[name].to_list()
-        place = {text: float(i) for i, text in enumerate(made.categories.get(column, ()))}
-        values = [np.nan if is_missing(value) else value for value in values]
-        out[:, column] = [place.get(v, -1.0) if place and v == v else v for v in values]
+            series = frame[name if name in frame.columns else frame.columns[column]]
+            # An array of a whole Arrow table would lose missing values of its dictionaries.
+            values = convert_to_array(series.to_native()).tolist()
+        if column in categories:
+            place: dict[Any, float] = {v: float(i) for i, v in enumerate(categories[column])}
+            unknown = -1.0 if column in encoded else np.nan
+            values = [np.nan if is_missing(v) else place.get(v, unknown) for v in values]
+        out[:, column] = [np.nan if is_missing(v) else v for v in values]
     return out
 
 
-def _pull(made: Columns, table: Float64Array, probes: Float64Array) -> Float64Array:
+def _pull(made: MadeColumns, table: Float64Array, probes: Float64Array) -> Float64Array:
     """Rows of the table with the probes in the columns that are used as they are."""
     out = table[np.resize(np.arange(len(table)), len(probes))]
     for place, column in enumerate(made.columns):

@@ -35,14 +35,13 @@ def read_folder(
         folders.sort()
         above = Path(place).relative_to(folder)
         for path in map(Path(place).joinpath, sorted(files)):
-            if path.suffix not in (".json", ".csv", ".jsonl") or path.name == "model_meta.json":
-                continue
-            if samples != (path.suffix == ".jsonl"):
+            kinds = (".jsonl",) if samples else (".json", ".csv")
+            if path.suffix not in kinds or path.name == "model_meta.json":
                 continue
             try:
                 text = path.read_text("utf-8-sig")
                 if samples:
-                    found = _of_samples(text, path, left_out)
+                    found = _of_samples(text, path, tasks, left_out)
                 elif path.suffix == ".csv":
                     found = _of_sentence_transformers(text, path.stem, left_out)
                 elif tasks is not None and path.stem not in tasks and '"mteb_version"' in text:
@@ -118,11 +117,14 @@ def _of_lm_evaluation(data: Any, left_out: Counter[str]) -> list[TaskScores]:
     ]
 
 
-def _of_samples(text: str, path: Path, left_out: Counter[str]) -> list[TaskScores] | None:
+def _of_samples(
+    text: str, path: Path, tasks: list[str] | None, left_out: Counter[str]
+) -> list[TaskScores] | None:
     if not (name := re.fullmatch(r"samples_(.+)_\d{4}-\d\d-\d\dT[^_]*", path.stem)):
         return []
-    if path != max(path.parent.glob(f"samples_{name[1]}_????-??-??T*.jsonl")):
-        left_out["repeated results"] += 1
+    is_last = path == max(path.parent.glob(f"samples_{name[1]}_????-??-??T*.jsonl"))
+    if not is_last or (tasks is not None and name[1] not in tasks):
+        left_out["results of other tasks" if is_last else "repeated results"] += 1
         return None
     of_sample: dict[str, dict[str, Any]] = {}
     for line in text.rstrip().split("\n"):  # the texts may hold other line separators

@@ -6,19 +6,17 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 from numbers import Real
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from rankwise.integrations.result_files import TaskScores, read_folder
 from rankwise.metrics.evaluation import evaluate
 from rankwise.runtime.messages import setting
 
 
-@dataclass(frozen=True)
-class ForeignResults:
+class ForeignResults(NamedTuple):
     """``scores``, ``{system: {task: value}}``, go to :func:`rankwise.leaderboard`.
 
     ``measures`` counts tasks or queries by their measure, ``left_out`` the other results by reason.
@@ -126,10 +124,9 @@ def read_results(
     scores: dict[str, dict[str, float]] = {}
     used: Counter[str] = Counter()
     for unit, systems in found.items() if names else ():
-        if split is None and any("test" in key for cells in systems.values() for key in cells):
-            systems = {
-                s: {k: v for k, v in c.items() if k[0] == "test"} for s, c in systems.items()
-            }
+        tests = {key for cells in systems.values() for key in cells if key[0] == "test"}
+        if split is None and tests:
+            systems = {s: {k: c[k] for k in tests & c.keys()} for s, c in systems.items()}
         # A mean over other subsets is another quantity: those that most systems have count.
         parts_of = Counter(frozenset(cells) for cells in systems.values() if cells)
         usual = max(parts_of, key=lambda keys: (parts_of[keys], len(keys), sorted(keys)))

@@ -38,7 +38,6 @@ from typing import Any
 
 import joblib
 import numpy as np
-from numba.core.dispatcher import Dispatcher
 from scipy import sparse
 
 from rankwise.datasets.data import Fold, RankingData
@@ -107,6 +106,8 @@ def _update(hasher: Any, array: Any) -> None:
 @singledispatch
 def canonical(value: Any) -> Any:
     """JSON-compatible description of a value; equal values have equal descriptions."""
+    if _is_compiled(value):
+        return {"compiled": canonical(value.py_func), "options": canonical(value.targetoptions)}
     try:
         return {"object": _name(type(value)), "hash": joblib.hash(value)}
     except Exception as error:
@@ -224,9 +225,10 @@ def _(value: CompiledFunction) -> Any:
     return canonical(value.dispatcher)
 
 
-@canonical.register
-def _(value: Dispatcher) -> Any:
-    return {"compiled": canonical(value.py_func), "options": canonical(value.targetoptions)}
+def _is_compiled(value: Any) -> bool:
+    """Whether it is compiled by Numba, which need not be imported to know that it is not."""
+    dispatcher = sys.modules.get("numba.core.dispatcher")
+    return isinstance(value, getattr(dispatcher, "Dispatcher", ()))
 
 
 @canonical.register
@@ -395,7 +397,9 @@ def _values(code: Any) -> dict[Any, Any]:
 
 def _describe(value: Any) -> Any:
     """JSON value that changes with a value; of code, which has an entry of its own, the name."""
-    if not isinstance(value, CompiledFunction | Dispatcher):  # which count with their options
+    if not (
+        isinstance(value, CompiledFunction) or _is_compiled(value)
+    ):  # which count with their options
         value = _python_function(value)
     if not isinstance(value, _CODE):
         with suppress(TypeError):  # such as an open file

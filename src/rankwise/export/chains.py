@@ -501,7 +501,10 @@ def categories_of(estimator: Any) -> tuple[dict[int, list[Any]], list[int]]:
     if made is not None:
         listed = made.read_as_text(len(feature_names(estimator)))
         return listed, list(listed)
-    first = chain_of(estimator)[0]
+    try:
+        first = chain_of(estimator)[0]
+    except ExportError:  # skl2onnx converts the first step
+        return {}, []
     if not isinstance(first, Trees | Sum):
         return {}, []
     known = {column: first.categories[column].tolist() for column in sorted(first.categories)}

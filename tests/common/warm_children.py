@@ -28,7 +28,7 @@ from rankwise.structure.model_check import check_model
 SIZES = (1, 9, 100, 3000)
 MANY = 60_000  # rows of which threads take a share
 METHODS = ("predict", "rank_score", "predict_proba", "decision_function", "transform")
-SECONDS = 12  # after which a worker is deadlocked
+SECONDS = 120  # after which a worker is deadlocked
 
 
 def requests(width: int) -> dict[str, Any]:

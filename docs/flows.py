@@ -1,4 +1,4 @@
-"""Draws how data become results on two pages: boxes in a row, with arrows between them."""
+"""Draws how data become results on three pages: boxes in a row, with arrows between them."""
 
 from __future__ import annotations
 
@@ -28,6 +28,11 @@ EXPORTS = (
     ),
     Stage("The same scores", (), lines("without Python", "in production"), ""),
 )
+PYTERRIER = (
+    Stage("Results", (), lines("of any pipeline", "with features"), "fit"),
+    Stage("RankerEstimator", (), lines("a ranker and", "the query ids"), "save"),
+    Stage("ModelTransformer", (), lines("a model file", "in other pipelines"), ""),
+)
 FLOWS = {
     "commands": (
         COMMANDS,
@@ -38,6 +43,11 @@ FLOWS = {
         EXPORTS,
         (180, 230, 170),
         "A model fitted in Python is exported to a file that another program serves.",
+    ),
+    "pyterrier": (
+        PYTERRIER,
+        (150, 150, 160),
+        "RankerEstimator trains on the results of a pipeline; ModelTransformer applies the file.",
     ),
 }
 

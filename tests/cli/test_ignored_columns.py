@@ -201,7 +201,7 @@ def test_any_number_of_categories(encoding, rankwise, tmp_path):
     done = rankwise("export", tmp_path / "m", tmp_path / "m.txt", *words)
     assert done.code == 0 and "the file ranks as the model" in done.out, done.err
     done = rankwise("export", tmp_path / "m", tmp_path / "m.json", "--format", "solr")
-    assert done.code == 1 and "('shop') has categories in whose place" in done.err
+    assert done.code == 1 and "column 'shop' has categories in whose place" in done.err
     done = rankwise("compare", train, "--test-data", vali, "--rankers", trees, "--json")
     assert done.code == 0, done.err
     assert not any("shop" in note for row in done.json["rows"] for note in row["notes"])

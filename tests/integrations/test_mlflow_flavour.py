@@ -172,10 +172,13 @@ def test_models_are_scored_as_the_library_does(tracking, entry_point, table, kin
         ({"evaluator_config": {"measure": ["AP"]}}, "does not know measure. It has measures"),
         ({"evaluator_config": {"systems": ["x"]}}, "x"),
         ({"targets": None}, "Name their column with targets"),
+        ({"targets": np.ones(60), "predictions": None}, "evaluated on a frame"),
     ],
 )
 def test_what_the_evaluator_does_not_know_is_refused(tracking, entry_point, table, words, said):
     data = table.drop(columns="label") if "targets" in words else table
+    if words.get("targets") is not None:
+        data = table.to_numpy()
     words = {"targets": "label", "predictions": "bm25"} | words
     with mlflow.start_run(), pytest.raises(ValueError, match=said):
         mlflow.models.evaluate(data=data, model_type="ranker", **words)

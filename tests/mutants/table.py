@@ -167,6 +167,8 @@ TABLE = [
         "np.lexsort((-lists.rank, lists.query))",
         "fusion/test_probabilistic_fusion.py",
     ),
+    Mutation("integrations/pyterrier.py", "return rows, labels,", "return rows, judged,",
+             "integrations/test_pyterrier.py"),
     Mutation(
         "metrics/measures/ndcg.py",
         "values[scored.sizes < self.depth] = 0.0",

@@ -107,6 +107,7 @@ PUBLIC = {
     "stratified_mean",
     "stratified_means",
     "to_onnx",
+    "to_python",
 }
 
 

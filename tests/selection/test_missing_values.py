@@ -187,7 +187,7 @@ LEAVE = {
     "ridge": (RidgeRanker(), LINEAR),
     "ada_rank": (AdaRank(), LINEAR),
     "ordinal": (ProportionalOdds(), LINEAR),
-    "network": (PairwiseELM(n_nodes=20, random_state=0), ["onnx", "solr"]),
+    "network": (PairwiseELM(n_nodes=20, random_state=0), ["onnx", "python", "solr"]),
     "kernel": (SVRRanker(), ["onnx"]),
     "trees": (ORBoost(n_estimators=5), [*LINEAR, "lightgbm", "xgboost", "vespa", "opensearch"]),
 }

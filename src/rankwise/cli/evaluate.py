@@ -324,8 +324,9 @@ def _show_one(board: Leaderboard, wanted: dict[str, Any], per_query: bool, json:
     from rankwise.selection.leaderboard import describe_uniform, none_counts
 
     (cell,) = board.cells
-    uniform = describe_uniform(board)
-    notes = cell.notes + none_counts(board) + [uniform] * bool(uniform)
+    notes = cell.notes + none_counts(board)
+    if uniform := describe_uniform(board):
+        notes.append(uniform)
     found: dict[str, dict[str, Any]] = {}
     values = {spec: cell.values[str(measure)] for spec, measure in wanted.items()}
     for spec, measure in wanted.items():

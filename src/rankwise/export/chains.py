@@ -19,21 +19,21 @@ from sklearn.utils.validation import check_is_fitted
 from rankwise._registry import REGISTRY
 from rankwise.export.column_steps import (
     column_names,
-    filled,
-    indicated,
-    one_hot,
-    side_by_side,
-    unchanged,
+    encode_one_hot,
+    fill_columns,
+    join_parts,
+    keep_columns,
+    mark_missing,
 )
 from rankwise.export.maps import (
     Affine,
     CategoryValues,
     Chain,
     Column,
-    Columns,
     ExportError,
     HiddenNodes,
     KernelValues,
+    MadeColumns,
     RunningSums,
     Scaled,
     Sum,
@@ -123,7 +123,7 @@ def _scale_for_blend(estimator: Any, indicators: dict[int, Float64Array]) -> Cha
         np.append(estimator.center_, np.zeros(n_more)),
         np.append(spread, np.full(n_more, 1.0 / indicator_height(n))),
     )
-    return Columns(tuple(columns)), scaled
+    return MadeColumns(tuple(columns)), scaled
 
 
 def _sum_of_trees(weighted: list[tuple[float, float, Trees]]) -> Trees:
@@ -370,7 +370,7 @@ def chain_of(estimator: Any) -> Chain:
         )
     check_is_fitted(last)
     chain = merge_maps((*before, *reader(last)))
-    columns = [made for step in before if isinstance(step, Columns) for made in step.columns]
+    columns = [made for step in before if isinstance(step, MadeColumns) for made in step.columns]
     is_text = any(made.key is None and isinstance(made.fill, str) for made in columns)
     is_named = isinstance(chain[-1], Trees | Sum) and bool(chain[-1].categories)
     if columns and (is_text or is_named or reads_categories(chain)):
@@ -462,11 +462,11 @@ _STEPS: dict[str, Reader] = {
     "MinMaxScaler": _smallest_and_largest,
     "MaxAbsScaler": lambda known: _scale_columns(None, known.scale_, known.n_features_in_),
     "RobustScaler": lambda known: _scale_columns(known.center_, known.scale_, known.n_features_in_),
-    "ColumnTransformer": lambda known: side_by_side(known, lambda p: _maps_of(steps_of(p))),
-    "OneHotEncoder": one_hot,
-    "SimpleImputer": filled,
-    "MissingIndicator": indicated,
-    "FunctionTransformer": unchanged,
+    "ColumnTransformer": lambda known: join_parts(known, lambda p: _maps_of(steps_of(p))),
+    "OneHotEncoder": encode_one_hot,
+    "SimpleImputer": fill_columns,
+    "MissingIndicator": mark_missing,
+    "FunctionTransformer": keep_columns,
 }
 
 
@@ -480,7 +480,7 @@ def prepare_export(
     return estimator, engine_names(estimator, features)
 
 
-def columns_of(estimator: Any) -> Columns | None:
+def columns_of(estimator: Any) -> MadeColumns | None:
     """Columns that the first steps of a model make of those of the table; None: they make none."""
     found: Chain = ()
     steps = steps_of(estimator)[:-1]
@@ -489,7 +489,7 @@ def columns_of(estimator: Any) -> Columns | None:
             found = _maps_of(steps[:end])
         except ExportError:
             break
-    return found[0] if found and isinstance(found[0], Columns) else None
+    return found[0] if found and isinstance(found[0], MadeColumns) else None
 
 
 def categories_of(estimator: Any) -> tuple[dict[int, list[Any]], list[int]]:
@@ -501,7 +501,10 @@ def categories_of(estimator: Any) -> tuple[dict[int, list[Any]], list[int]]:
     if made is not None:
         listed = made.read_as_text(len(feature_names(estimator)))
         return listed, list(listed)
-    first = chain_of(estimator)[0]
+    try:
+        first = chain_of(estimator)[0]
+    except ExportError:  # skl2onnx converts the first step
+        return {}, []
     if not isinstance(first, Trees | Sum):
         return {}, []
     known = {column: first.categories[column].tolist() for column in sorted(first.categories)}

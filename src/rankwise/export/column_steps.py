@@ -13,11 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from rankwise.export.maps import NEVER, Chain, Column, Columns, ExportError, Scaled
+from rankwise.export.maps import NEVER, Chain, Column, ExportError, MadeColumns, Scaled
 from rankwise.runtime.frames import is_missing
 
 
-def one_hot(encoder: Any) -> Chain:
+def encode_one_hot(encoder: Any) -> Chain:
     """One column for each category that is not dropped."""
     if any(rare is not None for rare in getattr(encoder, "infrequent_categories_", ())):
         raise ExportError(
@@ -31,7 +31,7 @@ def one_hot(encoder: Any) -> Chain:
         for place, category in enumerate(categories.tolist())
         if dropped is None or dropped[source] != place
     ]
-    return (Columns(tuple(columns)),)
+    return (MadeColumns(tuple(columns)),)
 
 
 def _key(category: Any) -> tuple[Any, float]:
@@ -48,7 +48,7 @@ def _key(category: Any) -> tuple[Any, float]:
     )
 
 
-def filled(imputer: Any) -> Chain:
+def fill_columns(imputer: Any) -> Chain:
     """Columns with a value in place of missing ones, and then indicators."""
     if not is_missing(imputer.missing_values):
         raise ExportError(
@@ -61,19 +61,19 @@ def filled(imputer: Any) -> Chain:
         if imputer.keep_empty_features or not is_missing(value)
     ]
     with_indicator = imputer.indicator_ is not None
-    return (Columns((*columns, *(_indicators(imputer.indicator_) if with_indicator else ()))),)
+    return (MadeColumns((*columns, *(_indicators(imputer.indicator_) if with_indicator else ()))),)
 
 
 def _indicators(indicator: Any) -> list[Column]:
     return [Column(source, NEVER, 1.0) for source in indicator.features_.tolist()]
 
 
-def indicated(indicator: Any) -> Chain:
+def mark_missing(indicator: Any) -> Chain:
     """Columns that are 1 where a value is missing."""
-    return (Columns(tuple(_indicators(indicator))),)
+    return (MadeColumns(tuple(_indicators(indicator))),)
 
 
-def unchanged(transformer: Any) -> Chain:
+def keep_columns(transformer: Any) -> Chain:
     """``passthrough``, which a fitted ColumnTransformer stores as a function."""
     if transformer.func is None:
         return ()
@@ -83,7 +83,7 @@ def unchanged(transformer: Any) -> Chain:
     )
 
 
-def side_by_side(table: Any, maps_of: Callable[[Any], Chain]) -> Chain:
+def join_parts(table: Any, maps_of: Callable[[Any], Chain]) -> Chain:
     """Columns of a ColumnTransformer, followed by the scalers of each part."""
     names = getattr(table, "feature_names_in_", None)
     columns: list[Column] = []
@@ -93,8 +93,8 @@ def side_by_side(table: Any, maps_of: Callable[[Any], Chain]) -> Chain:
         if not sources or (isinstance(step, str) and step == "drop"):
             continue
         chain = () if isinstance(step, str) else maps_of(step)
-        part = Columns(tuple(map(Column, sources)))
-        if chain and isinstance(chain[0], Columns):
+        part = MadeColumns(tuple(map(Column, sources)))
+        if chain and isinstance(chain[0], MadeColumns):
             part, chain = part.then(chain[0]), chain[1:]
         for scaler in chain:
             if not isinstance(scaler, Scaled):
@@ -105,7 +105,7 @@ def side_by_side(table: Any, maps_of: Callable[[Any], Chain]) -> Chain:
                 )
             scalers.append((len(columns), scaler))
         columns += part.columns
-    return Columns(tuple(columns)), *(_widen(*part, len(columns)) for part in scalers)
+    return MadeColumns(tuple(columns)), *(_widen(*part, len(columns)) for part in scalers)
 
 
 def _positions(chosen: Any, names: Any, n: int) -> list[int]:
@@ -139,7 +139,7 @@ def _widen(start: int, scaler: Scaled, n: int) -> Scaled:
     )  # fmt: skip
 
 
-def column_names(columns: Columns, names: Sequence[str]) -> list[str]:
+def column_names(columns: MadeColumns, names: Sequence[str]) -> list[str]:
     """Distinct names of the columns made of those with the given names, as scikit-learn's."""
     found: list[str] = []
     for made in columns.columns:

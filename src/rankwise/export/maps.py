@@ -176,7 +176,7 @@ class Column:
 
 
 @dataclass(frozen=True, eq=False)
-class Columns:
+class MadeColumns:
     """Columns that are chosen, filled, or encoded as 0 and 1.
 
     Rows of exported files hold positions in :attr:`categories` in place of text, and -1 in place of
@@ -185,9 +185,11 @@ class Columns:
 
     columns: tuple[Column, ...]
 
-    def then(self, after: Columns) -> Columns:
+    def then(self, after: MadeColumns) -> MadeColumns:
         """Both steps as one."""
-        return Columns(tuple(_compose(self.columns[made.source], made) for made in after.columns))
+        return MadeColumns(
+            tuple(_compose(self.columns[made.source], made) for made in after.columns)
+        )
 
     @property
     def categories(self) -> dict[int, list[str]]:
@@ -251,7 +253,7 @@ def _compose(first: Column, after: Column) -> Column:
 
 Map = (
     Affine
-    | Columns
+    | MadeColumns
     | Scaled
     | HiddenNodes
     | KernelValues
@@ -283,7 +285,7 @@ def merge_maps(chain: Chain) -> Chain:
             case [*_, Affine() as before], Affine():
                 weights = before.weights @ step.weights
                 out[-1] = Affine(weights, before.offset @ step.weights + step.offset)
-            case [*_, Columns() as before], Columns():
+            case [*_, MadeColumns() as before], MadeColumns():
                 out[-1] = before.then(step)
             case _:
                 out.append(step)

@@ -32,10 +32,10 @@ from rankwise.export.chains import (
 from rankwise.export.maps import (
     Affine,
     Chain,
-    Columns,
     ExportError,
     HiddenNodes,
     KernelValues,
+    MadeColumns,
     RunningSums,
     Scaled,
     Sum,
@@ -260,7 +260,7 @@ def _(step: Affine, graph: Graph, x: str) -> str:
 
 
 @write.register
-def _(step: Columns, graph: Graph, x: str) -> str:
+def _(step: MadeColumns, graph: Graph, x: str) -> str:
     sources, keys, fillings = map(np.array, zip(*step.numbers(), strict=True))
     x = graph.node("Gather", x, graph.constant(sources, np.int64), axis=1)
     # Rows are float32 numbers.
@@ -457,7 +457,7 @@ def _own_step(step: Any) -> Any:
         chain = chain_of(step)
     except ExportError:
         return step
-    made = [inner for inner in chain if isinstance(inner, Columns)]
+    made = [inner for inner in chain if isinstance(inner, MadeColumns)]
     return MapStep(chain, len(made[-1].columns), False) if made else step
 
 

@@ -112,7 +112,7 @@ def to_onnx(estimator: Any, path: str | Path | None = None, *, label: bool = Fal
     except ExportError as error:
         raise ExportError(f"{reason} {error}".strip()) from error
     made = columns_of(estimator)
-    listed = made.categories if made is not None else categories_of(estimator)[0] if chain else {}
+    listed = categories_of(estimator)[0] if made is None else made.categories
     _describe(model, last, feature_names(estimator), listed)
     if path is not None:
         write_file(path, model.SerializeToString())

@@ -21,9 +21,9 @@ from rankwise.export.maps import (
     NEVER,
     Affine,
     Chain,
-    Columns,
     ExportError,
     HiddenNodes,
+    MadeColumns,
     Scaled,
     Trees,
     column_word,
@@ -93,7 +93,7 @@ def part_of(estimator: Any, format: str, activations: Sequence[str] = ()) -> Mod
 
 def behind_columns(chain: Chain) -> Chain:
     """The maps on columns that the first steps make, which engines without encoders are offered."""
-    return chain[1:] if chain and isinstance(chain[0], Columns) else chain
+    return chain[1:] if chain and isinstance(chain[0], MadeColumns) else chain
 
 
 def _send_fillings(trees: Trees, scaled: tuple[Scaled, ...], estimator: Any) -> Trees:
@@ -270,7 +270,7 @@ def describe_model(estimator: Any, chain: Chain) -> str:
 
 _WORDS = {
     "Affine": "weighted sums",
-    "Columns": "encoded columns",
+    "MadeColumns": "encoded columns",
     "KernelValues": "kernel values",
     "RunningSums": "running sums",
     "Scaled": "scaled columns",

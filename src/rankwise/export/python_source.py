@@ -15,9 +15,9 @@ from rankwise.export.chains import categories_of, chain_of, own_model
 from rankwise.export.maps import (
     Affine,
     Chain,
-    Columns,
     ExportError,
     HiddenNodes,
+    MadeColumns,
     Map,
     Scaled,
     Sum,
@@ -117,7 +117,7 @@ def is_source(chain: Chain) -> bool:
     return is_score and all(
         step.activation in _NODES
         if isinstance(step, HiddenNodes)
-        else isinstance(step, Affine | Columns | Scaled)
+        else isinstance(step, Affine | MadeColumns | Scaled)
         for step in before
     )
 
@@ -155,7 +155,7 @@ class _Source:
             case HiddenNodes():
                 z = self._value(Affine(step.weights, step.biases), x)
                 return _NODES[step.activation].format(z=z)
-            case Columns():
+            case MadeColumns():
                 columns = ",\n    ".join(map(repr, step.numbers()))
                 return f"_make({x}, {self.constant(f'[{columns}]')})"
             case Sum():

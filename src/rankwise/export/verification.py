@@ -25,7 +25,7 @@ from rankwise.export.exported_files import (
     sum_trees,
 )
 from rankwise.export.lightgbm_text import split_by_sets
-from rankwise.export.maps import Columns, ExportError, Trees, column_word, feature_names
+from rankwise.export.maps import ExportError, MadeColumns, Trees, column_word, feature_names
 from rankwise.export.parts import SOLR_SLACK, floor_float32, subtract_slack, trees_of
 from rankwise.export.python_source import to_python
 from rankwise.groups import QueryGroups
@@ -231,7 +231,7 @@ def _file_rows(estimator: Any, X: Any) -> Float64Array:
     return out
 
 
-def _pull(made: Columns, table: Float64Array, probes: Float64Array) -> Float64Array:
+def _pull(made: MadeColumns, table: Float64Array, probes: Float64Array) -> Float64Array:
     """Rows of the table with the probes in the columns that are used as they are."""
     out = table[np.resize(np.arange(len(table)), len(probes))]
     for place, column in enumerate(made.columns):

@@ -94,8 +94,10 @@ class RankingEvaluator(base.ModelEvaluator):
                 f"evaluator_config, whose keys are {', '.join(usual)}."
             )
         X, others, prefix = dataset.features_data, config["systems"], config["metric_prefix"]
-        if dataset.labels_data is None:
-            raise ValueError("a ranker is evaluated by labels. Name their column with targets.")
+        if dataset.labels_data is None or not hasattr(X, "columns"):
+            raise ValueError(
+                "a ranker is evaluated on a frame with labels. Name their column with targets."
+            )
         qid = config["qid"] or find_column([*map(str, X.columns)], ALL_QUERY_NAMES, "queries")
         scored = dataset.predictions_data
         if model is not None:

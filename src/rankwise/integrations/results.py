@@ -6,19 +6,17 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 from numbers import Real
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from rankwise.integrations.result_files import TaskScores, read_folder
 from rankwise.metrics.evaluation import evaluate
 from rankwise.runtime.messages import setting
 
 
-@dataclass(frozen=True)
-class ForeignResults:
+class ForeignResults(NamedTuple):
     """``scores``, ``{system: {task: value}}``, go to :func:`rankwise.leaderboard`.
 
     ``measures`` counts tasks or queries by their measure, ``left_out`` the other results by reason.

@@ -295,7 +295,7 @@ def njit(
     return CompiledFunction(func, fastmath, unchecked_division)
 
 
-def run_few(kernel: Callable[P, Any], n_steps: int, /, *arguments: P.args) -> Any:
+def run_few(kernel: Callable[..., Any], n_steps: int, /, *arguments: Any) -> Any:
     """Call a kernel that takes about ``n_steps`` steps; as plain Python if they are few.
 
     Compiling takes seconds and loading compiled code tenths of a second, once in a process. The

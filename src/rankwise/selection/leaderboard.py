@@ -762,8 +762,7 @@ def describe_uniform(board: Leaderboard) -> str:
     n_differing = len(board.qids) - n_uniform
     if n_differing >= max(map(board.n_counted, board.measures)):
         return ""
-    rest = f"{n_differing}: the others" if n_differing else "none: all"
-    return f"{board.settings.contestant}s can differ on {rest} have one row, or rows of one grade"
+    return f"{board.settings.contestant}s can differ on {n_differing}"
 
 
 def none_counts(board: Leaderboard) -> list[str]:

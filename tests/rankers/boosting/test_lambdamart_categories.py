@@ -132,7 +132,7 @@ def test_explanations_sum_to_the_scores(method, judged, ranker):
 def test_search_engines_refuse_subsets(judged, ranker):
     frame, y, qid = judged
     for write in (to_solr, to_ranklib):
-        with pytest.raises(ExportError, match=r"column [02] has unordered categories"):
+        with pytest.raises(ExportError, match=r"column '.*' has unordered categories"):
             write(ranker)
     plain = LambdaMART(3).fit(frame[["a", "b"]], y, qid=qid)
     assert to_solr(plain)["class"].endswith("MultipleAdditiveTreesModel")

@@ -121,8 +121,8 @@ def evaluate(
         list[str] | None,
         typer.Option(
             metavar="FILES",
-            help="With --judge: texts of the documents (JSON lines, TREC documents, or lines with "
-            "tabs). Also prints the bias of the machine by their length in words.",
+            help="With --judge: texts of the documents (JSON lines, TREC, or lines with tabs), to "
+            "print the bias of the machine by their length.",
         ),
     ] = None,
     judge_next: Annotated[
@@ -147,10 +147,10 @@ def evaluate(
 
     Documents of a TREC run are ordered as in trec_eval: by score in single precision, ties by
     descending document id. Judged documents outside the run count as not retrieved. With
-    --systems or --baseline, several systems are tested against each other. If one of them scores
-    the rows of DATA, all systems, including runs, are measured on these rows. --baseline with
-    --fail-if worse is a gate for pipelines: exit status 3 stops a system that is worse. With
-    --judge, few human judgements correct many of a machine.
+    --systems or --baseline, systems are tested against each other; all, including runs, on the
+    rows of DATA if one of them scores these. --baseline with --fail-if worse is a gate for
+    pipelines: exit status 3 stops a system that is worse. With --judge, few human judgements
+    correct a machine's.
 
     Example: rankwise evaluate new.run qrels.txt --baseline old.run
     """

@@ -149,8 +149,8 @@ def evaluate(
     descending document id. Judged documents outside the run count as not retrieved. With
     --systems or --baseline, systems are tested against each other; all, including runs, on the
     rows of DATA if one of them scores these. --baseline with --fail-if worse is a gate for
-    pipelines: exit status 3 stops a worse system. With --judge, few human judgements correct many
-    of a machine.
+    pipelines: exit status 3 stops a worse system. --judge corrects judgements of a machine
+    by human ones.
 
     Example: rankwise evaluate new.run qrels.txt --baseline old.run
     """

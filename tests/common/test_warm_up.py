@@ -11,7 +11,7 @@ import socket
 import subprocess
 import sys
 import textwrap
-import time
+from contextlib import ExitStack, closing
 from http.client import HTTPConnection
 from pathlib import Path
 from zipfile import ZipFile
@@ -73,13 +73,13 @@ def server(rows, tmp_path_factory):
     models.mkdir()
     write_models(rows, models)
     (folder / "serve.py").write_text(blocks_of_page()[0])
-    port = free_port()
     run = [sys.executable, "-m", "tests.common.warm_children", str(models)]
-    run += [str(folder / "serve.py"), str(extract("pipeline", folder)), str(port), "2"]
+    run += [str(folder / "serve.py"), str(extract("pipeline", folder)), "0", "2"]
     options = {"cwd": ROOT, "stdout": subprocess.PIPE, "text": True, "start_new_session": True}
     with subprocess.Popen(run, **options) as process:
         try:
-            yield models, process, port
+            found = [json.loads(process.stdout.readline()) for _ in models.iterdir()]
+            yield models, found, json.loads(process.stdout.readline())["port"]
         finally:
             os.killpg(process.pid, signal.SIGKILL)
 
@@ -90,17 +90,10 @@ def blocks_of_page():
     return [textwrap.dedent(block) for block in blocks]
 
 
-def free_port():
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return free.getsockname()[1]
-
-
 def test_requests_of_forked_workers_compile_nothing(server):
     """Nor do they wait for threads that the fork did not copy."""
-    models, process, _ = server
+    models, found, _ = server
     names = sorted(path.name for path in models.iterdir())
-    found = [json.loads(process.stdout.readline()) for _ in names]
     assert found == [{"model": name, "compiled": {}} for name in names]
 
 
@@ -159,37 +152,49 @@ def test_what_cannot_be_warmed_up(rows):
 
 
 def test_the_server_of_the_page_answers(server, rows):
-    models, process, port = server
+    models, _, port = server
     pipeline = load(models.parent / "pipeline.skops")
     X = rows[0][:, : pipeline.n_features_in_]
     for asked in (X[:100], X[:1]):
-        status, content = ask(port, process, asked.tolist())
-        assert (status, content) == (200, {"scores": pipeline.predict(asked).tolist()})
-    status, content = ask(port, process, [[1.0] * 9])
-    assert status == 400
-    assert "has 9 features" in content["error"]
+        assert ask(port, json.dumps(asked.tolist())) == (
+            200, {"scores": pipeline.predict(asked).tolist()},
+        )  # fmt: skip
 
 
-def connect(port, process):
-    while process.poll() is None:
-        try:
+def test_the_server_of_the_page_refuses_other_bodies_and_answers_again(server):
+    models, _, port = server
+    width = load(models.parent / "pipeline.skops").n_features_in_
+    right = json.dumps([[0.5] * width])
+    with closing(HTTPConnection("127.0.0.1", port, timeout=60)) as connection:
+        for body in (
+            "", "x", "{}", "null", '"x"', "1", "[]", "[[]]", "[[1], [2, 3]]", "[{}]", "[[{}]]",
+            '[["a"]]', "[[[1]]]", f"[[1{'0' * 400}]]", f"[[1{'0' * 5000}]]", "[" * 100_000,
+            b"\xff",
+        ):  # fmt: skip
+            status, content = exchange(connection, body)
+            assert (status, [*content]) == (400, ["error"]), body[:50]
+            assert exchange(connection, right)[0] == 200
+
+
+def test_idle_connections_do_not_keep_the_server_of_the_page_from_answering(server):
+    models, _, port = server
+    right = json.dumps([[0.5] * load(models.parent / "pipeline.skops").n_features_in_])
+    with ExitStack() as stack:
+        for _ in range(5):  # more than workers
             connection = HTTPConnection("127.0.0.1", port, timeout=60)
-            connection.connect()
-        except ConnectionRefusedError:
-            time.sleep(0.05)
-        else:
-            return connection
-    raise AssertionError("the server ended")
+            assert exchange(stack.enter_context(closing(connection)), right)[0] == 200
 
 
-def ask(port, process, rows, path="/"):
-    """Status and content of an answer."""
-    connection = connect(port, process)
-    connection.request("POST", path, json.dumps(rows), {"Content-Type": "application/json"})
+def exchange(connection, body, path="/"):
+    """Status and content of an answer; the connection stays open."""
+    connection.request("POST", path, body, {"Content-Type": "application/json"})
     answer = connection.getresponse()
-    content = json.loads(answer.read())
-    connection.close()
-    return answer.status, content
+    return answer.status, json.loads(answer.read())
+
+
+def ask(port, body, path="/"):
+    with closing(HTTPConnection("127.0.0.1", port, timeout=60)) as connection:
+        return exchange(connection, body, path)
 
 
 @pytest.mark.parametrize("program", ["uvicorn", "gunicorn"])
@@ -203,23 +208,24 @@ def test_the_application_of_the_page_answers(program, rows, tmp_path):
     names = ("app.py", "gunicorn.conf.py")
     for name, block in zip(names, blocks_of_page()[1:], strict=True):
         (tmp_path / name).write_text(block)
-    port = free_port()
-    options = {"uvicorn": ["--port", str(port)], "gunicorn": ["--bind", f"127.0.0.1:{port}"]}
-    run = [sys.executable, "-m", program, "app:app", *options[program]]
-    home = {**os.environ, "HOME": str(tmp_path)}  # where gunicorn makes a socket
-    with subprocess.Popen(
-        run, cwd=tmp_path, env=home, start_new_session=True, stderr=-3
-    ) as process:
-        try:
-            for asked in ([[None, *X[0, 1:]]], X[:1].tolist(), X[:100].tolist()):
-                found = ask(port, process, asked, "/scores")
-                assert found == (200, model.predict(asked).tolist())
-            status, content = ask(port, process, [[1.0] * 9], "/scores")
-            assert status == 400
-            assert "has 9 features" in content["detail"]
-            connection = connect(port, process)
-            connection.request("GET", "/health")
-            assert connection.getresponse().read() == b"true"
-            connection.close()
-        finally:
-            os.killpg(process.pid, signal.SIGKILL)
+    # The port is bound before the program starts, so no other test can take it.
+    with socket.create_server(("127.0.0.1", 0)) as bound:
+        number, port = bound.fileno(), bound.getsockname()[1]
+        options = {"uvicorn": ["--fd", str(number)], "gunicorn": ["--bind", f"fd://{number}"]}
+        run = [sys.executable, "-m", program, "app:app", *options[program]]
+        home = {**os.environ, "HOME": str(tmp_path)}  # where gunicorn makes a socket
+        with subprocess.Popen(
+            run, cwd=tmp_path, env=home, start_new_session=True, stderr=-3, pass_fds=[number]
+        ) as process:
+            try:
+                for asked in ([[None, *X[0, 1:]]], X[:1].tolist(), X[:100].tolist()):
+                    found = ask(port, json.dumps(asked), "/scores")
+                    assert found == (200, model.predict(asked).tolist())
+                status, content = ask(port, json.dumps([[1.0] * 9]), "/scores")
+                assert status == 400
+                assert "has 9 features" in content["detail"]
+                with closing(HTTPConnection("127.0.0.1", port, timeout=60)) as connection:
+                    connection.request("GET", "/health")
+                    assert connection.getresponse().read() == b"true"
+            finally:
+                os.killpg(process.pid, signal.SIGKILL)

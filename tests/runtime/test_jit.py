@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import pickle
-from concurrent.futures import ThreadPoolExecutor
+import signal
+from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import suppress
 from pathlib import Path
+from threading import Event
+from time import sleep
 
 import numba
 import numpy as np
@@ -134,18 +139,60 @@ def test_stored_code_is_found(monkeypatch, kernels):
         kernel(np.ones(2))
 
 
-def test_processes_wait_for_the_one_that_compiles(kernels):
+def lock_of(kernel):
+    return Path(kernel.dispatcher.stats.cache_path) / f"{kernel._file_stem}.lock"
+
+
+def test_processes_wait_for_the_one_that_compiles(monkeypatch, kernels):
     fcntl = pytest.importorskip("fcntl")
     kernel, _ = kernels
-    path = Path(kernel.dispatcher.stats.cache_path) / f"{kernel._file_stem}.lock"
-    with path.open("w") as file, ThreadPoolExecutor(1) as threads:
-        fcntl.flock(file, fcntl.LOCK_EX)
+    waits, lock = Event(), fcntl.flock
+
+    def flock(file, operation):
+        waits.set()
+        lock(file, operation)
+
+    with lock_of(kernel).open("w") as file, ThreadPoolExecutor(1) as threads:
+        lock(file, fcntl.LOCK_EX)
+        monkeypatch.setattr(fcntl, "flock", flock)
         call = threads.submit(kernel, np.ones(2))
-        with pytest.raises(TimeoutError):
-            call.result(0.05)
-        assert not kernel.dispatcher.signatures
-        fcntl.flock(file, fcntl.LOCK_UN)
+        try:
+            assert waits.wait(60), "no lock"
+            assert not wait([call], 0.2).done
+            assert not kernel.dispatcher.signatures
+        finally:
+            lock(file, fcntl.LOCK_UN)
         assert call.result() == 4.0
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_process_forked_from_one_that_compiles_keeps_no_lock(monkeypatch, kernels):
+    fcntl = pytest.importorskip("fcntl")
+    kernel, _ = kernels
+    path, child = lock_of(kernel), []
+
+    def fork_while_compiling(signature):
+        child.append(os.fork())
+        if not child[0]:
+            sleep(600)
+            os._exit(0)
+        return compiled(signature)
+
+    compiled = kernel.dispatcher.compile
+    monkeypatch.setattr(kernel.dispatcher, "compile", fork_while_compiling)
+    try:
+        assert kernel(np.ones(2)) == 4.0
+        with path.open("w") as file:
+            for _ in range(600):  # until the child has closed its copies
+                with suppress(BlockingIOError):
+                    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    break
+                sleep(0.1)
+            else:
+                pytest.fail("the child keeps the lock")
+    finally:
+        os.kill(child[0], signal.SIGKILL)
+        os.waitpid(child[0], 0)
 
 
 def test_kernels_are_compiled_for_few_steps_where_this_is_asked_for(kernels):

@@ -24,7 +24,7 @@ from contextvars import ContextVar
 from functools import cache, cached_property, update_wrapper
 from pathlib import Path
 from types import FunctionType
-from typing import Any, ParamSpec, overload
+from typing import IO, Any, ParamSpec, overload
 
 import numpy as np
 
@@ -46,6 +46,7 @@ _uses_cache = True  # until it cannot be read
 _always_compiles: ContextVar[bool] = ContextVar("always_compiles", default=False)
 _started: list[CompiledFunction] = []
 _stored: dict[Path, set[str]] = {}  # kernels with stored code by folder of the source
+_locks: set[IO[str]] = set()  # files by which other processes wait for this one to compile
 _at_exit = ExitStack()
 atexit.register(_at_exit.close)
 
@@ -150,7 +151,10 @@ class CompiledFunction:
                     from fcntl import LOCK_EX, flock
 
                     path = Path(stats.cache_path) / f"{self._file_stem}.lock"
-                    flock(stack.enter_context(path.open("w")), LOCK_EX)
+                    file = stack.enter_context(path.open("w"))
+                    _locks.add(file)
+                    stack.callback(_locks.discard, file)
+                    flock(file, LOCK_EX)
                 self.dispatcher.compile(tuple(map(numba.typeof, arguments)))
         self._is_compiled = True
 
@@ -224,6 +228,16 @@ def _link_read_only_cache() -> None:
             link.parent.mkdir(exist_ok=True)
             link.symlink_to(path)
         config.CACHE_DIR = str(links)
+
+
+def _close_locks() -> None:
+    """Leave the locks to the process that was forked: they last until all copies are closed."""
+    while _locks:
+        _locks.pop().close()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_close_locks)
 
 
 def count_signatures() -> int:

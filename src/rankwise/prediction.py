@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import inspect
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -134,8 +134,8 @@ def warm_up(estimator: Any, rows: Any = None) -> None:
     estimator : fitted ranker, ordinal estimator, Pipeline or search
         Model to serve, of :func:`rankwise.load` or ``fit``.
     rows : array-like, sparse matrix or frame of shape (n_samples, n_features), optional
-        Rows of a request, of the type that requests have. They are repeated. Default: an array of
-        zeros; for a model that knows columns of text, a table with their categories.
+        Rows of a request, of the type that requests have. They are repeated. Default: made-up
+        rows of zeros, or of the first category in columns that the model encodes.
 
     Raises
     ------
@@ -143,7 +143,7 @@ def warm_up(estimator: Any, rows: Any = None) -> None:
         If the estimator is not fitted.
     ValueError
         If ``rows`` are empty, or the model cannot score them; if ``rows`` is None, and the model
-        cannot score zeros, such as a pipeline that encodes columns of text.
+        cannot score made-up rows, such as a pipeline with a function of your own.
 
     See Also
     --------
@@ -190,32 +190,106 @@ def _make_requests(estimator: Any, rows: Any, size: int) -> list[Any]:
         if isinstance(given, np.ndarray) or is_sparse(given):
             return [given[places]]
         return [nw.from_native(given, eager_only=True)[places.tolist()].to_native()]
-    zeros = np.zeros((size, getattr(estimator, "n_features_in_", 1)))
+    X = np.zeros((size, getattr(estimator, "n_features_in_", 1)))
     names = [str(name) for name in getattr(estimator, "feature_names_in_", ())]
-    if texts := text_columns_of(estimator):
-        numbers = {names.index(name): values for name, values in texts.items() if len(values)}
-        return [category_frame(zeros, names, numbers)]
-    return [frame_for(estimator, zeros.astype(dtype), names) for dtype in (float, np.float32)]
+    places = names or [str(j) for j in range(X.shape[1])]
+    texts = {}
+    for name, values in _known_values(estimator, places).items():
+        if known := _texts_in(values):
+            texts[places.index(name)] = np.array(known, dtype=object)
+        elif len(values):
+            X[:, places.index(name)] = values[0]
+    if texts and names:
+        return [frame_for(estimator, category_frame(X, names, texts), names)]
+    if texts:
+        X = X.astype(object)
+        for place, known in texts.items():
+            X[:, place] = known[0]
+        return [X]
+    # A category that float32 rounds is unknown.
+    is_exact = (X.astype(np.float32) == X).all()
+    dtypes = (np.float64, np.float32) if is_exact else (np.float64,)
+    return [frame_for(estimator, X.astype(dtype), names) for dtype in dtypes]
 
 
-def text_columns_of(model: Any) -> dict[str, Any]:
-    """Columns of text that a fitted model knows by their names, and their categories.
+def text_columns_of(model: Any) -> dict[str, list[str]]:
+    """Columns of text that a fitted model or its steps know by name, and their categories.
 
-    Text that hardly repeated has none.
+    Columns that may hold any text have none: text that hardly repeated, and columns that no step
+    of a pipeline reads.
     """
-    encoder = innermost(model)
-    table = getattr(encoder, "columns_", None)
-    # A step of a pipeline may see other columns than the pipeline, in another order.
-    names = getattr(encoder, "feature_names_in_", None)
-    if table is None or names is None:
-        return {}
-    read = set(map(str, getattr(model, "feature_names_in_", ())))
-    return {
-        str(names[j]): values
-        for j, values in {**table.nominal, **table.ordered}.items()
-        if str(names[j]) in read
-        and (not len(values) or any(isinstance(value, str) for value in values.tolist()))
-    }
+    names = [str(name) for name in getattr(model, "feature_names_in_", ())]
+    known = _known_values(model, names) if names else {}
+    texts = {name: _texts_in(values) for name, values in known.items()}
+    return {name: found for name, found in texts.items() if found or not len(known[name])}
+
+
+def _texts_in(values: Sequence[Any]) -> list[str]:
+    return [value for value in values if isinstance(value, str)]
+
+
+def _known_values(step: Any, names: list[str]) -> dict[str, list[Any]]:
+    """Categories, by column, that a fitted model or step encodes; none for columns it leaves out.
+
+    ``names`` are those of the columns that it gets, as far as they are columns of the table.
+    """
+    if hasattr(step, "best_estimator_"):
+        return _known_values(step.best_estimator_, names)
+    read = names
+    if len(names) != getattr(step, "n_features_in_", len(names)):
+        read = [str(name) for name in getattr(step, "feature_names_in_", ())]
+    parts: list[tuple[Any, list[str]]] = []
+    if hasattr(step, "steps"):
+        for _, inner in step.steps:
+            parts.append((inner, read))
+            read = _names_after(inner, read)
+    elif hasattr(step, "transformers_"):
+        for _, inner, chosen in step.transformers_:
+            parts.append((inner, [read[j] for j in find_columns(chosen, read, len(read))]))
+    elif hasattr(getattr(step, "columns_", None), "nominal"):
+        lists = {**step.columns_.nominal, **step.columns_.ordered}
+        return {read[j]: values.tolist() for j, values in lists.items() if read[j:]}
+    elif isinstance(getattr(step, "categories_", None), list):
+        return {name: values.tolist() for name, values in zip(read, step.categories_, strict=False)}
+    found: dict[str, list[Any]] = {}
+    for inner, columns in parts:
+        if isinstance(inner, str) and inner == "drop":
+            known: dict[str, list[Any]] = {name: [] for name in columns}
+        else:
+            known = _known_values(inner, columns)
+        found |= {
+            name: values
+            for name, values in known.items()
+            if name in names and (values or name not in found)
+        }
+    return found
+
+
+def _names_after(step: Any, names: list[str]) -> list[str]:
+    """Names of the columns that a step hands on; an empty list if it does not tell."""
+    if step is None or isinstance(step, str):
+        return names
+    try:
+        made = step.get_feature_names_out(None if hasattr(step, "feature_names_in_") else names)
+    except (AttributeError, ValueError):
+        return []
+    # A ColumnTransformer writes the name of the part in front.
+    return [name if name in names else name.partition("__")[2] for name in map(str, made)]
+
+
+def find_columns(chosen: Any, names: Any, n: int) -> list[int]:
+    """Numbers of the columns that a part of a ColumnTransformer reads."""
+    place = {} if names is None else {str(name): number for number, name in enumerate(names)}
+    if isinstance(chosen, slice):
+        first, last = (
+            place[end] if isinstance(end, str) else end for end in (chosen.start, chosen.stop)
+        )
+        if isinstance(chosen.stop, str):  # the last column is part of it
+            last += 1
+        return list(range(n))[slice(first, last, chosen.step)]
+    listed = [place[key] if isinstance(key, str) else key for key in np.atleast_1d(chosen).tolist()]
+    found: list[int] = np.arange(n)[listed].tolist() if listed else []
+    return found
 
 
 def predictions(estimator: Any, X: Any, qid: Any = None) -> Predictions:

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from sklearn.compose import make_column_transformer
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder
+from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, PowerTransformer
 
 from rankwise import LambdaMART, RidgeRanker, load, save
 from rankwise.datasets import RowSummary, read_letor, write_letor
@@ -103,14 +103,20 @@ def test_warm_up_of_a_model_that_knows_its_columns(rankwise, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("encoder", "code"), [(OneHotEncoder(), 0), (OrdinalEncoder(), 2)], ids=["known", "unknown"]
+    ("encoder", "other", "code"),
+    [
+        (OneHotEncoder(), "passthrough", 0),
+        (OrdinalEncoder(), "passthrough", 0),
+        (OneHotEncoder(), PowerTransformer(method="box-cox"), 2),  # takes no zeros
+    ],
+    ids=["one-hot", "ordinal", "unknown"],
 )
-def test_warm_up_of_a_pipeline_that_encodes_text(rankwise, tmp_path, encoder, code):
+def test_warm_up_of_a_pipeline_that_encodes_text(rankwise, tmp_path, encoder, other, code):
     data = judged_data(0)
-    frame = pd.DataFrame(data.X, columns=list("abcd"))
-    frame["meal"] = np.where(frame["a"] > 0, "lunch", "dinner")
+    frame = pd.DataFrame(np.abs(data.X) + 1, columns=list("abcd"))
+    frame["meal"] = np.where(data.X[:, 0] > 0, "lunch", "dinner")
     frame["unused"] = "text"
-    columns = make_column_transformer((encoder, ["meal"]), ("passthrough", ["a", "b"]))
+    columns = make_column_transformer((encoder, ["meal"]), (other, ["a", "b"]))
     pipeline = make_pipeline(columns, RidgeRanker()).fit(frame, data.y, ridgeranker__qid=data.qid)
     path = save(pipeline, tmp_path / "m.rw")
     run = rankwise("warm-up", path)

@@ -20,11 +20,15 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import sparse
+from sklearn.base import clone
+from sklearn.compose import make_column_transformer
 from sklearn.exceptions import NotFittedError
+from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import OneHotEncoder
+from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, OrdinalEncoder, TargetEncoder
 
-from rankwise import LambdaMART, McRank, RidgeRanker, load, warm_up
+from rankwise import LambdaMART, McRank, RidgeRanker, load, save, warm_up
+from rankwise.prediction import text_columns_of
 
 ROOT = Path(__file__).parents[2]
 # Stored models of every kernel that scores rows, besides those of trees, and one with threads.
@@ -107,9 +111,16 @@ def test_a_model_is_unchanged(rows):
 
 
 def table(rows):
+    X = rows[0]
     return pd.DataFrame(
-        {"color": np.where(rows[0][:, 1] > 0, "red", "blue"), "size": rows[0][:, 0]}
-    )
+        {
+            "color": np.where(X[:, 1] > 0, "red", "blue"),
+            "size": X[:, 0],
+            "name": [f"no {i}" for i in range(len(X))],
+            "code": 3 + (X[:, 2] > 0),
+            "share": np.where(X[:, 3] > 0, 0.1, 0.7),
+        }
+    )[["color", "name", "size", "code", "share"]]
 
 
 @pytest.mark.parametrize("form", ["frame", "sparse", "lists", "array"])
@@ -120,18 +131,56 @@ def test_rows_of_a_request(form, rows):
     warm_up(model, given.get(form, X)[:3])
 
 
-def test_a_pipeline_of_text_needs_rows_of_a_request(rows):
+def pipelines():
+    """Pipelines, by name, that score neither zeros nor arrays, and whether they know their rows."""
+    one_hot = OneHotEncoder()
+    chosen = make_column_transformer((one_hot, ["color"]), ("passthrough", ["size"]))
+    filled = make_pipeline(SimpleImputer(strategy="most_frequent"), one_hot)
+    renamed = make_column_transformer((SimpleImputer(strategy="most_frequent"), ["color", "code"]))
+    return {
+        "all": make_column_transformer((one_hot, ["color", "code", "share", "name"])),
+        "dropped": chosen,
+        "slice": make_column_transformer((OrdinalEncoder(), slice("color", "code"))),
+        "mask": make_column_transformer((TargetEncoder(), [True, False, False, True, True])),
+        "numbers": make_column_transformer((one_hot, [0, -1]), ("drop", [1])),
+        "callable": make_column_transformer((one_hot, lambda table: ["color"])),
+        "nested": make_column_transformer((filled, ["color"]), (clone(chosen), ["color", "size"])),
+        "one after another": make_pipeline(renamed, one_hot),
+        "frames": make_pipeline(clone(renamed).set_output(transform="pandas"), one_hot),
+        "with an imputer": make_column_transformer((filled, ["color"]), (one_hot, ["code"])),
+    }
+
+
+@pytest.mark.parametrize("name", pipelines())
+def test_a_pipeline_that_encodes_columns_needs_no_rows(name, rows, tmp_path):
     frame = table(rows)
-    model = make_pipeline(OneHotEncoder(), RidgeRanker()).fit(
-        frame[["color"]], rows[1], ridgeranker__qid=rows[2]
-    )
+    model = make_pipeline(pipelines()[name], RidgeRanker())
+    model.fit(frame, rows[1], ridgeranker__qid=rows[2])
+    warm_up(model)
+    if name != "callable":
+        load(save(model, tmp_path / "model.rw"), warm=True)
+    assert text_columns_of(model)["color"] == ["blue", "red"]
+
+
+@pytest.mark.parametrize("column", [["b", "a"], [3, 7], [0.1, 0.7]])
+def test_a_pipeline_that_encodes_an_array_needs_no_rows(column, rows):
+    X = np.tile(np.array(column), 300)[:, np.newaxis]
+    model = make_pipeline(OneHotEncoder(), RidgeRanker()).fit(X, rows[1], ridgeranker__qid=rows[2])
+    warm_up(model)
+    assert text_columns_of(model) == {}
+
+
+def test_a_pipeline_of_other_text_needs_rows_of_a_request(rows):
+    frame = table(rows)
+    taken = FunctionTransformer(lambda X: X["color"].map(len).to_numpy()[:, np.newaxis])
+    model = make_pipeline(taken, RidgeRanker()).fit(frame, rows[1], ridgeranker__qid=rows[2])
     with pytest.raises(ValueError, match=r"warm_up\(model, rows\)"):
         warm_up(model)
-    warm_up(model, frame[["color"]].head(2))
+    warm_up(model, frame.head(2))
 
 
 def test_a_ranker_with_text_columns_needs_none(rows):
-    frame = table(rows)
+    frame = table(rows)[["color", "size"]]
     model = LambdaMART(10).fit(frame, rows[1], qid=rows[2])
     before = model.predict(frame)
     warm_up(model)

@@ -1,8 +1,8 @@
 """Fork a worker for each warmed-up model and report what its requests compile; then serve a model.
 
 ``python -m tests.common.warm_children MODELS SCRIPT ARGUMENTS`` writes a line of JSON per file in
-the folder MODELS to stdout, then runs the script of a server, and writes the port that it is bound to.
-One interpreter does all of this, because importing Numba takes longer than anything else here.
+the folder MODELS to stdout, then runs the script of a server, and writes its port. One interpreter
+does all of this, because importing Numba takes longer than anything else here.
 """
 
 from __future__ import annotations

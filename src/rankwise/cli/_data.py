@@ -284,21 +284,6 @@ def first_index_of_model(path: Path) -> int | None:
     return None if summary is None else summary.first_index
 
 
-def read_as_text(model: Any) -> dict[str, Any]:
-    """Columns of text that a fitted model or the first step of a pipeline knows, and categories."""
-    from rankwise.prediction import text_columns_of
-
-    if hasattr(model, "steps"):
-        from rankwise.export.chains import columns_of
-        from rankwise.runtime.frames import text_array
-
-        made, read = columns_of(model), getattr(model, "feature_names_in_", None)
-        if made is not None and read is not None:
-            listed = made.read_as_text(len(read)).items()
-            return {str(read[j]): text_array(known) for j, known in listed}
-    return text_columns_of(model)
-
-
 @contextmanager
 def name_lines(
     data: Sequence[str],

@@ -14,7 +14,7 @@ import numpy as np
 
 from rankwise.checks.exact_values import RowError
 from rankwise.cli._console import UsageError, say, waiting
-from rankwise.cli._data import ScoreFormat, load_table, read_as_text
+from rankwise.cli._data import ScoreFormat, load_table
 from rankwise.cli._options import NO_COLUMNS, ColumnOptions
 from rankwise.datasets.judged_source import are_numbers, are_tables, exists, have_sizes, table_words
 from rankwise.datasets.readers.text_columns import id_column
@@ -31,7 +31,7 @@ from rankwise.datasets.table_columns import Columns, list_names
 from rankwise.export import ParityCertificate, verify
 from rankwise.export.maps import first_step
 from rankwise.groups import Chunk, join_ids
-from rankwise.prediction import call_with, reads_queries, scores_of
+from rankwise.prediction import call_with, reads_queries, scores_of, text_columns_of
 from rankwise.runtime.arrow import pa, pa_csv, pa_parquet
 from rankwise.runtime.frames import frame_for, text_array
 from rankwise.streams.row_stream import CHUNK_ROWS, UnjudgedLetor, table_stream
@@ -51,7 +51,7 @@ def chunks_to_score(
     """
     names = getattr(estimator, "feature_names_in_", None)
     n_features = getattr(estimator, "n_features_in_", None)
-    columns = replace(columns, categories=tuple(read_as_text(estimator)))
+    columns = replace(columns, categories=tuple(text_columns_of(estimator)))
     if columns.ignore and not (all(map(exists, data)) and are_tables(data, columns.words)):
         raise UsageError(
             f"--ignore leaves columns out by name, but those of {data[0]} have none. Drop it."
@@ -93,8 +93,8 @@ def predict_rows(estimator: Any, chunks: Iterator[Chunk], classes: bool) -> Iter
         chunks = _whole_queries(chunks)
     names = getattr(estimator, "feature_names_in_", None)
     names = None if names is None else [str(name) for name in names]
-    listed = read_as_text(estimator).items()
-    known = {name: {*map(str, v.tolist())} for name, v in listed if len(v)}
+    listed = text_columns_of(estimator).items()
+    known = {name: {*v} for name, v in listed if v}
     unknown: dict[str, str] = {}
     imputer = first_step(estimator)
     fills = getattr(imputer, "indicator_", None) is not None

@@ -420,12 +420,13 @@ def _rows(
     systems: dict[str, Any], data: list[str], columns: ColumnOptions, *, may_be_one: bool
 ) -> RankingData:
     """Read judged rows with the features of all models among the systems."""
-    from rankwise.cli._data import load_table, read_as_text, refuse_one_query
+    from rankwise.cli._data import load_table, refuse_one_query
+    from rankwise.prediction import text_columns_of
 
     models = [system for system in systems.values() if hasattr(system, "predict")]
     named = [model.feature_names_in_ for model in models if hasattr(model, "feature_names_in_")]
     names = list(dict.fromkeys(str(name) for features in named for name in features))
-    texts = dict.fromkeys(name for model in models for name in read_as_text(model))
+    texts = dict.fromkeys(name for model in models for name in text_columns_of(model))
     columns = replace(columns, categories=tuple(texts))
     width, first_index = layout_of(systems)
     table = _quietly(load_table, data, width, columns, names if len(named) else None, first_index)

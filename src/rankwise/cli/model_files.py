@@ -343,22 +343,13 @@ def warm_up(
 
 
 def _score(path: str) -> None:
-    """Score made-up rows with a saved model, which may be a pipeline that encodes text."""
-    import numpy as np
-
-    from rankwise.checks.text_categories import category_frame
-    from rankwise.cli._data import read_as_text
+    """Score made-up rows with a saved model."""
     from rankwise.persistence import load
     from rankwise.prediction import warm_up as prepare_scoring
-    from rankwise.runtime.frames import frame_for
 
-    model, rows = load(path), None
-    if hasattr(model, "steps") and (texts := read_as_text(model)):
-        names = [str(name) for name in model.feature_names_in_]
-        known = {names.index(name): values for name, values in texts.items() if len(values)}
-        rows = frame_for(model, category_frame(np.zeros((1, len(names))), names, known), names)
+    model = load(path)
     try:
-        prepare_scoring(model, rows)
+        prepare_scoring(model)
     except (TypeError, ValueError) as error:
         raise UsageError(
             f"rows for {path} cannot be made up ({error.__cause__ or error}). Score a file of rows "

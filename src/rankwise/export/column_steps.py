@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from rankwise.export.maps import NEVER, Chain, Column, ExportError, MadeColumns, Scaled
+from rankwise.prediction import find_columns
 from rankwise.runtime.frames import is_missing
 
 
@@ -89,7 +90,7 @@ def join_parts(table: Any, maps_of: Callable[[Any], Chain]) -> Chain:
     columns: list[Column] = []
     scalers: list[tuple[int, Scaled]] = []
     for name, step, chosen in table.transformers_:
-        sources = _positions(chosen, names, table.n_features_in_)
+        sources = find_columns(chosen, names, table.n_features_in_)
         if not sources or (isinstance(step, str) and step == "drop"):
             continue
         chain = () if isinstance(step, str) else maps_of(step)
@@ -106,21 +107,6 @@ def join_parts(table: Any, maps_of: Callable[[Any], Chain]) -> Chain:
             scalers.append((len(columns), scaler))
         columns += part.columns
     return MadeColumns(tuple(columns)), *(_widen(*part, len(columns)) for part in scalers)
-
-
-def _positions(chosen: Any, names: Any, n: int) -> list[int]:
-    """Numbers of the columns that a part of a ColumnTransformer reads."""
-    place = {} if names is None else {str(name): number for number, name in enumerate(names)}
-    if isinstance(chosen, slice):
-        first, last = (
-            place[end] if isinstance(end, str) else end for end in (chosen.start, chosen.stop)
-        )
-        if isinstance(chosen.stop, str):  # the last column is part of it
-            last += 1
-        return list(range(n))[slice(first, last, chosen.step)]
-    listed = [place[key] if isinstance(key, str) else key for key in np.atleast_1d(chosen).tolist()]
-    found: list[int] = np.arange(n)[listed].tolist() if listed else []
-    return found
 
 
 def _widen(start: int, scaler: Scaled, n: int) -> Scaled:

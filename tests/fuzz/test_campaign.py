@@ -24,23 +24,16 @@ pytestmark = pytest.mark.skipif(
 CHECKED = [group for group in GROUPS if group not in ("kernels", "models", "exports", "fits")]
 
 
-@pytest.fixture(scope="module")
-def short_campaign():
-    """Every group's targets in one process: its imports take as long as the cases of a group."""
+def test_every_case_gives_a_value_or_a_documented_refusal():
+    """All targets in one process and one test: its imports take as long as the cases of a group."""
     names = [target.name for group in CHECKED for target in find_targets(group)]
-    return run_campaign(names, n_cases=60)
-
-
-@pytest.mark.parametrize("group", CHECKED)
-def test_every_case_gives_a_value_or_a_documented_refusal(group, short_campaign):
-    names = [target.name for target in find_targets(group)]
-    failed = [failure for failure in short_campaign.failures if failure.target in names]
-    assert not failed, str(short_campaign)
+    report = run_campaign(names, n_cases=60)
+    assert not report.failures, str(report)
     for name in names:
-        counts = short_campaign.counts[name]
-        assert counts.accepted + counts.refused == 60
-        assert counts.accepted >= 3, "the seeds are not valid"
-        assert counts.refused >= 3, "the mutations do not damage"
+        counts = report.counts[name]
+        assert counts.accepted + counts.refused == 60, name
+        assert counts.accepted >= 3, f"the seeds of {name} are not valid"
+        assert counts.refused >= 3, f"the mutations do not damage {name}"
 
 
 def test_a_campaign_sees_every_kind_of_failure():

@@ -59,7 +59,7 @@ SIZES = [0, 1, 2, 3, 5, 24, 25, 60, 1, 120, 0]
 def without_compiled_code(monkeypatch):
     """As in a process that has not called any of the kernels and has much patience."""
     compiled = {}
-    for limit in ("_FEW_STEPS", "_PATIENCE", "_SHORT_PATIENCE"):
+    for limit in ("_FEW_STEPS", "_PATIENCE"):
         monkeypatch.setattr(jit, limit, 1 << 40)
     for kernel in KERNELS:
         if "dispatcher" in vars(kernel):

@@ -104,8 +104,8 @@ def kernels(monkeypatch):
     [
         (False, False, jit._FEW_STEPS + 1, 0),
         (False, True, jit._PATIENCE // 4, 4),
-        (True, False, jit._SHORT_PATIENCE // 2, 2),
-        (True, True, jit._SHORTEST_PATIENCE // 2, 2),
+        (True, False, jit._PATIENCE // 4, 4),
+        (True, True, 1, 0),
     ],
 )
 def test_few_steps_are_taken_as_plain_python_until_they_are_many(

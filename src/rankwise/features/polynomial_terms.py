@@ -23,7 +23,7 @@ from rankwise.features.kernels import Kernel
 from rankwise.features.random_features import FeatureTransformer
 from rankwise.kernels.row_products import append_one, expand_csr, expand_rows
 from rankwise.runtime.constraints import check_random_state
-from rankwise.runtime.jit import lay_out
+from rankwise.runtime.jit import convert_layout
 from rankwise.runtime.scikit_learn import OneToOneFeatureMixin
 from rankwise.structure.state_rules import Rule, integers, require
 from rankwise.typing import (
@@ -352,7 +352,7 @@ class AffinePowers:
             return X
         out = np.empty((X.shape[0], self.n_features_out))
         if self.degree == 2:
-            expand_rows(lay_out(X), out)
+            expand_rows(convert_layout(X), out)
         else:
             out[:, :-1] = X
             out[:, -1] = 1.0

@@ -38,8 +38,8 @@ REASSOCIATE = frozenset({"contract", "reassoc", "nsz", "arcp", "afn"})
 
 # Steps of a loop, up to a microsecond each, that a kernel takes as plain Python in one call, and in
 # all calls of a process before it is compiled, as more are likely to follow. They take less than
-# importing Numba or, once it is imported, compiling one kernel, or loading a compiled one.
-_FEW_STEPS, _PATIENCE, _SHORT_PATIENCE, _SHORTEST_PATIENCE = 50_000, 200_000, 100_000, 10_000
+# importing Numba or, once it is imported, compiling one kernel.
+_FEW_STEPS, _PATIENCE = 50_000, 200_000
 
 _uses_cache = True  # until it cannot be read
 # Also in the threads of thread_map, which work in a copy of the caller's context.
@@ -331,18 +331,14 @@ def are_few(kernel: Callable[..., Any], n_steps: int, n_calls: int = 1) -> bool:
     if n_steps > _FEW_STEPS or is_ready(kernel):
         return False
     steps = kernel.plain_steps + n_steps
-    patience = _PATIENCE
-    if numba_is_imported():
-        patience = _SHORT_PATIENCE
-        if kernel.is_stored:
-            patience = _SHORTEST_PATIENCE if n_calls == 1 else 0
+    patience = 0 if numba_is_imported() and kernel.is_stored else _PATIENCE
     if max(steps, n_calls * n_steps) > patience:
         return False
     kernel.plain_steps = steps
     return True
 
 
-def lay_out(X: Any) -> Any:
+def convert_layout(X: Any) -> Any:
     """``X`` as kernels are compiled for it: in C order, aligned and writable.
 
     Requests are often read-only, as arrays over the bytes of a body or of a frame are. Numba would
@@ -364,11 +360,6 @@ def always_compiled() -> Iterator[None]:
         yield
     finally:
         _always_compiles.reset(token)
-
-
-def import_numba() -> None:
-    """Import Numba for a task that ends in compiled code, so that stored code is used at once."""
-    import numba  # noqa: F401
 
 
 def numba_is_imported() -> bool:

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from rankwise.checks.rows import check_columns_read
 from rankwise.kernels.ensemble_scores import add_leaf_rows
 from rankwise.losses.class_costs import BY_CLASS, cost_matrix
-from rankwise.runtime.jit import lay_out, numba_is_imported
+from rankwise.runtime.jit import convert_layout, numba_is_imported
 from rankwise.runtime.threads import thread_map
 from rankwise.trees.node_splits import check_distances
 from rankwise.trees.tree import Tree
@@ -148,7 +148,7 @@ class LeafSums:
         def add(start: int) -> None:
             rows = slice(start, start + CHUNK_ROWS)
             add_leaf_rows(
-                lay_out(X[rows]), self.starts, self.nodes, self.threshold,
+                convert_layout(X[rows]), self.starts, self.nodes, self.threshold,
                 self.missing_left, self.category_indptr, self.categories, self.nominal,
                 self.values, out[rows],
             )  # fmt: skip

@@ -26,7 +26,7 @@ from scipy import sparse
 
 from rankwise.checks.rows import check_columns_read
 from rankwise.kernels.ensemble_scores import find_leaves
-from rankwise.runtime.jit import is_ready, lay_out
+from rankwise.runtime.jit import convert_layout, is_ready
 from rankwise.runtime.threads import thread_map
 from rankwise.structure.state_rules import (
     Array,
@@ -121,7 +121,7 @@ class Tree:
 
         def find(start: int) -> None:
             rows = slice(start, start + CHUNK_ROWS)
-            block = lay_out(X[rows])
+            block = convert_layout(X[rows])
             find_leaves(
                 block, nodes, self.threshold, self.missing_left, self.category_indptr,
                 self.categories, nominal, out[rows],

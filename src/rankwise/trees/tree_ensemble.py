@@ -28,7 +28,7 @@ from rankwise.kernels.ensemble_scores import (
     number_leaves,
     read_columns,
 )
-from rankwise.runtime.jit import are_few, lay_out
+from rankwise.runtime.jit import are_few, convert_layout
 from rankwise.runtime.threads import available_threads, thread_map
 from rankwise.structure.state_rules import (
     Array,
@@ -416,7 +416,7 @@ class _TreeWalk:
             links += 2 * (numbers[tested] - tested)
         if not X.shape[1]:  # leaves, too, look at the first column
             X = np.zeros((len(X), 1))
-        add_trees(lay_out(X), self.n_trees, nodes, nodes.view(np.int64), self.values, out)
+        add_trees(convert_layout(X), self.n_trees, nodes, nodes.view(np.int64), self.values, out)
 
 
 @dataclass(frozen=True, eq=False)
@@ -444,7 +444,7 @@ class _NominalWalk:
         indptr, feature, *rest = self.arrays
         feature = _renumber(feature, self.features, columns)
         kernel: Any = add_nominal_trees  # whose arguments a checker cannot count here
-        kernel(lay_out(X), indptr, feature, *rest, out)
+        kernel(convert_layout(X), indptr, feature, *rest, out)
 
 
 @dataclass(eq=False)
@@ -634,7 +634,7 @@ class LeafMasks:
         """
         width = -(-len(X) // LANES) * LANES
         table = np.empty((len(features), width))
-        read_columns(lay_out(X), features, self.listed_indptr, self.listed, table)
+        read_columns(convert_layout(X), features, self.listed_indptr, self.listed, table)
         n_words = -(-np.diff(self.leaf_indptr).max() // (8 * self.mask.itemsize))
         bits = np.empty((n_words, width), dtype=self.mask.dtype)
         add_open_leaves(

@@ -33,7 +33,7 @@ from rankwise.kernels.boosting_rounds import (
     search_bins,
     search_sorted,
 )
-from rankwise.runtime.jit import is_ready, lay_out
+from rankwise.runtime.jit import convert_layout, is_ready
 from rankwise.runtime.threads import available_threads, thread_map
 from rankwise.solvers.boosting.rounds import SignEnsemble
 from rankwise.structure.state_rules import Array, Rule, floats, integers
@@ -374,7 +374,7 @@ class StumpEnsemble(SignEnsemble):
         def add(start: int) -> None:
             rows = slice(start, start + ROWS_AT_ONCE)
             block = X[rows].toarray() if is_sparse(X) else X[rows]
-            add_stumps(lay_out(block), used, indptr, thresholds, values, missing, out[rows])
+            add_stumps(convert_layout(block), used, indptr, thresholds, values, missing, out[rows])
 
         n_threads = 1 if X.shape[0] * len(used) < SMALL_SUM else available_threads()
         thread_map(add, range(0, X.shape[0], ROWS_AT_ONCE), n_threads)

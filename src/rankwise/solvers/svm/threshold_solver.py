@@ -54,7 +54,7 @@ from scipy.linalg import cho_factor, cho_solve
 from rankwise.features.polynomial_terms import TermMap
 from rankwise.kernels import ordinal_descent as kernels
 from rankwise.kernels.ordinal_descent import respond
-from rankwise.runtime.jit import lay_out
+from rankwise.runtime.jit import convert_layout
 from rankwise.runtime.threads import thread_imap, thread_map
 from rankwise.solvers import SolveResult
 from rankwise.typing import Float64Array, Int64Array, Matrix, densify, is_sparse
@@ -170,7 +170,7 @@ class PowerRows:
         if is_sparse(X):
             self._X: Any = X.data, X.indices, X.indptr
         else:
-            self._X = np.ascontiguousarray(X) if size > _SMALL else lay_out(X)
+            self._X = np.ascontiguousarray(X) if size > _SMALL else convert_layout(X)
 
     def take(self, which: Int64Array) -> PowerRows:
         """Select rows by their numbers in this object."""

@@ -28,7 +28,7 @@ from rankwise.kernels.boosted_trees import (
     transpose_codes,
     write_entry_codes,
 )
-from rankwise.runtime.jit import are_few, import_numba
+from rankwise.runtime.jit import are_few
 from rankwise.runtime.threads import thread_map
 from rankwise.trees.tree_ensemble import OrderedRows, ScoreTree
 from rankwise.typing import Float64Array, Int64Array, is_sparse
@@ -485,7 +485,8 @@ def bin_rows(
 
     One byte per value of dense rows, two if there are few; ten per stored value of sparse ones.
     """
-    import_numba()  # derivatives are compiled
+    import numba  # noqa: F401  (derivatives are compiled, so stored code is used at once)
+
     sample = slice(None, None, sample_step(rows.n_rows))
     order = np.arange(rows.n_rows) if rows.order is None else rows.order
     # Rows are in the order of their content, so every k-th of them is the same sample for any

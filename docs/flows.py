@@ -1,4 +1,4 @@
-"""Draws how data become results on three pages: boxes in a row, with arrows between them."""
+"""Draws how data become results on pages: boxes in a row, with arrows between them."""
 
 from __future__ import annotations
 
@@ -33,6 +33,11 @@ PYTERRIER = (
     Stage("RankerEstimator", (), lines("a ranker and", "the query ids"), "save"),
     Stage("ModelTransformer", (), lines("a model file", "in other pipelines"), ""),
 )
+SERVING = (
+    Stage("load(…, warm=True)", (), lines("compiles what", "scoring needs"), "fork"),
+    Stage("Workers", (), lines("share code and", "model in memory"), "HTTP"),
+    Stage("Scores", (), lines("the first request", "compiles nothing"), ""),
+)
 FLOWS = {
     "commands": (
         COMMANDS,
@@ -43,6 +48,11 @@ FLOWS = {
         EXPORTS,
         (180, 230, 170),
         "A model fitted in Python is exported to a file that another program serves.",
+    ),
+    "serving": (
+        SERVING,
+        (170, 150, 150),
+        "The process that forks loads and compiles; its workers share the code and answer at once.",
     ),
     "pyterrier": (
         PYTERRIER,

@@ -72,7 +72,7 @@ def test_evaluate(rankwise, model, part, rows):
 
 
 @pytest.fixture(params=["cv", "letor", "test part", "folder"])
-def split(request, part, tmp_path):
+def split(request, train, part, tmp_path):
     """Arguments of compare for rows without their first and last columns, by way of splitting."""
     text = "".join(f"{line.rpartition(' ')[0]}\n" for line in part.read_text().splitlines())
     part.write_text(text)
@@ -83,7 +83,7 @@ def split(request, part, tmp_path):
     return {
         "cv": [part, "--cv", "2"],
         "letor": [part, "--cv", "letor"],
-        "test part": [part, "--test-data", part],
+        "test part": [train, "--test-data", part],
         "folder": [folder],
     }[request.param]
 
@@ -110,7 +110,8 @@ def test_columns_have_the_numbers_of_the_file(rankwise, train, base, tmp_path, c
         done = rankwise("evaluate", number, train, "--measures", "nDCG@10", "--json")
         found = done.json["measures"]["nDCG@10"]["mean"]
     else:
-        words = [train, "--test-data", train]
+        other = write_from(base, judged_data(5), tmp_path / "other.txt")
+        words = [other, "--test-data", train]
         if command == "folds":
             (tmp_path / "d" / "Fold1").mkdir(parents=True)
             for part in ("train", "vali", "test"):

@@ -117,9 +117,10 @@ def test_without_validation_data_the_choice_is_by_cross_validation(rankwise, let
 
 @pytest.mark.parametrize("with_validation", [False, True])
 def test_no_number_of_trees_is_chosen_for_a_constant_model(rankwise, tmp_path, with_validation):
-    data = tmp_path / "constant.txt"
-    data.write_text("".join(f"{row % 3} qid:{row // 5} 1:1\n" for row in range(30)))
-    extra = ("--vali-data", data) if with_validation else ()
+    data, vali = tmp_path / "constant.txt", tmp_path / "vali.txt"
+    for path, first in ((data, 0), (vali, 9)):
+        path.write_text("".join(f"{row % 3} qid:{first + row // 5} 1:1\n" for row in range(30)))
+    extra = ("--vali-data", vali) if with_validation else ()
     run = rankwise("fit", data, "--ranker", "lambdamart", "--out", tmp_path / "m", *extra)
     assert run.code == 0, run.err
     assert "n_estimators = " not in run.out

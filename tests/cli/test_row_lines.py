@@ -60,9 +60,12 @@ def model(rankwise, tmp_path):
 def test_values_that_are_not_finite(rankwise, tmp_path, model, name, text, line, value, what):
     path = tmp_path / name
     path.write_bytes(text(value=value).encode())
-    for arguments in (
+    fits = [
         ("fit", path, "--ranker", "ridge", "--out", tmp_path / "x.rankwise"),
         ("fit", path, "--ranker", "rank_svm", "--out", tmp_path / "x.rankwise"),
+    ]
+    for arguments in (
+        *(fits if what == "infinity" else []),  # missing values are filled
         ("predict", model(path), path),
         ("predict", model(path), path, "--format", "trec"),
     ):
@@ -130,16 +133,17 @@ def test_tables_without_rows(rankwise, tmp_path, model, text):
 @pytest.mark.parametrize("name, text, line", [("a.txt", letor, BAD + 1), ("a.csv", table, BAD + 2)])
 def test_values_that_are_not_finite_in_folds(rankwise, tmp_path, model, name, text, line):
     """Folds and validation parts count rows of their own."""
-    path, good = tmp_path / name, tmp_path / f"good{name}"
-    path.write_text(text(value="nan"))
-    good.write_text(text())
+    path, good, other = (tmp_path / f"{part}{name}" for part in ("", "good", "other"))
+    path.write_text(text(value="inf"))
+    good.write_text(text().replace("0.", "0.9"))
+    other.write_text(text().replace("0.", "0.8"))
     trained, out = model(path), tmp_path / "x.rankwise"
     for arguments in (
         ("cv", path, "--ranker", "ridge", "--cv", "2"),
         ("compare", path, "--rankers", "ridge", "--cv", "2"),
         ("compare", path, "--rankers", trained, "--cv", "2"),
         ("compare", good, "--test-data", path, "--rankers", "ridge"),
-        ("compare", good, "--vali-data", path, "--test-data", good, "--rankers", "rank_svm"),
+        ("compare", good, "--vali-data", path, "--test-data", other, "--rankers", "rank_svm"),
         ("evaluate", trained, path),
         ("fit", good, "--vali-data", path, "--ranker", "rank_svm", "--out", out),
     ):

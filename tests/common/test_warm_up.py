@@ -27,10 +27,10 @@ from sklearn.preprocessing import OneHotEncoder
 from rankwise import LambdaMART, McRank, RidgeRanker, load, warm_up
 
 ROOT = Path(__file__).parents[2]
-# Stored models of every kernel that scores rows, besides those of trees.
+# Stored models of every kernel that scores rows, besides those of trees, and one with threads.
 STORED = (
     "voted_prank", "ranking_forest", "orboost", "ordinal_svm", "poly_ordinal_svm",
-    "compressed_sensing",
+    "compressed_sensing", "xgboost",
 )  # fmt: skip
 
 

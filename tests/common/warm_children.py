@@ -72,6 +72,7 @@ def fork(function: Any, *arguments: Any) -> int:
     """Exit status, or minus the signal, of a forked process that calls a function."""
     child = os.fork()
     if child == 0:
+        signal.alarm(SECONDS)
         status = 1
         try:
             with warnings.catch_warnings():
@@ -93,11 +94,10 @@ def serve(path: Path) -> None:
         model = rankwise.load(path, warm=True)
 
     def work() -> None:
-        signal.alarm(SECONDS)
         print(json.dumps({"model": path.name, "compiled": ask(model)}), flush=True)
 
     if status := fork(work):
-        print(json.dumps({"model": path.name, "status": status}), flush=True)
+        os._exit(abs(status))
 
 
 def main(folder: str, script: str, *arguments: str) -> None:
@@ -107,7 +107,8 @@ def main(folder: str, script: str, *arguments: str) -> None:
         if path.suffix != ".pickle":
             rankwise.load(path)  # imports its modules once for all
     for path in paths:
-        fork(serve, path)
+        if status := fork(serve, path):
+            print(json.dumps({"model": path.name, "status": status}), flush=True)
     sys.argv = [script, *arguments]
     runpy.run_path(script, run_name="__main__")
 

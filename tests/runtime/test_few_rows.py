@@ -128,6 +128,7 @@ def test_bins(monkeypatch, rng, weighted):
 def test_boosted_trees(monkeypatch, rng, subsample):
     X, qid = rng.normal(size=(400, 4)), np.arange(400) // 20
     y = np.clip(np.round(X[:, 0] + rng.normal(size=400)), 0, 3)
+    X[rng.random(X.shape) < [0.1, 0.0, 0.4, 1.0]] = np.nan
 
     def scores():
         model = LambdaMART(8, subsample=subsample, random_state=0).fit(X, y, qid=qid)

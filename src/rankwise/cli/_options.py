@@ -98,8 +98,7 @@ DifferingQueries = Annotated[
     bool,
     typer.Option(
         "--differing-queries",
-        help="Count only queries on which rankings can differ, not those with one row or rows of "
-        "one grade.",
+        help="Count only queries on which rankings can differ.",
     ),
 ]
 Ranker = Annotated[

@@ -113,17 +113,16 @@ def evaluate(
         list[str] | None,
         typer.Option(
             metavar="QRELS",
-            help="TREC runs: judgements of a machine, on the queries of DATA and on more. DATA "
-            "holds human judgements of a random sample of queries. Prints prediction-powered means "
-            "and differences.",
+            help="TREC runs: judgements of a machine on the queries of DATA and on more; DATA holds "
+            "human ones of a random sample. Prints prediction-powered means and differences.",
         ),
     ] = None,
     documents: Annotated[
         list[str] | None,
         typer.Option(
             metavar="FILES",
-            help="With --judge: texts of the documents (JSON lines, TREC documents, or lines with "
-            "tabs). Also prints the bias of the machine by their length in words.",
+            help="With --judge: texts of the documents (JSON lines, TREC, or lines with tabs), to "
+            "print the bias of the machine by their length.",
         ),
     ] = None,
     judge_next: Annotated[
@@ -147,11 +146,11 @@ def evaluate(
     """Evaluate scores against relevance labels, per query and on average.
 
     Documents of a TREC run are ordered as in trec_eval: by score in single precision, ties by
-    descending document id. Judged documents that are not in the run count as not retrieved. With
-    --systems or --baseline, several systems are tested against each other. If one of them scores
-    the rows of DATA, all systems, including runs, are measured on these rows. --baseline with
-    --fail-if worse is a gate for pipelines: exit status 3 stops a system that is worse. With
-    --judge, few human judgements correct many of a machine.
+    descending document id. Judged documents outside the run count as not retrieved. With
+    --systems or --baseline, systems are tested against each other; all, including runs, on the
+    rows of DATA if one of them scores these. --baseline with --fail-if worse is a gate for
+    pipelines: exit status 3 stops a worse system. --judge corrects judgements of a machine
+    by human ones.
 
     Example: rankwise evaluate new.run qrels.txt --baseline old.run
     """

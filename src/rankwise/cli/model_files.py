@@ -31,7 +31,6 @@ from rankwise.cli._options import (
     make_ranker,
     reads_rows,
 )
-from rankwise.runtime.jit import always_compiled
 
 
 def info(
@@ -325,6 +324,8 @@ def warm_up(
 
     Example: rankwise warm-up model.rankwise
     """
+    from rankwise.runtime.jit import always_compiled
+
     found = {}
     for entry in entries or list(DEFAULT):
         if Path(entry).suffix or "/" in entry:

@@ -259,12 +259,12 @@ class ScoredGroups:
         steps = self.squares
         if self._has_few:  # only tied rows take up to the square of their number
             steps = len(self.y) + int((np.diff(self.tie_starts) ** 2).sum())
-        self.run(expect_stops, *self._row_order, *data, depth, weights, out, n_steps=steps)
+        self.run(expect_stops, *self._row_order, *data, depth, weights, out, cost=steps)
         return out
 
-    def run(self, kernel: Callable[..., Any], *arguments: Any, n_steps: int | None = None) -> None:
+    def run(self, kernel: Callable[..., Any], *arguments: Any, cost: int | None = None) -> None:
         """Call a kernel, compiled or for few rows not; by default it takes one step per row."""
-        run_few(kernel, len(self.y) if n_steps is None else n_steps, *arguments)
+        run_few(kernel, len(self.y) if cost is None else cost, *arguments)
 
     @cached_property
     def squares(self) -> int:

@@ -174,7 +174,7 @@ class Rho(QueryMeasure):
         products = np.empty((scored.n_queries, 3))
         steps = count_sort_steps(scored.sizes)
         data = scored.y, scored.scores, scored.indptr
-        scored.run(multiply_ranks, *data, products, n_steps=steps)
+        scored.run(multiply_ranks, *data, products, cost=steps)
         yy, yf, ff = products.T
         return self.fill_empty(_correlation(yf, yy, ff, (yy > 0) & (ff > 0)), yy > 0)
 
@@ -248,7 +248,7 @@ class M1D(QueryMeasure):
         with np.errstate(over="ignore", invalid="ignore"):
             steps = count_sort_steps(scored.sizes)
             data = _residuals(scored), scored.indptr
-            scored.run(mean_absolute_gaps, *data, m1d, n_steps=steps)
+            scored.run(mean_absolute_gaps, *data, m1d, cost=steps)
         return self.fill_empty(_large(m1d), scored.sizes > 1)
 
 

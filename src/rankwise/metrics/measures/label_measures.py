@@ -182,7 +182,7 @@ class RelevantRanks(QueryMeasure):
         """R, sum of r / c, largest c and sum of c - r of each query, shape (n_queries, 4)."""
         out = np.empty((scored.n_queries, 4))
         data = scored.y, scored.scores, scored.indptr
-        scored.run(relevant_ranks, *data, float(self.rel), out, n_steps=scored.squares)
+        scored.run(relevant_ranks, *data, float(self.rel), out, cost=scored.squares)
         return out
 
 

@@ -351,7 +351,7 @@ class InferredAveragePrecision(JudgementMeasure, BinaryMeasure):
         starts = scored.tie_starts if self.ties == "mean" else np.arange(len(ranked) + 1)
         total = np.empty(scored.n_queries)
         data = ranked, starts, scored.indptr
-        scored.run(add_inferred_precisions, *data, total, n_steps=scored.squares)
+        scored.run(add_inferred_precisions, *data, total, cost=scored.squares)
         n_relevant = scored.sum(relevant)
         return self.fill_empty(total / np.maximum(n_relevant, 1), n_relevant)
 

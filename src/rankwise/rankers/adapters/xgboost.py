@@ -30,6 +30,7 @@ from rankwise.rankers.adapters.boosted_ranker import (
 )
 from rankwise.rankers.adapters.xgboost_model import XGBOOST_OBJECTIVES, check_xgboost, xgboost_trees
 from rankwise.runtime.finite import foreign_range
+from rankwise.runtime.threads import use_one_thread
 from rankwise.trees.column_table import FROM_DTYPE
 from rankwise.typing import Matrix, Seed, is_sparse
 
@@ -171,8 +172,9 @@ class XGBoost:
         return json.dumps(model).encode("ascii")
 
     def load(self, model: bytes, n_features: int, names: Sequence[str] | None) -> xgboost.Booster:
-        booster = xgboost.Booster()
-        booster.load_model(bytearray(check_xgboost(model, n_features)))
+        booster, checked = xgboost.Booster(), bytearray(check_xgboost(model, n_features))
+        with use_one_thread():  # a server loads the model, then forks workers
+            booster.load_model(checked)
         if names is not None:
             booster.feature_names = library_names(names, _FORBIDDEN)
         return booster

@@ -497,9 +497,12 @@ class GrowingTree:
         starts, n_bins = self._columns.starts, self._columns.n_bins
         bins = np.arange(n_bins.max())
         missing = lines[:, starts + n_bins, None, None]
-        # (n_nodes, n_columns, side of missing values, bin)
-        sums = lines[:, starts[:, None] + bins].cumsum(axis=2)[:, :, None] + missing * [[0], [1]]
-        ends = n_bins[:, None, None] - np.where(missing == 0, [[1], [BINS]], [[0], [1]])
+        # (n_nodes, n_columns, side of missing values, bin); one side if there are none
+        sums = lines[:, starts[:, None] + bins].cumsum(axis=2)[:, :, None]
+        ends = n_bins[:, None, None] - 1
+        if missing.any():
+            sums = sums + missing * [[0], [1]]
+            ends = ends + np.where(missing == 0, [[0], [1 - BINS]], [[1], [0]])
         weight, total, least = sums & LOWER, *nodes.T[[TOTAL, LEAST], :, None, None, None]
         is_place = (bins < ends) & (weight >= least) & (weight <= (total & LOWER) - least)
         g, h, penalty = (sums >> 32) * g_unit, weight * h_unit, limits[:, L2, None, None, None]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import inspect
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -202,10 +202,8 @@ def _make_requests(estimator: Any, rows: Any, size: int) -> list[Any]:
     if texts and names:
         return [frame_for(estimator, category_frame(X, names, texts), names)]
     if texts:
-        X = X.astype(object)
-        for place, known in texts.items():
-            X[:, place] = known[0]
-        return [X]
+        columns = [np.full(size, texts[j][0]) if j in texts else X[:, j] for j in range(X.shape[1])]
+        return [np.array(columns, dtype=object).T]
     # A category that float32 rounds is unknown.
     is_exact = (X.astype(np.float32) == X).all()
     dtypes = (np.float64, np.float32) if is_exact else (np.float64,)
@@ -228,41 +226,37 @@ def _texts_in(values: Sequence[Any]) -> list[str]:
     return [value for value in values if isinstance(value, str)]
 
 
-def _known_values(step: Any, names: list[str]) -> dict[str, list[Any]]:
-    """Categories, by column, that a fitted model or step encodes; none for columns it leaves out.
+def _known_values(estimator: Any, names: list[str]) -> dict[str, list[Any]]:
+    """Categories, by column, that a fitted model or its steps encode; none for those left out."""
+    found: dict[str, list[Any]] = {}
+    for name, values in _encoded_columns(estimator, names):
+        if name in names and (values or name not in found):
+            found[name] = values
+    return found
 
-    ``names`` are those of the columns that it gets, as far as they are columns of the table.
-    """
-    if hasattr(step, "best_estimator_"):
-        return _known_values(step.best_estimator_, names)
-    read = names
-    if len(names) != getattr(step, "n_features_in_", len(names)):
-        read = [str(name) for name in getattr(step, "feature_names_in_", ())]
-    parts: list[tuple[Any, list[str]]] = []
-    if hasattr(step, "steps"):
+
+def _encoded_columns(step: Any, names: list[str]) -> Iterator[tuple[str, list[Any]]]:
+    """Categories of columns; ``names`` are those that the step gets, as far as they are known."""
+    if len(names) != (n := getattr(step, "n_features_in_", len(names))):
+        names = [str(name) for name in getattr(step, "feature_names_in_", [""] * n)]
+    if isinstance(step, str):
+        yield from ((name, []) for name in names if step == "drop")
+    elif hasattr(step, "best_estimator_"):
+        yield from _encoded_columns(step.best_estimator_, names)
+    elif hasattr(step, "steps"):
         for _, inner in step.steps:
-            parts.append((inner, read))
-            read = _names_after(inner, read)
+            yield from _encoded_columns(inner, names)
+            names = _names_after(inner, names)
     elif hasattr(step, "transformers_"):
         for _, inner, chosen in step.transformers_:
-            parts.append((inner, [read[j] for j in find_columns(chosen, read, len(read))]))
+            read = [names[j] for j in find_columns(chosen, names, len(names))]
+            yield from _encoded_columns(inner, read)
     elif hasattr(getattr(step, "columns_", None), "nominal"):
-        lists = {**step.columns_.nominal, **step.columns_.ordered}
-        return {read[j]: values.tolist() for j, values in lists.items() if read[j:]}
+        for j, known in {**step.columns_.nominal, **step.columns_.ordered}.items():
+            yield from ((name, known.tolist()) for name in names[j : j + 1])
     elif isinstance(getattr(step, "categories_", None), list):
-        return {name: values.tolist() for name, values in zip(read, step.categories_, strict=False)}
-    found: dict[str, list[Any]] = {}
-    for inner, columns in parts:
-        if isinstance(inner, str) and inner == "drop":
-            known: dict[str, list[Any]] = {name: [] for name in columns}
-        else:
-            known = _known_values(inner, columns)
-        found |= {
-            name: values
-            for name, values in known.items()
-            if name in names and (values or name not in found)
-        }
-    return found
+        for name, known in zip(names, step.categories_, strict=False):
+            yield name, known.tolist()
 
 
 def _names_after(step: Any, names: list[str]) -> list[str]:
@@ -281,12 +275,9 @@ def find_columns(chosen: Any, names: Any, n: int) -> list[int]:
     """Numbers of the columns that a part of a ColumnTransformer reads."""
     place = {} if names is None else {str(name): number for number, name in enumerate(names)}
     if isinstance(chosen, slice):
-        first, last = (
-            place[end] if isinstance(end, str) else end for end in (chosen.start, chosen.stop)
-        )
-        if isinstance(chosen.stop, str):  # the last column is part of it
-            last += 1
-        return list(range(n))[slice(first, last, chosen.step)]
+        last = chosen.stop
+        last = place[last] + 1 if isinstance(last, str) else last  # the last name is part of it
+        return list(range(n))[slice(place.get(chosen.start, chosen.start), last, chosen.step)]
     listed = [place[key] if isinstance(key, str) else key for key in np.atleast_1d(chosen).tolist()]
     found: list[int] = np.arange(n)[listed].tolist() if listed else []
     return found

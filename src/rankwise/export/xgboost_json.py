@@ -24,6 +24,7 @@ from rankwise.export.maps import (
     replace_forbidden,
 )
 from rankwise.export.parts import (
+    breadth_first,
     check_numbered,
     floor_float32,
     level_order,
@@ -190,7 +191,7 @@ def xgboost_tree(
     nominal[list(to_right)] = True
     tree = _swap(tree, swapped, 0.0)
     tree = limit_conditions(replace(tree, threshold=np.where(nominal, 0.0, tree.threshold)))
-    order = np.array(_breadth_first(tree))
+    order = np.array(breadth_first(tree))  # the node after a left child is read as its sibling
     place = np.full(len(tree.feature), -1)
     place[order] = np.arange(len(order))
     is_inner, is_nominal = tree.feature[order] >= 0, nominal[order]
@@ -238,15 +239,6 @@ def _categories(sets: dict[int, list[int]]) -> dict[str, list[int]]:
         "categories_segments": [sum(sizes[:k]) for k in range(len(sizes))],
         "categories_sizes": sizes,
     }
-
-
-def _breadth_first(tree: ScoreTree) -> list[int]:
-    """Nodes level by level; XGBoost takes the node after a left child for its sibling."""
-    order = [0]
-    for node in order:
-        if tree.feature[node] >= 0:
-            order += [int(tree.left[node]), int(tree.right[node])]
-    return order
 
 
 def _floats(values: Any) -> list[float]:

@@ -163,13 +163,17 @@ def _widen(start: int, scaler: Scaled, n: int) -> Scaled:
 
 
 def column_names(columns: MadeColumns, names: Sequence[str]) -> list[str]:
-    """Distinct names of the columns made of those with the given names, as scikit-learn's."""
+    """Distinct names of the columns made of those with the given names.
+
+    They are scikit-learn's, without the names of the parts of a ColumnTransformer, except that a
+    category of missing values is named as an indicator of them is.
+    """
     found: list[str] = []
     for made in columns.columns:
         name = names[made.source]
         if made.key is not None:
             is_gap = made.key == NEVER
-            name = f"missingindicator_{name}" if is_gap else f"{name}_{made.key}"
+            name = f"missingindicator_{name}" if is_gap else f"{name}_{made.key!s}"
         while name in found:  # a column that two parts read
             name += "_"
         found.append(name)

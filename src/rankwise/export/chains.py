@@ -636,43 +636,27 @@ def _name_members(
 def _step_function(
     feature: int, cuts: Float64Array, levels: Float64Array, missing: float | None
 ) -> ScoreTree:
-    """Balanced tree of a step function whose value is ``levels[k]`` above k cuts."""
-    n_inner = len(cuts)
-    n_nodes = 2 * n_inner + 1
-    tree = ScoreTree(
-        np.full(n_nodes, -1, dtype=np.int64),
-        np.full(n_nodes, np.nan),
-        np.full(n_nodes, -1, dtype=np.int64),
-        np.full(n_nodes, -1, dtype=np.int64),
-        np.zeros(n_nodes, dtype=bool),
-        np.zeros(n_nodes),
-    )
-    waiting, n_made = [(0, 0, n_inner)], 1  # a node and the range of cuts that it splits
-    while waiting:
-        node, first, last = waiting.pop()
-        if first == last:
-            tree.values[node] = levels[first]
-            continue
-        middle = (first + last) // 2
-        tree.feature[node], tree.threshold[node] = feature, cuts[middle]
-        tree.left[node], tree.right[node] = n_made, n_made + 1
-        waiting += [(n_made, first, middle), (n_made + 1, middle + 1, last)]
-        n_made += 2
-    return tree if missing is None else _part_missing(tree, feature, missing)
+    """Balanced tree of a step function whose value is ``levels[k]`` above k cuts.
 
-
-def _part_missing(tree: ScoreTree, feature: int, missing: float) -> ScoreTree:
-    """Put a root above the tree that sends missing values to their own leaf."""
-    return ScoreTree(
-        np.concatenate([[feature], tree.feature, [-1]]),
-        np.concatenate([[np.inf], tree.threshold, [np.nan]]),
-        np.concatenate([[1], np.where(tree.left >= 0, tree.left + 1, -1), [-1]]),
-        np.concatenate(
-            [[len(tree.feature) + 1], np.where(tree.right >= 0, tree.right + 1, -1), [-1]]
-        ),
-        np.zeros(len(tree.feature) + 2, dtype=bool),
-        np.concatenate([[0.0], tree.values, [missing]]),
-    )
+    With ``missing``, the root sends missing values to a leaf of this value.
+    """
+    # Cuts that a node splits, by their range; the value of a leaf
+    nodes: list[tuple[int, int] | float] = [(0, len(cuts))]
+    rows: list[tuple[int, float, int, int, float]] = []
+    if missing is not None:
+        nodes, rows = [*nodes, *nodes, missing], [(feature, np.inf, 1, 2, 0.0)]
+    while len(rows) < len(nodes):
+        match nodes[len(rows)]:
+            case (first, last) if first < last:
+                middle = (first + last) // 2
+                rows.append((feature, cuts[middle], len(nodes), len(nodes) + 1, 0.0))
+                nodes += [(first, middle), (middle + 1, last)]
+            case (first, _):
+                rows.append((-1, np.nan, -1, -1, levels[first]))
+            case value:
+                rows.append((-1, np.nan, -1, -1, value))
+    features, thresholds, left, right, values = map(np.array, zip(*rows, strict=True))
+    return ScoreTree(features, thresholds, left, right, np.zeros(len(rows), dtype=bool), values)
 
 
 def class_chain(estimator: Any) -> Chain | None:

@@ -351,7 +351,7 @@ def _of_numbers(model, levels):
 
 @pytest.mark.parametrize("model", ["sets", "statistics", "blend", "encoder", "encoder that drops"])
 @pytest.mark.parametrize("levels", CLOSE)
-def test_numbers_that_rows_cannot_tell_apart(levels, model):
+def test_numbers_that_rows_cannot_tell_apart(levels, model, tmp_path):
     """Numbers by which ids are categories: compared as the rows hold them, or refused."""
     ranker, X = _of_numbers(model, CLOSE[levels])
     formats = {"tenths": ["onnx", "python"], "float32": ["python"], "float64": []}[levels]
@@ -367,6 +367,9 @@ def test_numbers_that_rows_cannot_tell_apart(levels, model):
         session = pytest.importorskip("onnxruntime").InferenceSession(data)
         found = session.run(["score"], {"X": X.astype(float).to_numpy(np.float32)})[0][:, 0]
         np.testing.assert_allclose(found, wanted, rtol=0, atol=1e-6)
+        export.to_onnx(ranker, tmp_path / "m.onnx")
+        certificate = verify(ranker, tmp_path / "m.onnx", X, qid=QID)
+        assert certificate.holds, certificate
     if "python" in formats:
         module = {}
         exec(export.to_python(ranker), module)

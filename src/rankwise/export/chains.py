@@ -42,7 +42,6 @@ from rankwise.export.maps import (
     VoteMean,
     check_float64_keys,
     check_names_of,
-    column_word,
     feature_names,
     have_twins,
     linear,

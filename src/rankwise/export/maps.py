@@ -329,6 +329,20 @@ def merge_maps(chain: Chain) -> Chain:
     return tuple(out)
 
 
+def category_columns(chain: Chain) -> list[int]:
+    """Columns of rows whose values are compared with categories."""
+    found: list[int] = []
+    for step in chain:
+        match step:
+            case Sum(chains=chains):
+                found += [column for inner in chains for column in category_columns(inner)]
+            case MadeColumns(columns=columns):
+                found += [made.source for made in columns if made.key not in (None, NEVER)]
+            case Trees():
+                found += step.keys()
+    return found
+
+
 # Blanks end a name in LightGBM's file, and the others end one in its JSON.
 LIGHTGBM_FORBIDDEN = re.compile(r"[\s\x00-\x1f\x7f\"',:\[\]{}=]")
 XGBOOST_FORBIDDEN = re.compile(r"[\[\]<\x00-\x1f\x7f]")

@@ -69,12 +69,12 @@ def to_onnx(estimator: Any, path: str | Path | None = None, *, label: bool = Fal
     Everything is computed in float64, except for models that are only sums of trees: their float32
     thresholds send every float32 row along the same path as the float64 thresholds. skl2onnx
     computes steps of scikit-learn other than the four scalers in float32, and so rows next to a
-    threshold can take another path behind these. NaN is a
-    missing value if the estimator accepts missing values. For a column of text or of ordered
-    categories, pass the position of the category in the list of the metadata; for a nominal column
-    of numbers, pass the numbers themselves. Any other number is an unknown category, which is scored
-    also if ``OneHotEncoder(handle_unknown="error")`` refuses it. ExportError is raised if two
-    categories are the same float32 number.
+    threshold can take another path behind these. NaN is a missing value if the estimator accepts
+    missing values. For a column of text or of ordered categories, pass the position of the category
+    in the list of the metadata; for a nominal column of numbers, pass the numbers themselves. Any
+    other number is an unknown category, which is scored also if
+    ``OneHotEncoder(handle_unknown="error")`` refuses it. ExportError is raised if two categories
+    are the same float32 number.
 
     Composition: chain of maps x one ONNX operator or a few for each.
 

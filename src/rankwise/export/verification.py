@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from rankwise.export.chains import categories_of, columns_of, engine_names, own_model
+from rankwise.export.chains import categories_of, chain_of, columns_of, engine_names, own_model
 from rankwise.export.exported_files import (
     AS_ZERO,
     EngineTree,
@@ -25,7 +25,14 @@ from rankwise.export.exported_files import (
     sum_trees,
 )
 from rankwise.export.lightgbm_text import split_by_sets
-from rankwise.export.maps import ExportError, MadeColumns, Trees, column_word, feature_names
+from rankwise.export.maps import (
+    ExportError,
+    MadeColumns,
+    Trees,
+    category_columns,
+    column_word,
+    feature_names,
+)
 from rankwise.export.parts import SOLR_SLACK, floor_float32, subtract_slack, trees_of
 from rankwise.export.python_source import to_python
 from rankwise.groups import QueryGroups
@@ -183,8 +190,12 @@ def _rounding_of_source(estimator: Any, rows: Float64Array, rounded: Float64Arra
     module: dict[str, Any] = {}
     try:
         exec(to_python(estimator), module)
+        keyed = category_columns(chain_of(estimator))
     except ExportError:
         return np.zeros(len(rows))
+    # The Python file knows no rounded categories, and the program rounds those that it knows, too.
+    rounded = rounded.copy()
+    rounded[:, keyed] = rows[:, keyed]
     change: Float64Array = module["score"](rounded) - module["score"](rows)
     return change
 
@@ -456,22 +467,13 @@ def probe_rows(
 
 def _values(trees: Trees, column: int, given: Float64Array, exported: ExportedFile) -> Float64Array:
     """Values to try in a column."""
-    cuts, categories = [], set()
-    if column in trees.encoded:
-        categories.update(trees.encoded[column].keys.tolist())
-    for tree in trees.trees:
-        at = np.flatnonzero(tree.feature == column)
-        nominal = [node for node in at.tolist() if node in tree.members]
-        cuts.append(tree.threshold[np.setdiff1d(at, nominal)])
-        for node in nominal:
-            for side in tree.members[node]:
-                categories.update(side.tolist())
     given = given[np.isfinite(given)][:200]
-    if column in trees.encoded:
-        given = given.astype(exported.dtype).astype(np.float64)
-    if categories:
-        unknown = max(categories) + 1.0
-        return np.array([*categories, unknown, unknown + 100.0, *given[:50]])
+    categories = trees.keys().get(column, np.zeros(0))
+    if len(categories):
+        unknown = categories[-1] + np.array([1.0, 101.0])
+        values = np.concatenate([categories, unknown, given[:50]])
+        return values.astype(exported.dtype).astype(np.float64)
+    cuts = [tree.threshold[tree.feature == column] for tree in trees.trees]
     thresholds = np.unique(np.concatenate([np.zeros(0), *cuts]))
     near = thresholds[np.abs(thresholds) < _MOST_PROBED].astype(np.float32)
     below, above = (np.nextafter(near, np.float32(way)) for way in (-np.inf, np.inf))

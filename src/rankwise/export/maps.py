@@ -329,17 +329,18 @@ def merge_maps(chain: Chain) -> Chain:
     return tuple(out)
 
 
-def category_columns(chain: Chain) -> list[int]:
-    """Columns of rows whose values are compared with categories."""
-    found: list[int] = []
+def category_columns(chain: Chain) -> list[tuple[int, bool]]:
+    """Columns compared with categories, and whether two of these are the same float32 number."""
+    found: list[tuple[int, bool]] = []
     for step in chain:
         match step:
             case Sum(chains=chains):
-                found += [column for inner in chains for column in category_columns(inner)]
+                found += [pair for inner in chains for pair in category_columns(inner)]
             case MadeColumns(columns=columns):
-                found += [made.source for made in columns if made.key not in (None, NEVER)]
+                keyed = [made for made in columns if made.key not in (None, NEVER)]
+                found += [(made.source, made.has_twin) for made in keyed]
             case Trees():
-                found += step.keys()
+                found += [(column, any(have_twins(keys))) for column, keys in step.keys().items()]
     return found
 
 

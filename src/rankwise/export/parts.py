@@ -25,11 +25,10 @@ from rankwise.export.maps import (
     HiddenNodes,
     MadeColumns,
     Scaled,
-    Sum,
     Trees,
+    category_columns,
     column_word,
     feature_names,
-    have_twins,
 )
 from rankwise.prediction import innermost
 from rankwise.runtime.messages import callers_level
@@ -388,17 +387,8 @@ def check_numbered(trees: Trees, names: Sequence[str] | None, format: str) -> No
 
 def check_float32_keys(chain: Chain, names: Sequence[str] | None) -> None:
     """Raise ExportError if rows of float32 numbers cannot tell the categories of a column apart."""
-    for step in chain:
-        twins: list[int] = []
-        match step:
-            case Sum(chains=chains):
-                for inner in chains:
-                    check_float32_keys(inner, names)
-            case MadeColumns(columns=columns):
-                twins = [made.source for made in columns if made.has_twin]
-            case Trees():
-                twins = [column for column, keys in step.keys().items() if any(have_twins(keys))]
-        for column in twins:
+    for column, has_twin in category_columns(chain):
+        if has_twin:
             raise ExportError(
                 f"categories of {column_word(names, column)} must be distinct as float32 numbers "
                 "for ONNX, the type of its rows. Convert them to text before training, or use "

@@ -206,7 +206,7 @@ def _rounding_of_source(estimator: Any, rows: Float64Array, rounded: Float64Arra
     module: dict[str, Any] = {}
     try:
         exec(to_python(estimator), module)
-        keyed = category_columns(chain_of(estimator))
+        keyed = [column for column, _ in category_columns(chain_of(estimator))]
     except ExportError:
         return np.zeros(len(rows))
     # The Python file knows no rounded categories, and the program rounds those that it knows, too.

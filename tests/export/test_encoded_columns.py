@@ -9,8 +9,10 @@ from functools import cache
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.compose import ColumnTransformer
+from sklearn.decomposition import PCA
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 import rankwise as rw
 from rankwise import export
@@ -315,3 +317,86 @@ def test_a_file_of_lightgbm_is_read_again(tmp_path):
     again = rw.read_booster(written("lightgbm", ranker, tmp_path))
     X = frame("text", 6, ["known", "missing"])
     np.testing.assert_array_equal(again.predict(X), ranker.predict(X))
+
+
+CLOSE = {
+    "tenths": [0.1, 0.7, 0.3, 1.1],
+    "float32": [2**24, 2**24 + 1, 2**24 + 2, 2**24 + 3],
+    "float64": [2**60, 2**60 + 1, 2**60 + 2, 2**60 + 3],
+}
+
+
+def _of_numbers(model, levels):
+    """A frame whose categories are numbers, and a model that tells them apart."""
+    rng = np.random.default_rng(0)
+    codes, known = rng.integers(0, 4, N), np.array(levels)
+    y = 2 * (codes % 2) + rng.integers(0, 2, N)
+    X = pd.DataFrame({"a": known[codes], "b": rng.normal(size=N)})
+    if not model.startswith("encoder"):
+        X["a"] = pd.Categorical(X["a"])
+    match model:
+        case "sets":
+            ranker = rw.LambdaMART(3, categorical_encoding="subset", min_samples_leaf=3)
+        case "statistics":
+            ranker = rw.LambdaMART(3, categorical_encoding="ordered", min_samples_leaf=3)
+        case "blend":
+            ranker = rw.AutoRanker(n_trials=3, cv=2, random_state=0)
+        case _:
+            drop = None if model == "encoder" else known[:1]
+            encoder = OneHotEncoder(drop=drop if drop is None else [drop[0]])
+            table = ColumnTransformer([("a", encoder, ["a"]), ("b", "passthrough", ["b"])])
+            return make_pipeline(table, rw.RidgeRanker()).fit(X, y, ridgeranker__qid=QID), X
+    return ranker.fit(X, y, qid=QID), X
+
+
+@pytest.mark.parametrize("model", ["sets", "statistics", "blend", "encoder", "encoder that drops"])
+@pytest.mark.parametrize("levels", CLOSE)
+def test_numbers_that_rows_cannot_tell_apart(levels, model, tmp_path):
+    """Numbers by which ids are categories: compared as the rows hold them, or refused."""
+    ranker, X = _of_numbers(model, CLOSE[levels])
+    formats = {"tenths": ["onnx", "python"], "float32": ["python"], "float64": []}[levels]
+    assert [name for name in export_formats(ranker) if name in ("onnx", "python")] == formats
+    wanted = rw.scores(ranker, X)
+    for name, write in (("onnx", export.to_onnx), ("python", export.to_python)):
+        if name not in formats:
+            bits = "float64" if levels == "float64" else "float32"
+            with pytest.raises(ExportError, match=f"of column 'a' must be distinct as {bits}"):
+                write(ranker)
+    if "onnx" in formats:
+        data = export.to_onnx(ranker).SerializeToString()
+        session = pytest.importorskip("onnxruntime").InferenceSession(data)
+        found = session.run(["score"], {"X": X.astype(float).to_numpy(np.float32)})[0][:, 0]
+        np.testing.assert_allclose(found, wanted, rtol=0, atol=1e-6)
+        export.to_onnx(ranker, tmp_path / "m.onnx")
+        certificate = verify(ranker, tmp_path / "m.onnx", X, qid=QID)
+        assert certificate.holds, certificate
+    if "python" in formats:
+        module = {}
+        exec(export.to_python(ranker), module)
+        found = module["score"](module["encode"](X))
+        np.testing.assert_allclose(found, wanted, rtol=0, atol=1e-12)
+
+
+def _parts(*steps):
+    return ColumnTransformer([("a", make_pipeline(*steps), [0]), ("b", "passthrough", [1])])
+
+
+DENSE = OneHotEncoder(sparse_output=False)
+CLOSE_STEPS = {
+    "all": [DENSE],
+    "a part": [_parts(DENSE)],
+    "before a step of skl2onnx": [DENSE, PCA(2)],
+    "in such a step": [_parts(DENSE, PCA(1))],
+}
+
+
+@pytest.mark.parametrize("levels", ["float32", "float64"])
+@pytest.mark.parametrize("steps", CLOSE_STEPS)
+def test_skl2onnx_encodes_no_numbers_that_rows_cannot_tell_apart(steps, levels):
+    pytest.importorskip("skl2onnx")
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.choice(CLOSE[levels], N), rng.integers(0, 4, N)])
+    pipeline = make_pipeline(*CLOSE_STEPS[steps], rw.RidgeRanker()).fit(X, rng.integers(0, 3, N))
+    assert "onnx" not in export_formats(pipeline)
+    with pytest.raises(ExportError, match=f"of column 0 must be distinct as {levels} numbers"):
+        export.to_onnx(pipeline)

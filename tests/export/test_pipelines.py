@@ -152,6 +152,36 @@ def test_engines_are_offered_encoded_columns():
                      "missingindicator_meal", "rating", "price"]  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    "known",
+    [[0, 1, 2], [0.5, 1.0], np.float32([0.1, 0.7]), [True, False], ["x", "y"], [2**40, 7]],
+    ids=["whole", "half", "float32", "truth", "text", "ids"],
+)
+@pytest.mark.parametrize("drop", [None, "first"])
+def test_encoded_columns_have_the_names_of_scikit_learn(known, drop):
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"a": rng.choice(np.array(known), 60), "b": rng.random(60)})
+    table = ColumnTransformer([("a", OneHotEncoder(drop=drop), ["a"])], remainder="passthrough")
+    table.set_params(verbose_feature_names_out=False)
+    pipeline = make_pipeline(table, rw.RidgeRanker()).fit(X, rng.integers(0, 3, 60))
+    names = [feature["name"] for feature in export.to_solr(pipeline)["features"]]
+    assert names == list(pipeline[0].get_feature_names_out())
+
+
+def test_files_score_unknown_text_that_the_model_refuses():
+    X = table(missing=False)[0][["meal", "price"]]
+    encoded = ColumnTransformer([("text", OneHotEncoder(), ["meal"])], remainder="passthrough")
+    pipeline = make_pipeline(encoded, rw.RidgeRanker()).fit(X, X["price"] // 30)
+    unknown, module = X[:1].assign(meal="brunch"), {}
+    with pytest.raises(ValueError, match="Found unknown categories"):
+        pipeline.predict(unknown)
+    source = export.to_python(pipeline)
+    exec(source, module)
+    wanted = pipeline[-1].predict([[0.0] * 4 + [X["price"][0]]])
+    np.testing.assert_allclose(module["score"](module["encode"](unknown)), wanted, rtol=1e-12)
+    assert "also if the model refuses" in module["encode"].__doc__
+
+
 @pytest.mark.parametrize("kind", ["text", "half"])
 def test_a_blend_with_a_column_of_categories_leaves(kind, tmp_path):
     known = {"text": MEALS, "half": [7.5, 8.0, 4.5, 9.5]}[kind]

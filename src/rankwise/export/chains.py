@@ -40,9 +40,10 @@ from rankwise.export.maps import (
     Terms,
     Trees,
     VoteMean,
+    check_float64_keys,
     check_names_of,
-    column_word,
     feature_names,
+    have_twins,
     linear,
     merge_maps,
     steps_of,
@@ -102,13 +103,10 @@ def blend(estimator: Any) -> Chain:
 def _on_categories(trees: Trees, table: ColumnTable, names: Any) -> Trees:
     """Trees on the codes of a table, as trees on its categories."""
     numbers, encoded = _number_categories(table), {}
+    for column in sorted(trees.keys().keys() & numbers.keys()):
+        check_float64_keys(numbers[column], names, column)
     for column, known in trees.encoded.items():
         keys = numbers[column][known.keys.astype(np.int64)] if column in numbers else known.keys
-        if len(np.unique(keys)) < len(keys):
-            raise ExportError(
-                f"categories of {column_word(names, column)} must be distinct as float64 numbers, "
-                "got whole numbers beyond 2**53. Convert them to text before training."
-            )
         order = np.argsort(keys, kind="stable")
         encoded[column] = CategoryValues(keys[order], known.values[order], known.prior)
     return replace(trees, trees=_name_members(trees.trees, numbers), encoded=encoded)
@@ -121,8 +119,11 @@ def _scale_for_blend(estimator: Any, indicators: dict[int, Float64Array]) -> Cha
     n, numbers = len(spread), _number_categories(estimator.columns_)
     columns = [Column(column, fill=value) for column, value in enumerate(estimator.center_)]
     for column, codes in indicators.items():
-        keys = numbers[column][codes.astype(np.int64)] if column in numbers else codes
-        columns += [Column(column, key, 0.0) for key in keys.tolist()]
+        known = check_float64_keys(numbers.get(column, codes), _names_of(estimator), column)
+        twins, places = have_twins(known), codes.astype(np.int64)
+        if column not in numbers:
+            places = np.arange(len(codes))
+        columns += [Column(column, float(known[k]), 0.0, twins[k]) for k in places.tolist()]
     n_more = len(columns) - n
     scaled = Scaled(
         np.append(estimator.center_, np.zeros(n_more)),

@@ -8,12 +8,23 @@ formats without encoders name the columns that their engine has to offer, such a
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from numbers import Real
 from typing import Any
 
 import numpy as np
 
-from rankwise.export.maps import NEVER, Chain, Column, ExportError, MadeColumns, Scaled
+from rankwise.export.maps import (
+    NEVER,
+    Chain,
+    Column,
+    ExportError,
+    MadeColumns,
+    Scaled,
+    check_float64_keys,
+    have_twins,
+    steps_of,
+)
 from rankwise.prediction import find_columns
 from rankwise.runtime.frames import is_missing
 
@@ -25,24 +36,38 @@ def encode_one_hot(encoder: Any) -> Chain:
             "OneHotEncoder joins infrequent categories in one column, which cannot be exported. "
             "Fit it without min_frequency and max_categories."
         )
-    dropped = encoder.drop_idx_
-    columns = [
-        Column(source, *_key(category))
-        for source, categories in enumerate(encoder.categories_)
-        for place, category in enumerate(categories.tolist())
-        if dropped is None or dropped[source] != place
-    ]
+    names = getattr(encoder, "feature_names_in_", None)
+    columns: list[Column] = []
+    for source, categories in enumerate(encoder.categories_):
+        made = [_encode(source, category) for category in categories]
+        # Scikit-learn refuses columns of both numbers and text.
+        if not any(isinstance(column.key, str) for column in made):
+            twins = have_twins(check_float64_keys([known.key for known in made], names, source))
+            made = [replace(known, has_twin=twin) for known, twin in zip(made, twins, strict=True)]
+        if encoder.drop_idx_ is not None and encoder.drop_idx_[source] is not None:
+            del made[encoder.drop_idx_[source]]
+        columns += made
     return (MadeColumns(tuple(columns)),)
 
 
-def _key(category: Any) -> tuple[Any, float]:
-    """What rows of the category hold, and whether missing values are of it."""
+def encoders_of(step: Any) -> list[Any]:
+    """The encoders in a step, its parts and their steps."""
+    parts = [part[1] for part in getattr(step, "transformers_", ())]
+    parts += [part[1] for part in getattr(step, "transformer_list", ())]
+    parts += steps_of(step) if hasattr(step, "steps") else []
+    if type(step).__name__ == "OneHotEncoder":
+        return [step]
+    return [encoder for part in parts for encoder in encoders_of(part)]
+
+
+def _encode(source: int, category: Any) -> Column:
+    """The column of a category: its key, and whether missing values are of it."""
     if is_missing(category):
-        return NEVER, 1.0
+        return Column(source, NEVER, 1.0)
     if isinstance(category, str):
-        return str(category), 0.0
-    if isinstance(category, Real):
-        return float(category), 0.0
+        return Column(source, str(category), 0.0)
+    if isinstance(category, Real | np.bool_):
+        return Column(source, category, 0.0)
     raise ExportError(
         f"categories of OneHotEncoder must be text or numbers, got {category!r}. Convert them to "
         "text before training."
@@ -124,13 +149,17 @@ def _widen(start: int, scaler: Scaled, n: int) -> Scaled:
 
 
 def column_names(columns: MadeColumns, names: Sequence[str]) -> list[str]:
-    """Distinct names of the columns made of those with the given names, as scikit-learn's."""
+    """Distinct names of the columns made of those with the given names.
+
+    They are scikit-learn's, without the names of the parts of a ColumnTransformer, except that a
+    category of missing values is named as an indicator of them is.
+    """
     found: list[str] = []
     for made in columns.columns:
         name = names[made.source]
         if made.key is not None:
             is_gap = made.key == NEVER
-            name = f"missingindicator_{name}" if is_gap else f"{name}_{made.key}"
+            name = f"missingindicator_{name}" if is_gap else f"{name}_{made.key!s}"
         while name in found:  # a column that two parts read
             name += "_"
         found.append(name)

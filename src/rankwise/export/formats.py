@@ -8,7 +8,7 @@ from typing import Any
 from sklearn.utils.validation import check_is_fitted
 
 from rankwise.export.chains import chain_of, own_model, reads_categories
-from rankwise.export.maps import Affine, ExportError, Trees
+from rankwise.export.maps import Affine, Chain, ExportError, Trees
 from rankwise.export.onnx_model import to_onnx
 from rankwise.export.parts import (
     behind_columns,
@@ -68,23 +68,25 @@ def export_formats(estimator: Any) -> list[str]:
             return []
         return ["onnx"]
     scaled, rest = split_scalers(behind_columns(chain))
+    onnx = ["onnx"] if _passes(check_float32_keys, chain) else []
     match rest:
         case (Affine() as weighted,) if weighted.weights.shape[1] == 1:
-            return ["onnx", *_OF_SUMS]
+            return [*onnx, *_OF_SUMS]
         case (Trees(),) if not reads_categories(rest):
-            return ["onnx", *_OF_SUMS, *_OF_TREES]
+            return [*onnx, *_OF_SUMS, *_OF_TREES]
         case (Trees() as trees,):
-            sets = [] if scaled or not _passes(check_numbered, trees) else ["lightgbm", "xgboost"]
-            onnx = ["onnx"] if _passes(check_float32_keys, trees) else []
+            sets = (
+                [] if scaled or not _passes(check_numbered, trees, "") else ["lightgbm", "xgboost"]
+            )
             return [*onnx, "python", *sets]
         case _ if is_network(rest, tuple(ACTIVATIONS)):
-            return ["onnx", "python", "solr"]
-    return ["onnx", "python"] if is_source(chain) else ["onnx"]
+            return [*onnx, "python", "solr"]
+    return [*onnx, "python"] if is_source(chain) else onnx
 
 
-def _passes(check: Callable[..., None], trees: Trees) -> bool:
+def _passes(check: Callable[..., None], model: Trees | Chain, *more: str) -> bool:
     try:
-        check(trees, None, "")
+        check(model, None, *more)
     except ExportError:
         return False
     return True

@@ -142,10 +142,25 @@ class Trees:
     def with_float32_keys(self) -> Trees:
         """The trees as a program reads them that rounds rows to float32 first."""
         encoded = {
-            column: replace(known, keys=known.keys.astype(np.float32).astype(np.float64))
+            column: replace(known, keys=round_float32(known.keys))
             for column, known in self.encoded.items()
         }
-        return replace(self, encoded=encoded)
+        trees = []
+        for tree in self.trees:
+            members = {
+                node: (round_float32(left), round_float32(right))
+                for node, (left, right) in tree.members.items()
+            }
+            trees.append(replace(tree, members=members))
+        return replace(self, trees=tuple(trees), encoded=encoded)
+
+    def keys(self) -> dict[int, Float64Array]:
+        """Categories that the trees know, by column that they test for them."""
+        known = {column: list(values.keys) for column, values in self.encoded.items()}
+        for tree in self.trees:
+            for node, sides in tree.members.items():
+                known.setdefault(int(tree.feature[node]), []).extend(np.concatenate(sides))
+        return {column: np.unique(keys) for column, keys in known.items()}
 
 
 @dataclass(frozen=True, eq=False)
@@ -173,6 +188,7 @@ class Column:
     source: int
     key: Any = None  # text or number; then the column is 1 or 0. None: the values themselves
     fill: Any = None  # in place of missing values; None: they stay missing
+    has_twin: bool = False  # whether another category is the same float32 number as the key
 
 
 @dataclass(frozen=True, eq=False)
@@ -248,7 +264,7 @@ def _compose(first: Column, after: Column) -> Column:
     if first.key is not None and after.key != NEVER:
         raise ExportError("columns that are encoded twice cannot be exported. Encode them once.")
     fill = after.fill if first.fill is None else float(first.fill == after.key)
-    return Column(first.source, after.key, fill)
+    return Column(first.source, after.key, fill, after.has_twin)
 
 
 Map = (
@@ -264,6 +280,30 @@ Map = (
     | Sum
 )
 Chain = tuple[Map, ...]
+
+
+def round_float32(values: Float64Array) -> Float64Array:
+    """The numbers as rows of float32 numbers hold them."""
+    with np.errstate(over="ignore"):
+        return np.asarray(values).astype(np.float32).astype(np.float64)
+
+
+def check_float64_keys(keys: Any, names: Sequence[str] | None, column: int) -> Float64Array:
+    """Distinct categories of a column as numbers; ExportError if rows cannot tell them apart."""
+    known = np.asarray([float(key) for key in keys])
+    if len(np.unique(known)) < len(known):
+        raise ExportError(
+            f"categories of {column_word(names, column)} must be distinct as float64 numbers, "
+            "got whole numbers beyond 2**53. Convert them to text before training."
+        )
+    return known
+
+
+def have_twins(keys: Float64Array) -> list[bool]:
+    """Whether another one of distinct keys is the same float32 number."""
+    _, place, counts = np.unique(round_float32(keys), return_inverse=True, return_counts=True)
+    twins: list[bool] = (counts[place] > 1).tolist()
+    return twins
 
 
 def linear(coef: Any, intercept: float = 0.0) -> Affine:
@@ -287,6 +327,21 @@ def merge_maps(chain: Chain) -> Chain:
             case _:
                 out.append(step)
     return tuple(out)
+
+
+def category_columns(chain: Chain) -> list[tuple[int, bool]]:
+    """Columns compared with categories, and whether two of these are the same float32 number."""
+    found: list[tuple[int, bool]] = []
+    for step in chain:
+        match step:
+            case Sum(chains=chains):
+                found += [pair for inner in chains for pair in category_columns(inner)]
+            case MadeColumns(columns=columns):
+                keyed = [made for made in columns if made.key not in (None, NEVER)]
+                found += [(made.source, made.has_twin) for made in keyed]
+            case Trees():
+                found += [(column, any(have_twins(keys))) for column, keys in step.keys().items()]
+    return found
 
 
 # Blanks end a name in LightGBM's file, and the others end one in its JSON.

@@ -29,6 +29,7 @@ from rankwise.export.chains import (
     label_values,
     own_model,
 )
+from rankwise.export.column_steps import encode_one_hot, encoders_of
 from rankwise.export.maps import (
     Affine,
     Chain,
@@ -141,15 +142,18 @@ def write_trees(step: Trees, graph: Graph, x: str, *, in_float64: bool) -> str:
     ``x`` names the rows, in float64 or float32 by ``in_float64``; float32 thresholds decide
     equally. The scores have the type of ``x``.
     """
+    step = step.with_float32_keys()
     # An ensemble needs a tree.
     trees = step.trees or (constant_tree(0.0),)
     tables = [_table(tree) for tree in trees]
-    if step.encoded:
-        x = _prepend_values(step, graph, x, in_float64=in_float64)
-        first = {column: number for number, column in enumerate(step.encoded)}
+    # Categories are compared as float32 numbers.
+    columns = sorted(step.keys() if in_float64 else step.encoded)
+    if columns:
+        x = _prepend_values(step, columns, graph, x, in_float64=in_float64)
+        first = {column: number for number, column in enumerate(columns)}
         for table in tables:
-            columns = table["features"].tolist()
-            table["features"] = np.array([first.get(j, len(first) + j) for j in columns])
+            tested = table["features"].tolist()
+            table["features"] = np.array([first.get(j, len(first) + j) for j in tested])
     sizes = [len(table["modes"]) for table in tables]
     joined = {key: np.concatenate([table[key] for table in tables]) for key in tables[0]}
     tree_ids = np.repeat(np.arange(len(trees)), sizes)
@@ -187,22 +191,26 @@ def write_trees(step: Trees, graph: Graph, x: str, *, in_float64: bool) -> str:
     return graph.cast(out, DOUBLE) if in_float64 else out
 
 
-def _prepend_values(step: Trees, graph: Graph, x: str, *, in_float64: bool) -> str:
-    """Rows that begin with the values of each encoded column, in the order of ``encoded``."""
-    check_float32_keys(step, None)
-    columns = []
-    for column, known in step.with_float32_keys().encoded.items():
+def _prepend_values(
+    step: Trees, columns: list[int], graph: Graph, x: str, *, in_float64: bool
+) -> str:
+    """Rows that begin with what trees compare of columns of categories: keys or their values."""
+    found = []
+    for column in columns:
         keys = graph.node("Gather", x, graph.constant([column], np.int64), axis=1)
-        values = graph.node(
-            "LabelEncoder", graph.cast(keys, FLOAT), domain="ai.onnx.ml", op_version=2,
-            keys_floats=known.keys.tolist(), values_floats=known.values.tolist(),
-            default_float=known.prior,
-        )  # fmt: skip
-        # LabelEncoder takes NaN for an unknown key.
-        missing = graph.constant(np.nan, np.float32)
-        values = graph.node("Where", graph.node("IsNaN", keys), missing, values)
-        columns.append(graph.cast(values, DOUBLE) if in_float64 else values)
-    return graph.node("Concat", *columns, x, axis=1)
+        values = graph.cast(keys, FLOAT)
+        if column in step.encoded:
+            known = step.encoded[column]
+            values = graph.node(
+                "LabelEncoder", values, domain="ai.onnx.ml", op_version=2,
+                keys_floats=known.keys.tolist(), values_floats=known.values.tolist(),
+                default_float=known.prior,
+            )  # fmt: skip
+            # LabelEncoder takes NaN for an unknown key.
+            missing = graph.constant(np.nan, np.float32)
+            values = graph.node("Where", graph.node("IsNaN", keys), missing, values)
+        found.append(graph.cast(values, DOUBLE) if in_float64 else values)
+    return graph.node("Concat", *found, x, axis=1)
 
 
 def _table(tree: ScoreTree) -> dict[str, Any]:
@@ -263,8 +271,7 @@ def _(step: Affine, graph: Graph, x: str) -> str:
 def _(step: MadeColumns, graph: Graph, x: str) -> str:
     sources, keys, fillings = map(np.array, zip(*step.numbers(), strict=True))
     x = graph.node("Gather", x, graph.constant(sources, np.int64), axis=1)
-    # Rows are float32 numbers.
-    is_key = graph.node("Equal", x, graph.constant(keys.astype(np.float32)))
+    is_key = graph.node("Equal", graph.cast(x, FLOAT), graph.constant(keys, np.float32))
     is_encoded = graph.constant(~np.isnan(keys), np.bool_)
     values = graph.node("Where", is_encoded, graph.cast(is_key, DOUBLE), x)
     is_filled = graph.node(
@@ -432,6 +439,8 @@ def convert(
     last = own_model(innermost(estimator))
     # skl2onnx does not support empty steps, and leaves the indicators of imputers out.
     if before is None:
+        for encoder in (found for step in (first, *others) for found in encoders_of(step)):
+            check_float32_keys(encode_one_hot(encoder), None)
         listed = [_own_step(step) for step in (first, *others[:-1])]
     else:
         listed = [MapStep(before, last.n_features_in_, True)] if before else []
@@ -506,6 +515,7 @@ def _convert(scope: Any, operator: Any, container: Any) -> None:
     x, is_float32 = source.full_name, type(source.type) is FloatTensorType
     first, *more = operator.outputs
     chain = getattr(model, "chain", None) or chain_of(model)
+    check_float32_keys(chain, None)
     scores = _write(chain, graph, x, is_float32 and not more)
     to = DOUBLE if type(first.type) is DoubleTensorType else FLOAT
     graph.cast(scores, to, out=first.full_name)

@@ -15,11 +15,10 @@ from rankwise.export.chains import (
     chain_of,
     class_chain,
     columns_of,
-    engine_names,
     maps_before,
     own_model,
 )
-from rankwise.export.maps import Chain, ExportError, Sum, Trees, feature_names
+from rankwise.export.maps import Chain, ExportError, feature_names
 from rankwise.export.parts import check_float32_keys
 from rankwise.prediction import innermost
 from rankwise.runtime.files import check_folder, write_file
@@ -70,10 +69,12 @@ def to_onnx(estimator: Any, path: str | Path | None = None, *, label: bool = Fal
     Everything is computed in float64, except for models that are only sums of trees: their float32
     thresholds send every float32 row along the same path as the float64 thresholds. skl2onnx
     computes steps of scikit-learn other than the four scalers in float32, and so rows next to a
-    threshold can take another path behind these. NaN is a
-    missing value if the estimator accepts missing values. For a column of text or of ordered
-    categories, pass the position of the category in the list of the metadata; for a nominal column
-    of numbers, pass the numbers themselves. Any other number is an unknown category.
+    threshold can take another path behind these. NaN is a missing value if the estimator accepts
+    missing values. For a column of text or of ordered categories, pass the position of the category
+    in the list of the metadata; for a nominal column of numbers, pass the numbers themselves. Any
+    other number is an unknown category, which is scored also if
+    ``OneHotEncoder(handle_unknown="error")`` refuses it. ExportError is raised if two categories
+    are the same float32 number.
 
     Composition: chain of maps x one ONNX operator or a few for each.
 
@@ -100,9 +101,7 @@ def to_onnx(estimator: Any, path: str | Path | None = None, *, label: bool = Fal
     except ExportError as error:
         before, reason = None, str(error)
     chain = () if before is None else chain_of(estimator)
-    for part in own[-1].chains if isinstance(own[-1], Sum) else (own,):
-        if isinstance(part[-1], Trees):
-            check_float32_keys(part[-1], engine_names(estimator) if chain else None)
+    check_float32_keys(chain or own, feature_names(estimator) if chain else None)
     try:
         from rankwise.export.onnx_converters import convert
     except ImportError as error:

@@ -26,6 +26,7 @@ from rankwise.export.maps import (
     MadeColumns,
     Scaled,
     Trees,
+    category_columns,
     column_word,
     feature_names,
 )
@@ -384,13 +385,13 @@ def check_numbered(trees: Trees, names: Sequence[str] | None, format: str) -> No
             )
 
 
-def check_float32_keys(trees: Trees, names: Sequence[str] | None, format: str = "ONNX") -> None:
+def check_float32_keys(chain: Chain, names: Sequence[str] | None) -> None:
     """Raise ExportError if rows of float32 numbers cannot tell the categories of a column apart."""
-    for column, known in trees.with_float32_keys().encoded.items():
-        if len(np.unique(known.keys)) < len(known.keys):
+    for column, has_twin in category_columns(chain):
+        if has_twin:
             raise ExportError(
                 f"categories of {column_word(names, column)} must be distinct as float32 numbers "
-                f"for {format}, the type of its rows. Convert them to text before training, or use "
+                "for ONNX, the type of its rows. Convert them to text before training, or use "
                 "to_python."
             )
 

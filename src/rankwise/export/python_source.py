@@ -68,7 +68,9 @@ def to_python(
     -----
     Trees are evaluated in float64, in the order of the model: scores of models that are sums of
     trees are bit-equal, also behind scalers, encoders and imputers. Arrays are stored as base64
-    text, so the file neither rounds nor reads anything else.
+    text, so the file neither rounds nor reads anything else. Unknown values of encoded columns are
+    0 in all columns made of them, also of ``OneHotEncoder(handle_unknown="error")``, with which the
+    model itself refuses them.
 
     Time is O(n_rows depth) NumPy operations per tree.
 
@@ -242,7 +244,8 @@ def encode(rows):
     """Rows as floats: categories as numbers, missing values as NaN.
 
     A data frame has the columns of FEATURES, in any order. Unknown categories become NaN, too, or
-    -1 in the columns of _ENCODED.
+    -1 in the columns of _ENCODED. They are scored, also if the model refuses them: encoders make
+    columns of 0 of them.
     """
     if hasattr(rows, "columns"):
         by_name = {{str(name): name for name in rows.columns}}

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from rankwise.export.chains import categories_of, columns_of, engine_names, own_model
+from rankwise.export.chains import categories_of, chain_of, columns_of, engine_names, own_model
 from rankwise.export.exported_files import (
     AS_ZERO,
     EngineTree,
@@ -25,7 +25,14 @@ from rankwise.export.exported_files import (
     sum_trees,
 )
 from rankwise.export.lightgbm_text import split_by_sets
-from rankwise.export.maps import ExportError, MadeColumns, Trees, column_word, feature_names
+from rankwise.export.maps import (
+    ExportError,
+    MadeColumns,
+    Trees,
+    category_columns,
+    column_word,
+    feature_names,
+)
 from rankwise.export.parts import SOLR_SLACK, floor_float32, subtract_slack, trees_of
 from rankwise.export.python_source import to_python
 from rankwise.groups import QueryGroups
@@ -117,49 +124,27 @@ def verify(
         table = table if encodes else rows
     groups = QueryGroups.from_qid(qid, len(wanted))
     not_tried = ["infinite values: the model rejects them"]
-    probes = np.zeros((0, rows.shape[1]))
-    of_probes, of_table = np.zeros(0), np.zeros((0, table.shape[1]))
-    if trees is not None:
-        with_missing = exported.takes_missing or trees.has_missing
-        with_missing &= bool(innermost(estimator).__sklearn_tags__().input_tags.allow_nan)
-        if made is not None and not exported.takes_missing:
-            with_missing = False
-            not_tried.append("missing values: the engine has to fill them as the pipeline does")
-        elif not with_missing:
-            known = "training had none" if trees.tells_missing else "not known if training had some"
-            not_tried.append(f"missing values: {known}, and the format or model has none")
-        if exported.smallest:
-            size = f"{exported.smallest:g}"
-            not_tried.append(f"values within {size} of 0: the program may read them as 0")
-        rng = check_random_state(random_state)
-        if exported.has_slack:
-            not_tried.append("values between thresholds and the nearest that Solr can represent")
+    probes, of_table = np.zeros((0, rows.shape[1])), np.zeros((0, table.shape[1]))
+    of_probes = np.zeros(0)
+    if trees is None:
+        not_tried.append("values at thresholds: the model is no sum of trees")
+    else:
+        with_missing, reasons = _limits(estimator, trees, exported, made)
+        not_tried += reasons
         of_file = trees.with_float32_keys() if exported.dtype == np.float32 else trees
-        probes = probe_rows(of_file, rows, rng, exported, with_missing=with_missing)
-        of_table = probes
+        rng = check_random_state(random_state)
+        probes = of_table = probe_rows(of_file, rows, rng, exported, with_missing=with_missing)
         if made is not None and encodes:
             of_table = _pull(made, table, probes)
             probes = made.make(of_table, dtype=exported.dtype)
         of_probes = _model_scores(estimator, of_file, probes, is_made=made is not None)
-    else:
-        not_tried.append("values at thresholds: the model is no sum of trees")
     found = exported.score(np.concatenate([table, of_table]))
     both = np.concatenate([wanted, of_probes])
     n_moved, example = 0, ""
-    change, is_moved = np.zeros(len(rows)), 0.0
     if exported.dtype == np.float32:
-        with np.errstate(over="ignore"):
-            rounded = table.astype(np.float32).astype(np.float64)
-        if trees is not None:
-            if made is not None and encodes:
-                rounded = made.make(table, dtype=np.float32)
-            # Of the model's scores, for rows as a program of float32 numbers reads them
-            change = _sum_of(trees.with_float32_keys(), rounded) - _sum_of(trees, rows)
-        elif made is None or encodes:
-            rows = table
-            change = _rounding_of_source(estimator, rows, rounded)
-            is_moved = _tolerance(exported, trees, estimator, wanted)
-        moved = np.flatnonzero(np.abs(change) > is_moved)
+        smallest = 0.0 if trees is not None else _tolerance(exported, trees, estimator, wanted)
+        rows, rounded, change = _round(estimator, trees, rows, table, made, encodes=encodes)
+        moved = np.flatnonzero(np.abs(change) > smallest)
         if len(moved):
             n_moved, example = len(moved), _example(trees, rows[moved[0]], rounded[moved[0]])
         rows = rounded
@@ -173,6 +158,44 @@ def verify(
     return replace(certificate, n_queries=n_queries, n_moved=n_moved, moved=example)
 
 
+def _limits(
+    estimator: Any, trees: Trees, exported: ExportedFile, made: MadeColumns | None
+) -> tuple[bool, list[str]]:
+    """Whether to try rows with missing values, and what is not tried for which reason."""
+    not_tried = []
+    with_missing = exported.takes_missing or trees.has_missing
+    with_missing &= bool(innermost(estimator).__sklearn_tags__().input_tags.allow_nan)
+    if made is not None and not exported.takes_missing:
+        with_missing = False
+        not_tried.append("missing values: the engine has to fill them as the pipeline does")
+    elif not with_missing:
+        known = "training had none" if trees.tells_missing else "not known if training had some"
+        not_tried.append(f"missing values: {known}, and the format or model has none")
+    if exported.smallest:
+        size = f"{exported.smallest:g}"
+        not_tried.append(f"values within {size} of 0: the program may read them as 0")
+    if exported.has_slack:
+        not_tried.append("values between thresholds and the nearest that Solr can represent")
+    return with_missing, not_tried
+
+
+def _round(
+    estimator: Any, trees: Trees | None, rows: Float64Array, table: Float64Array,
+    made: MadeColumns | None, *, encodes: bool,
+) -> tuple[Float64Array, Float64Array, Float64Array]:  # fmt: skip
+    """Rows, the same as a program of float32 numbers reads them, and changes of their scores."""
+    with np.errstate(over="ignore"):
+        rounded = table.astype(np.float32).astype(np.float64)
+    if trees is None:
+        if made is None or encodes:
+            return table, rounded, _rounding_of_source(estimator, table, rounded)
+        return rows, rounded, np.zeros(len(rows))
+    if made is not None and encodes:
+        rounded = made.make(table, dtype=np.float32)
+    change = _sum_of(trees.with_float32_keys(), rounded) - _sum_of(trees, rows)
+    return rows, rounded, change
+
+
 def _sum_of(trees: Trees, rows: Float64Array, constant: float = 0.0) -> Float64Array:
     grown = tuple(EngineTree.of(tree) for tree in trees.trees)
     return sum_trees(grown, trees.encode(rows), constant)
@@ -183,8 +206,12 @@ def _rounding_of_source(estimator: Any, rows: Float64Array, rounded: Float64Arra
     module: dict[str, Any] = {}
     try:
         exec(to_python(estimator), module)
+        keyed = [column for column, _ in category_columns(chain_of(estimator))]
     except ExportError:
         return np.zeros(len(rows))
+    # The Python file knows no rounded categories, and the program rounds those that it knows, too.
+    rounded = rounded.copy()
+    rounded[:, keyed] = rows[:, keyed]
     change: Float64Array = module["score"](rounded) - module["score"](rows)
     return change
 
@@ -456,22 +483,13 @@ def probe_rows(
 
 def _values(trees: Trees, column: int, given: Float64Array, exported: ExportedFile) -> Float64Array:
     """Values to try in a column."""
-    cuts, categories = [], set()
-    if column in trees.encoded:
-        categories.update(trees.encoded[column].keys.tolist())
-    for tree in trees.trees:
-        at = np.flatnonzero(tree.feature == column)
-        nominal = [node for node in at.tolist() if node in tree.members]
-        cuts.append(tree.threshold[np.setdiff1d(at, nominal)])
-        for node in nominal:
-            for side in tree.members[node]:
-                categories.update(side.tolist())
     given = given[np.isfinite(given)][:200]
-    if column in trees.encoded:
-        given = given.astype(exported.dtype).astype(np.float64)
-    if categories:
-        unknown = max(categories) + 1.0
-        return np.array([*categories, unknown, unknown + 100.0, *given[:50]])
+    categories = trees.keys().get(column, np.zeros(0))
+    if len(categories):
+        unknown = categories[-1] + np.array([1.0, 101.0])
+        values = np.concatenate([categories, unknown, given[:50]])
+        return values.astype(exported.dtype).astype(np.float64)
+    cuts = [tree.threshold[tree.feature == column] for tree in trees.trees]
     thresholds = np.unique(np.concatenate([np.zeros(0), *cuts]))
     near = thresholds[np.abs(thresholds) < _MOST_PROBED].astype(np.float32)
     below, above = (np.nextafter(near, np.float32(way)) for way in (-np.inf, np.inf))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from numbers import Real
 from pathlib import Path
@@ -14,6 +14,9 @@ from typing import Any, NamedTuple
 from rankwise.integrations.result_files import TaskScores, read_folder
 from rankwise.metrics.evaluation import evaluate
 from rankwise.runtime.messages import setting
+
+Values = dict[str, float]  # by measure
+Parts = dict[tuple[str, str], Values]  # by split and subset
 
 
 class ForeignResults(NamedTuple):
@@ -96,54 +99,18 @@ def read_results(
         raise ValueError("samples=True is for folders: units of objects are queries already.")
     else:
         parts = _read_objects(source, qrels, names[0] if names else "nDCG@10")
-    found: dict[str, dict[str, dict[tuple[str, str], dict[str, float]]]] = {}
-    others: Counter[str] = Counter()
-    main = False
-    for part in parts:
-        if tasks is not None and part.task not in tasks:
-            left_out["results of other tasks"] += 1
-            continue
-        if split not in (None, part.split) or (subsets is not None and part.subset not in subsets):
-            left_out["results of other splits or subsets"] += 1
-            continue
-        # Files of mteb hold dozens of measures: only those that can count are kept.
-        values = _values_of(part.values, names or ["main_score"])
-        main = main or bool(values)
-        if not values:
-            there = _values_of(part.values, [n for n in part.values if "_stderr" not in n])
-            others.update(there)
-            left_out["results without the measure"] += bool(names)
-            values = {} if names else there
-        if values:
-            unit = f"{part.task} {part.sample}".rstrip()
-            cells = found.setdefault(unit, {}).setdefault(part.system, {})
-            left_out["repeated results"] += (part.split, part.subset) in cells
-            cells[part.split, part.subset] = values
+    chosen = _select_parts(parts, tasks, split, subsets, left_out)
+    units, others = _collect(chosen, names, left_out)
     if not names:
-        names = ["main_score"] if main else [*others] if len(others) == 1 else []
+        names = ["main_score"] if "main_score" in others else [*others] if len(others) == 1 else []
     scores: dict[str, dict[str, float]] = {}
     used: Counter[str] = Counter()
-    for unit, systems in found.items() if names else ():
-        tests = {key for cells in systems.values() for key in cells if key[0] == "test"}
-        if split is None and tests:
-            systems = {s: {k: c[k] for k in tests & c.keys()} for s, c in systems.items()}
-        # A mean over other subsets is another quantity: those that most systems have count.
-        parts_of = Counter(frozenset(cells) for cells in systems.values() if cells)
-        usual = max(parts_of, key=lambda keys: (parts_of[keys], len(keys), sorted(keys)))
-        complete = {s: cells for s, cells in systems.items() if usual <= cells.keys()}
-        left_out["results without all subsets"] += len(systems) - len(complete)
-        valued = {
-            name: {
-                system: math.fsum(cells[key][name] for key in usual) / len(usual)
-                for system, cells in complete.items()
-                if all(name in cells[key] for key in usual)
-            }
-            for name in names
-        }
-        measure = max(names, key=lambda name: len(valued[name]))
-        left_out["results without the measure"] += len(complete) - len(valued[measure])
-        used[measure] += bool(valued[measure])
-        for system, value in valued[measure].items():
+    for unit, systems in units.items() if names else ():
+        complete = _use_same_parts(systems, split, left_out)
+        measure, values = _measure_unit(complete, names)
+        left_out["results without the measure"] += len(complete) - len(values)
+        used[measure] += bool(values)
+        for system, value in values.items():
             scores.setdefault(system, {})[unit] = value
     result = ForeignResults(scores, dict(+used), dict(+left_out))
     if not scores:
@@ -154,6 +121,79 @@ def read_results(
             + (fix if there else "Check the path and the names of tasks, splits and subsets.")
         )
     return result
+
+
+def _select_parts(
+    parts: Iterable[TaskScores],
+    tasks: Sequence[str] | None,
+    split: str | None,
+    subsets: Sequence[str] | None,
+    left_out: Counter[str],
+) -> Iterator[TaskScores]:
+    for part in parts:
+        if tasks is not None and part.task not in tasks:
+            left_out["results of other tasks"] += 1
+        elif split not in (None, part.split) or not (subsets is None or part.subset in subsets):
+            left_out["results of other splits or subsets"] += 1
+        else:
+            yield part
+
+
+def _collect(
+    parts: Iterable[TaskScores], names: Sequence[str], left_out: Counter[str]
+) -> tuple[dict[str, dict[str, Parts]], Counter[str]]:
+    """Parts by unit and system, and how many have which measure besides the ``names``."""
+    units: dict[str, dict[str, Parts]] = {}
+    others: Counter[str] = Counter()
+    for part in parts:
+        # Files of mteb hold dozens of measures: only those that can count are kept.
+        values = _values_of(part.values, names or ["main_score"])
+        if not values:
+            there = _values_of(part.values, [n for n in part.values if "_stderr" not in n])
+            others.update(there)
+            left_out["results without the measure"] += bool(names)
+            values = {} if names else there
+        elif not names:
+            others.update(values)
+        if values:
+            unit = f"{part.task} {part.sample}".rstrip()
+            known = units.setdefault(unit, {}).setdefault(part.system, {})
+            left_out["repeated results"] += (part.split, part.subset) in known
+            known[part.split, part.subset] = values
+    return units, others
+
+
+def _use_same_parts(
+    systems: dict[str, Parts], split: str | None, left_out: Counter[str]
+) -> dict[str, list[Values]]:
+    """Systems with the splits and subsets that most of them have, and their values on these.
+
+    A mean over other subsets is another quantity.
+    """
+    tests = {key for parts in systems.values() for key in parts if key[0] == "test"}
+    if split is None and tests:
+        systems = {s: {k: p[k] for k in tests & p.keys()} for s, p in systems.items()}
+    counts = Counter(frozenset(parts) for parts in systems.values() if parts)
+    usual = max(counts, key=lambda keys: (counts[keys], len(keys), sorted(keys)))
+    complete = {s: [p[k] for k in usual] for s, p in systems.items() if usual <= p.keys()}
+    left_out["results without all subsets"] += len(systems) - len(complete)
+    return complete
+
+
+def _measure_unit(
+    systems: dict[str, list[Values]], names: Sequence[str]
+) -> tuple[str, dict[str, float]]:
+    """First of the measures that most systems have, and its mean over the parts of each."""
+    valued = {
+        name: {
+            system: math.fsum(part[name] for part in parts) / len(parts)
+            for system, parts in systems.items()
+            if all(name in part for part in parts)
+        }
+        for name in names
+    }
+    measure = max(names, key=lambda name: len(valued[name]))
+    return measure, valued[measure]
 
 
 def _values_of(values: Mapping[Any, Any], names: Sequence[Any]) -> dict[str, float]:

@@ -15,8 +15,7 @@ from rankwise.integrations.result_files import TaskScores, read_folder
 from rankwise.metrics.evaluation import evaluate
 from rankwise.runtime.messages import setting
 
-Values = dict[str, float]  # by measure
-Parts = dict[tuple[str, str], Values]  # by split and subset
+Cells = dict[tuple[str, str], dict[str, float]]  # values by measure, by split and subset
 
 
 class ForeignResults(NamedTuple):
@@ -100,17 +99,15 @@ def read_results(
     else:
         parts = _read_objects(source, qrels, names[0] if names else "nDCG@10")
     chosen = _select_parts(parts, tasks, split, subsets, left_out)
-    units, others = _collect(chosen, names, left_out)
+    found, others = _collect(chosen, names, left_out)
     if not names:
         names = ["main_score"] if "main_score" in others else [*others] if len(others) == 1 else []
     scores: dict[str, dict[str, float]] = {}
     used: Counter[str] = Counter()
-    for unit, systems in units.items() if names else ():
-        complete = _use_same_parts(systems, split, left_out)
-        measure, values = _measure_unit(complete, names)
-        left_out["results without the measure"] += len(complete) - len(values)
-        used[measure] += bool(values)
-        for system, value in values.items():
+    for unit, systems in found.items() if names else ():
+        measure, valued = _measure_unit(systems, names, split, left_out)
+        used[measure] += bool(valued)
+        for system, value in valued.items():
             scores.setdefault(system, {})[unit] = value
     result = ForeignResults(scores, dict(+used), dict(+left_out))
     if not scores:
@@ -141,9 +138,9 @@ def _select_parts(
 
 def _collect(
     parts: Iterable[TaskScores], names: Sequence[str], left_out: Counter[str]
-) -> tuple[dict[str, dict[str, Parts]], Counter[str]]:
+) -> tuple[dict[str, dict[str, Cells]], Counter[str]]:
     """Parts by unit and system, and how many have which measure besides the ``names``."""
-    units: dict[str, dict[str, Parts]] = {}
+    found: dict[str, dict[str, Cells]] = {}
     others: Counter[str] = Counter()
     for part in parts:
         # Files of mteb hold dozens of measures: only those that can count are kept.
@@ -157,42 +154,34 @@ def _collect(
             others.update(values)
         if values:
             unit = f"{part.task} {part.sample}".rstrip()
-            known = units.setdefault(unit, {}).setdefault(part.system, {})
-            left_out["repeated results"] += (part.split, part.subset) in known
-            known[part.split, part.subset] = values
-    return units, others
-
-
-def _use_same_parts(
-    systems: dict[str, Parts], split: str | None, left_out: Counter[str]
-) -> dict[str, list[Values]]:
-    """Systems with the splits and subsets that most of them have, and their values on these.
-
-    A mean over other subsets is another quantity.
-    """
-    tests = {key for parts in systems.values() for key in parts if key[0] == "test"}
-    if split is None and tests:
-        systems = {s: {k: p[k] for k in tests & p.keys()} for s, p in systems.items()}
-    counts = Counter(frozenset(parts) for parts in systems.values() if parts)
-    usual = max(counts, key=lambda keys: (counts[keys], len(keys), sorted(keys)))
-    complete = {s: [p[k] for k in usual] for s, p in systems.items() if usual <= p.keys()}
-    left_out["results without all subsets"] += len(systems) - len(complete)
-    return complete
+            cells = found.setdefault(unit, {}).setdefault(part.system, {})
+            left_out["repeated results"] += (part.split, part.subset) in cells
+            cells[part.split, part.subset] = values
+    return found, others
 
 
 def _measure_unit(
-    systems: dict[str, list[Values]], names: Sequence[str]
+    systems: dict[str, Cells], names: list[str], split: str | None, left_out: Counter[str]
 ) -> tuple[str, dict[str, float]]:
-    """First of the measures that most systems have, and its mean over the parts of each."""
+    """The measure that most systems have on a unit, and their means over its subsets."""
+    tests = {key for cells in systems.values() for key in cells if key[0] == "test"}
+    if split is None and tests:
+        systems = {s: {k: c[k] for k in tests & c.keys()} for s, c in systems.items()}
+    # A mean over other subsets is another quantity: those that most systems have count.
+    parts_of = Counter(frozenset(cells) for cells in systems.values() if cells)
+    usual = max(parts_of, key=lambda keys: (parts_of[keys], len(keys), sorted(keys)))
+    complete = {s: cells for s, cells in systems.items() if usual <= cells.keys()}
+    left_out["results without all subsets"] += len(systems) - len(complete)
     valued = {
         name: {
-            system: math.fsum(part[name] for part in parts) / len(parts)
-            for system, parts in systems.items()
-            if all(name in part for part in parts)
+            system: math.fsum(cells[key][name] for key in usual) / len(usual)
+            for system, cells in complete.items()
+            if all(name in cells[key] for key in usual)
         }
         for name in names
     }
     measure = max(names, key=lambda name: len(valued[name]))
+    left_out["results without the measure"] += len(complete) - len(valued[measure])
     return measure, valued[measure]
 
 

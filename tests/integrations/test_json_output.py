@@ -16,7 +16,7 @@ from rankwise.cli.main import app
 from tests.integrations.commands import call
 
 PAGE = (Path(__file__).parents[2] / "docs/coding_agents.rst").read_text("utf-8")
-ROW = re.compile(r"^   \* - ``([\w.]+)``\n     - (.+)\n     - (.+(?:\n       .+)*)$", re.MULTILINE)
+ROW = re.compile(r"^   ``([\w.]+)`` \| (.+?) \| (.+)$", re.MULTILINE)
 FIT = "rankwise fit judged.csv --ranker ridge --out model.rankwise"
 INDEX = "rankwise index documents.jsonl --out index"
 JUDGE = "evaluate new.run few.qrels --systems old.run --judge judgements.qrels"

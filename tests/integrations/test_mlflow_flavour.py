@@ -164,13 +164,46 @@ def test_models_are_scored_as_the_library_does(tracking, entry_point, table, kin
     assert "test_per_query.csv" in found.artifacts
 
 
+@pytest.mark.parametrize("kind", ["ranker", "arrays", "pipeline", "signature", "query"])
+def test_a_system_may_be_a_feature_too(tracking, entry_point, table, kind):
+    """A model reads the columns that it was fitted on, whatever else they are."""
+    from rankwise.integrations.mlflow import log_model
+
+    X, words = table[["a", "b", "bm25"]], {}
+    ranker = make_pipeline(StandardScaler(), RidgeRanker()) if kind == "pipeline" else RidgeRanker()
+    if kind == "arrays":
+        table = table.drop(columns="c")
+        X = table[["a", "b", "bm25"]].to_numpy()
+    elif kind == "query":  # a number that says something
+        X = table[["a", "bm25", "qid"]]
+    fit_with(ranker, X, table.label, {"qid": table.qid})
+    with mlflow.start_run():
+        if kind == "signature":
+            words = {"signature": mlflow.models.infer_signature(X, ranker.predict(X))}
+            words["python_model"] = lambda rows: rows.a + rows.bm25
+            model = mlflow.pyfunc.log_model(name="m", pip_requirements=[], **words)
+            expected = table.a + table.bm25
+        else:
+            model, expected = log_model(ranker, name="m", pip_requirements=[]), ranker.predict(X)
+        found = mlflow.models.evaluate(
+            model.model_uri, table, targets="label", model_type="ranker",
+            evaluator_config={"systems": ["bm25"]},
+        )  # fmt: skip
+    assert found.metrics["AP"] == evaluate(table.label, expected, table.qid)["AP"]
+    assert "bm25" in found.artifacts["leaderboard.html"].content
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
         ({"extra_metrics": [1]}, "does not know extra_metrics"),
         ({"custom_artifacts": [1]}, "does not know custom_artifacts"),
         ({"evaluator_config": {"measure": ["AP"]}}, "does not know measure. It has measures"),
-        ({"evaluator_config": {"systems": ["x"]}}, "x"),
+        ({"evaluator_config": {"systems": ["x"]}}, "^systems in .* got 'x'. There are 'a', 'b'"),
+        ({"evaluator_config": {"systems": ["label"]}}, "besides labels and .* got 'label'"),
+        ({"evaluator_config": {"systems": "bm25"}}, "must be a list of columns"),
+        ({"evaluator_config": {"systems": ["model"]}}, "none of them called 'model'"),
+        ({"evaluator_config": {"qid": "x"}}, "^qid in .* got 'x'"),
         ({"targets": None}, "Name their column with targets"),
         ({"targets": np.ones(60), "predictions": None}, "evaluated on a frame"),
     ],

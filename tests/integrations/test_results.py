@@ -129,6 +129,16 @@ def test_samples_are_units(tmp_path):
         read_results({}, samples=True)
 
 
+@pytest.mark.parametrize("task", ["mmlu[en]", "a*b?", "[!x]", "tâche 1_2"])
+def test_samples_of_tasks_with_any_name(tmp_path, task):
+    for day, value in ((1, 0.25), (2, 0.75)):
+        row = {"doc_id": 0, "filter": "none", "metrics": ["acc"], "acc": value}
+        write(tmp_path / "o__m" / f"samples_{task}_2026-01-0{day}T10-15-10.8.jsonl", row)
+    found = read_results(tmp_path, samples=True)
+    assert found.scores == {"o/m": {f"{task} 0": 0.75}}
+    assert found.left_out == {"repeated results": 1}
+
+
 @pytest.mark.parametrize(
     ("config", "system"),
     [({}, "runs"), ({"model_args": "pretrained=org/x,dtype=auto"}, "org/x"),

@@ -71,3 +71,11 @@ def test_llms_txt_links_pages_that_exist():
                and not (ROOT / f"docs/{name}.rst").is_file()]  # fmt: skip
     assert missing == []
     assert len(links) == len(set(links))
+
+
+def test_pages_for_other_programs_and_results_are_named():
+    pages = (ROOT / "docs/llms.txt").read_text("utf-8")
+    for name in ("boards", "coding_agents", "export", "operate", "pyterrier", "serve"):
+        assert f"/{name}.html" in pages
+    for text in (TEXT, pages):
+        assert "`rankwise board FOLDER`" in text and "mteb" in text

@@ -11,8 +11,9 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from rankwise._packages import missing_package
+from rankwise.datasets.data import RankingData
 from rankwise.datasets.readers.results import find_column
-from rankwise.datasets.table_columns import ALL_QUERY_NAMES
+from rankwise.datasets.table_columns import ALL_QUERY_NAMES, list_names
 from rankwise.metrics.evaluation import DEFAULT_MEASURES
 from rankwise.persistence import TRUSTED_TYPES
 from rankwise.prediction import scores
@@ -27,8 +28,6 @@ except ModuleNotFoundError as error:
     if (error.name or "").partition(".")[0] != "mlflow":
         raise
     raise missing_package(__name__, "mlflow") from error
-
-_LABEL = "label of rankwise"  # a name that no column of the data has
 
 
 def trusted_types(model: Any) -> list[str]:
@@ -70,9 +69,9 @@ class RankingEvaluator(base.ModelEvaluator):
 
     Keys of ``evaluator_config``: "qid", the column of queries (default: one with a usual name);
     "measures" and "preset" of :func:`rankwise.evaluate`; "systems", columns with scores of other
-    systems, which get a line of the leaderboard; "metric_prefix". The model gets none of these
-    columns. A metric is called as its measure, with "_at_" for "@" and "_" for other
-    characters that MLflow excludes. Estimators are scored by :func:`rankwise.scores`.
+    systems, which get a line of the leaderboard; "metric_prefix". The model gets these columns
+    only if it was fitted on them. A metric is called as its measure, with "_at_" for "@" and "_"
+    for other characters that MLflow excludes. Estimators are scored by :func:`rankwise.scores`.
     """
 
     @classmethod
@@ -98,15 +97,26 @@ class RankingEvaluator(base.ModelEvaluator):
             raise ValueError(
                 "a ranker is evaluated on a frame with labels. Name their column with targets."
             )
+        if isinstance(others, str) or "model" in others:
+            raise ValueError(
+                "systems in evaluator_config must be a list of columns, none of them called "
+                f"'model' as the model's own line of the leaderboard, got {others!r}."
+            )
         qid = config["qid"] or find_column([*map(str, X.columns)], ALL_QUERY_NAMES, "queries")
+        for key, name in [("qid", qid), *(("systems", name) for name in others)]:
+            if name not in X.columns:
+                raise ValueError(
+                    f"{key} in evaluator_config must name a column of the data besides labels and "
+                    f"predictions, got {name!r}. There are {list_names([*X.columns])}."
+                )
         scored = dataset.predictions_data
         if model is not None:
-            rows = X.drop(columns=[qid, *others], errors="ignore")
-            scored = _score(model, rows, X.get(qid), kwargs.get("predictions"))
+            scored = _score(model, X, qid, others, kwargs.get("predictions"))
+        scored = np.asarray(scored)
         board = evaluate_systems(
-            X.assign(**{_LABEL: dataset.labels_data}),
-            {"model": np.asarray(scored), **{name: f"column:{name}" for name in others}},
-            label=_LABEL, qid=qid, measures=config["measures"], preset=config["preset"],
+            RankingData(scored.reshape(len(X), -1), dataset.labels_data, qid=X[qid]),
+            {"model": scored, **{name: X[name] for name in others}},
+            measures=config["measures"], preset=config["preset"],
         )  # fmt: skip
         values = {spec: board.values("model", spec) for spec in board.measures}
         metrics = {
@@ -134,14 +144,22 @@ class RankingEvaluator(base.ModelEvaluator):
         return base.EvaluationResult(metrics=metrics, artifacts=logged, run_id=run_id)
 
 
-def _score(model: Any, rows: Any, qid: Any, predictions: str | None) -> Any:
+def _score(model: Any, X: Any, qid: str, others: list[str], predictions: str | None) -> Any:
     """Scores of a model, by its estimator if it has one: ordinal ones predict classes."""
     try:
         estimator = model.get_raw_model()
     except (AttributeError, NotImplementedError):  # of a function, or of a server
         estimator = None
+    try:
+        signed = model.metadata.get_input_schema().input_names()
+    except (AttributeError, mlflow.MlflowException):  # logged without a signature
+        signed = []
+    # Columns that the model reads: a system or the query may be one of them.
+    known = [name for name in getattr(estimator, "feature_names_in_", signed) if name in X]
+    rows = X[known] if known else X.drop(columns=qid)
+    if not known and rows.shape[1] != getattr(estimator, "n_features_in_", None):
+        rows = rows.drop(columns=others)
     if isinstance(estimator, BaseEstimator):
-        known = [n for n in getattr(estimator, "feature_names_in_", ()) if n in rows]
-        return scores(estimator, rows[known] if known else rows, qid)
+        return scores(estimator, rows, X[qid])
     scored = model.predict(rows)
     return scored if predictions is None else scored[predictions]

@@ -8,6 +8,7 @@ import os
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from glob import escape
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -122,7 +123,7 @@ def _of_samples(
 ) -> list[TaskScores] | None:
     if not (name := re.fullmatch(r"samples_(.+)_\d{4}-\d\d-\d\dT[^_]*", path.stem)):
         return []
-    is_last = path == max(path.parent.glob(f"samples_{name[1]}_????-??-??T*.jsonl"))
+    is_last = path == max(path.parent.glob(f"samples_{escape(name[1])}_????-??-??T*.jsonl"))
     if not is_last or (tasks is not None and name[1] not in tasks):
         left_out["results of other tasks" if is_last else "repeated results"] += 1
         return None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from numbers import Real
 from pathlib import Path
@@ -98,31 +98,10 @@ def read_results(
         raise ValueError("samples=True is for folders: units of objects are queries already.")
     else:
         parts = _read_objects(source, qrels, names[0] if names else "nDCG@10")
-    found: dict[str, dict[str, Cells]] = {}  # by unit and system
-    others: Counter[str] = Counter()
-    main = False
-    for part in parts:
-        if tasks is not None and part.task not in tasks:
-            left_out["results of other tasks"] += 1
-            continue
-        if split not in (None, part.split) or (subsets is not None and part.subset not in subsets):
-            left_out["results of other splits or subsets"] += 1
-            continue
-        # Files of mteb hold dozens of measures: only those that can count are kept.
-        values = _values_of(part.values, names or ["main_score"])
-        main = main or bool(values)
-        if not values:
-            there = _values_of(part.values, [n for n in part.values if "_stderr" not in n])
-            others.update(there)
-            left_out["results without the measure"] += bool(names)
-            values = {} if names else there
-        if values:
-            unit = f"{part.task} {part.sample}".rstrip()
-            cells = found.setdefault(unit, {}).setdefault(part.system, {})
-            left_out["repeated results"] += (part.split, part.subset) in cells
-            cells[part.split, part.subset] = values
+    chosen = _select_parts(parts, tasks, split, subsets, left_out)
+    found, others = _collect(chosen, names, left_out)
     if not names:
-        names = ["main_score"] if main else [*others] if len(others) == 1 else []
+        names = ["main_score"] if "main_score" in others else [*others] if len(others) == 1 else []
     scores: dict[str, dict[str, float]] = {}
     used: Counter[str] = Counter()
     for unit, systems in found.items() if names else ():
@@ -139,6 +118,46 @@ def read_results(
             + (fix if there else "Check the path and the names of tasks, splits and subsets.")
         )
     return result
+
+
+def _select_parts(
+    parts: Iterable[TaskScores],
+    tasks: Sequence[str] | None,
+    split: str | None,
+    subsets: Sequence[str] | None,
+    left_out: Counter[str],
+) -> Iterator[TaskScores]:
+    for part in parts:
+        if tasks is not None and part.task not in tasks:
+            left_out["results of other tasks"] += 1
+        elif split not in (None, part.split) or not (subsets is None or part.subset in subsets):
+            left_out["results of other splits or subsets"] += 1
+        else:
+            yield part
+
+
+def _collect(
+    parts: Iterable[TaskScores], names: Sequence[str], left_out: Counter[str]
+) -> tuple[dict[str, dict[str, Cells]], Counter[str]]:
+    """Parts by unit and system, and how many have which measure besides the ``names``."""
+    found: dict[str, dict[str, Cells]] = {}
+    others: Counter[str] = Counter()
+    for part in parts:
+        # Files of mteb hold dozens of measures: only those that can count are kept.
+        values = _values_of(part.values, names or ["main_score"])
+        if not values:
+            there = _values_of(part.values, [n for n in part.values if "_stderr" not in n])
+            others.update(there)
+            left_out["results without the measure"] += bool(names)
+            values = {} if names else there
+        elif not names:
+            others.update(values)
+        if values:
+            unit = f"{part.task} {part.sample}".rstrip()
+            cells = found.setdefault(unit, {}).setdefault(part.system, {})
+            left_out["repeated results"] += (part.split, part.subset) in cells
+            cells[part.split, part.subset] = values
+    return found, others
 
 
 def _measure_unit(

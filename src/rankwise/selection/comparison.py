@@ -285,8 +285,8 @@ def compare(
                 shared = [name for name in score_columns(candidates) if name in names]
         has_unjudged |= fold.test.judged is not None and not fold.test.judged.all()
         is_complete &= fold.test.missed is None
-        if (told := find_copies(fold.train, fold.test)[0]) and fitted:
-            copies.append(f"test part of {name}: {told}")
+        if fitted and (found := find_copies(fold.train, fold.test)[0]):
+            copies.append(f"test part of {name}: {found}")
         infos.append(_describe(fold, name))
         uniform.append(measurement.find_uniform(fold.test))
         read.append(np.unique(fold.test.grades))

@@ -97,7 +97,11 @@ def predict_rows(estimator: Any, chunks: Iterator[Chunk], classes: bool) -> Iter
     known = {name: {*map(str, v.tolist())} for name, v in listed if len(v)}
     unknown: dict[str, str] = {}
     imputer = first_step(estimator)
-    fills = _is_default_imputer(imputer)
+    fills = getattr(imputer, "indicator_", None) is not None
+    if fills:  # other imputers have no strategy that a note could name
+        from sklearn.impute import SimpleImputer
+
+        fills = type(imputer) is SimpleImputer and isinstance(imputer.strategy, str)
     gaps, row = 0, 0
     for chunk in chunks:
         _find_unknown(chunk.X, known, unknown)
@@ -139,15 +143,6 @@ def _find_unknown(X: Any, known: dict[str, set[str]], unknown: dict[str, str]) -
                 del known[name]
             elif value is not None:
                 unknown.setdefault(name, value)
-
-
-def _is_default_imputer(step: Any) -> bool:
-    """Whether a note can say what fills gaps: other imputers have no strategy, or another one."""
-    if getattr(step, "indicator_", None) is None:
-        return False
-    from sklearn.impute import SimpleImputer
-
-    return type(step) is SimpleImputer and isinstance(step.strategy, str)
 
 
 def _count_missing(X: Any) -> Any:

@@ -205,16 +205,14 @@ def _mark_shared(part: HashedRows, other: HashedRows) -> NDArray[np.bool_]:
     A row of zeros has the same features as many others, so it is only one if all others of its
     query are.
     """
-    columns = [(part.qid, other.qid)]
+    columns = [[(table.y + 0.0).view(np.int64) for table in (part, other)]]
+    columns.append(string_codes(_texts(part.qid), _texts(other.qid))[0])
     if part.doc_ids is not None and other.doc_ids is not None:
-        columns.append((part.doc_ids, other.doc_ids))
+        columns.append(string_codes(_texts(part.doc_ids), _texts(other.doc_ids))[0])
     keys, others = part.hashes.rows, other.hashes.rows
     for first, second in columns:
-        (codes, other_codes), _ = string_codes(_texts(first), _texts(second))
-        keys = scramble(keys ^ scramble(codes.astype(np.uint64) + np.uint64(1)))
-        others = scramble(others ^ scramble(other_codes.astype(np.uint64) + np.uint64(1)))
-    keys = scramble(keys ^ (part.y + 0.0).view(np.uint64))
-    others = scramble(others ^ (other.y + 0.0).view(np.uint64))
+        keys = scramble(keys ^ scramble(first.astype(np.uint64) + np.uint64(1)))
+        others = scramble(others ^ scramble(second.astype(np.uint64) + np.uint64(1)))
     shared, zero = np.isin(others, keys), other.hashes.rows == 0
     queries = other.groups.codes()
     has_own = np.bincount(queries[~(shared | zero)], minlength=other.groups.n_queries) > 0

@@ -83,7 +83,7 @@ def test_fit_names_the_formats_that_the_model_can_be_exported_to(rankwise, letor
     made = ("fit", letor_file, "--out", tmp_path / "m", "--ranker")
     shown = rankwise(*made, "ridge").out
     assert "\nexports to: onnx, python, solr, elasticsearch, ranklib\n" in shown
-    assert rankwise(*made, "pairwise_elm", "--json").json["exports"] == ["onnx", "solr"]
+    assert rankwise(*made, "pairwise_elm", "--json").json["exports"] == ["onnx", "python", "solr"]
     assert "\nexports to: no format" in rankwise(*made, "score_blend").out
 
 

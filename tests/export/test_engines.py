@@ -209,7 +209,7 @@ def test_thresholds_of_scaled_columns(scaler, key):
     ranker = small(key)
     model = make_pipeline(scaler, ranker) if scaler else ranker
     model.fit(X, y)
-    trees = part_of(model, "RankLib").trees.trees
+    trees = part_of(model, "RankLib")[1][0].trees
     cuts, columns = (
         np.concatenate([getattr(tree, name)[tree.feature >= 0] for tree in trees])
         for name in ("threshold", "feature")

@@ -204,7 +204,7 @@ def _python_scores(model: Any, names: list[str], X: np.ndarray) -> np.ndarray:
 
 def _opensearch_scores(model: Any, names: list[str], X: np.ndarray) -> np.ndarray:
     # The plugin has no constant.
-    return opensearch_scores(to_opensearch(model), names, X) + part_of(model, "").trees.constant
+    return opensearch_scores(to_opensearch(model), names, X) + part_of(model, "")[1][0].constant
 
 
 _ENGINES: dict[str, Callable[[Any, list[str], np.ndarray], np.ndarray]] = {
@@ -231,7 +231,7 @@ def _check(path: Path) -> bool:
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         model.fit(X, y, **({} if scaler else {"qid": qid}))
-        trees = part_of(model, format).trees
+        trees = part_of(model, format)[1][0]
         probes = _probes(rng, trees.trees, X.shape[1], format)
         if takes_missing and np.isnan(X).any():
             probes[rng.random(probes.shape) < 0.1] = np.nan

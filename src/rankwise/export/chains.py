@@ -104,8 +104,13 @@ def _on_categories(trees: Trees, table: ColumnTable, names: Any) -> Trees:
     numbers, encoded = _number_categories(table), {}
     for column, known in trees.encoded.items():
         keys = numbers[column][known.keys.astype(np.int64)] if column in numbers else known.keys
-        word = column_word(names, column)
-        encoded[column] = _category_values(word, keys, known.values, known.prior)
+        if len(np.unique(keys)) < len(keys):
+            raise ExportError(
+                f"categories of {column_word(names, column)} must be distinct as float64 numbers, "
+                "got whole numbers beyond 2**53. Convert them to text before training."
+            )
+        order = np.argsort(keys, kind="stable")
+        encoded[column] = CategoryValues(keys[order], known.values[order], known.prior)
     return replace(trees, trees=_name_members(trees.trees, numbers), encoded=encoded)
 
 
@@ -414,13 +419,9 @@ def _maps_of(steps: Sequence[Any]) -> Chain:
 
 
 def _find_reader(estimator: Any) -> Reader | None:
-    return reader_of(type(estimator)) or _STEPS.get(_path(type(estimator)))
-
-
-def reader_of(cls: type) -> Reader | None:
-    """Function that converts estimators of the class or a subclass to chains; None if none."""
-    found = (_OF_PATH.get(_path(base)) for base in cls.__mro__)
-    return next((reader for reader in found if reader is not None), None)
+    """Function that converts estimators of the class, or of a subclass of one of this library."""
+    found = [_OF_PATH.get(_path(base)) for base in type(estimator).__mro__]
+    return next(filter(None, found), _STEPS.get(_path(type(estimator))))
 
 
 def is_exportable(path: str) -> bool:
@@ -438,9 +439,8 @@ def _path(cls: type) -> str:
 
 
 def _standard(scaler: Any) -> Chain:
-    n = scaler.n_features_in_
-    center = np.zeros(n) if scaler.mean_ is None or not scaler.with_mean else scaler.mean_
-    return _scale_columns(center, scaler.scale_, n)
+    center = scaler.mean_ if scaler.with_mean else None
+    return _scale_columns(center, scaler.scale_, scaler.n_features_in_)
 
 
 def _smallest_and_largest(scaler: Any) -> Chain:
@@ -586,20 +586,17 @@ def _chain(stored: StoredTrees, estimator: Any) -> Chain:
     Trees on statistics of categories stay as they are; the statistics come with them.
     """
     table: ColumnTable = estimator.columns_
-    numbers = _number_categories(table)
     tested = {column for tree in stored.trees for column in np.unique(tree.feature).tolist()}
     encoded = {}
     for column in sorted(table.statistics.keys() & tested):
         values = table.statistics[column]
-        keys = numbers.get(column, np.arange(float(len(values))))
-        word = column_word(_names_of(estimator), column)
-        encoded[column] = _category_values(word, keys, values, table.prior[column])
-    return (
-        Trees(
-            _name_members(stored.trees, numbers), stored.constant, stored.has_missing,
-            _named_categories(table), stored.tells_missing, encoded,
-        ),
+        codes = np.arange(float(len(values)))
+        encoded[column] = CategoryValues(codes, values, table.prior[column])
+    trees = Trees(
+        tuple(stored.trees), stored.constant, stored.has_missing, _named_categories(table),
+        stored.tells_missing, encoded,
     )  # fmt: skip
+    return (_on_categories(trees, table, _names_of(estimator)),)
 
 
 def _number_categories(table: ColumnTable) -> dict[int, Float64Array]:
@@ -634,59 +631,30 @@ def _name_members(
     return tuple(out)
 
 
-def _category_values(
-    word: str, keys: Float64Array, values: Float64Array, prior: float
-) -> CategoryValues:
-    """Statistics of the categories of a column by what its rows hold, and that of all others."""
-    order = np.argsort(keys, kind="stable")
-    if len(np.unique(keys)) < len(keys):
-        raise ExportError(
-            f"categories of {word} must be distinct as float64 numbers, got whole numbers "
-            "beyond 2**53. Convert them to text before training."
-        )
-    return CategoryValues(keys[order], values[order], prior)
-
-
 def _step_function(
     feature: int, cuts: Float64Array, levels: Float64Array, missing: float | None
 ) -> ScoreTree:
-    """Balanced tree of a step function whose value is ``levels[k]`` above k cuts."""
-    n_inner = len(cuts)
-    n_nodes = 2 * n_inner + 1
-    tree = ScoreTree(
-        np.full(n_nodes, -1, dtype=np.int64),
-        np.full(n_nodes, np.nan),
-        np.full(n_nodes, -1, dtype=np.int64),
-        np.full(n_nodes, -1, dtype=np.int64),
-        np.zeros(n_nodes, dtype=bool),
-        np.zeros(n_nodes),
-    )
-    waiting, n_made = [(0, 0, n_inner)], 1  # a node and the range of cuts that it splits
-    while waiting:
-        node, first, last = waiting.pop()
-        if first == last:
-            tree.values[node] = levels[first]
-            continue
-        middle = (first + last) // 2
-        tree.feature[node], tree.threshold[node] = feature, cuts[middle]
-        tree.left[node], tree.right[node] = n_made, n_made + 1
-        waiting += [(n_made, first, middle), (n_made + 1, middle + 1, last)]
-        n_made += 2
-    return tree if missing is None else _part_missing(tree, feature, missing)
+    """Balanced tree of a step function whose value is ``levels[k]`` above k cuts.
 
-
-def _part_missing(tree: ScoreTree, feature: int, missing: float) -> ScoreTree:
-    """Put a root above the tree that sends missing values to their own leaf."""
-    return ScoreTree(
-        np.concatenate([[feature], tree.feature, [-1]]),
-        np.concatenate([[np.inf], tree.threshold, [np.nan]]),
-        np.concatenate([[1], np.where(tree.left >= 0, tree.left + 1, -1), [-1]]),
-        np.concatenate(
-            [[len(tree.feature) + 1], np.where(tree.right >= 0, tree.right + 1, -1), [-1]]
-        ),
-        np.zeros(len(tree.feature) + 2, dtype=bool),
-        np.concatenate([[0.0], tree.values, [missing]]),
-    )
+    With ``missing``, the root sends missing values to a leaf of this value.
+    """
+    # Cuts that a node splits, by their range; the value of a leaf
+    nodes: list[tuple[int, int] | float] = [(0, len(cuts))]
+    rows: list[tuple[int, float, int, int, float]] = []
+    if missing is not None:
+        nodes, rows = [*nodes, *nodes, missing], [(feature, np.inf, 1, 2, 0.0)]
+    while len(rows) < len(nodes):
+        match nodes[len(rows)]:
+            case (first, last) if first < last:
+                middle = (first + last) // 2
+                rows.append((feature, cuts[middle], len(nodes), len(nodes) + 1, 0.0))
+                nodes += [(first, middle), (middle + 1, last)]
+            case (first, _):
+                rows.append((-1, np.nan, -1, -1, levels[first]))
+            case value:
+                rows.append((-1, np.nan, -1, -1, value))
+    features, thresholds, left, right, values = map(np.array, zip(*rows, strict=True))
+    return ScoreTree(features, thresholds, left, right, np.zeros(len(rows), dtype=bool), values)
 
 
 def class_chain(estimator: Any) -> Chain | None:

@@ -60,17 +60,15 @@ def fill_columns(imputer: Any) -> Chain:
         for source, value in enumerate(imputer.statistics_.tolist())
         if imputer.keep_empty_features or not is_missing(value)
     ]
-    with_indicator = imputer.indicator_ is not None
-    return (MadeColumns((*columns, *(_indicators(imputer.indicator_) if with_indicator else ()))),)
+    if imputer.indicator_ is not None:
+        columns += mark_missing(imputer.indicator_)[0].columns
+    return (MadeColumns(tuple(columns)),)
 
 
-def _indicators(indicator: Any) -> list[Column]:
-    return [Column(source, NEVER, 1.0) for source in indicator.features_.tolist()]
-
-
-def mark_missing(indicator: Any) -> Chain:
+def mark_missing(indicator: Any) -> tuple[MadeColumns]:
     """Columns that are 1 where a value is missing."""
-    return (MadeColumns(tuple(_indicators(indicator))),)
+    sources = indicator.features_.tolist()
+    return (MadeColumns(tuple(Column(source, NEVER, 1.0) for source in sources)),)
 
 
 def keep_columns(transformer: Any) -> Chain:

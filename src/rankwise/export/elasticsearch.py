@@ -15,12 +15,11 @@ from typing import Any
 import numpy as np
 
 from rankwise.export.chains import own_model, prepare_export
-from rankwise.export.maps import Trees
+from rankwise.export.maps import Affine, Trees
 from rankwise.export.parts import (
-    LinearPart,
     ModelPart,
-    TreePart,
     compose_scalers,
+    constant_tree,
     drop_missing_tests,
     level_order,
     node_weights,
@@ -30,7 +29,6 @@ from rankwise.export.parts import (
 )
 from rankwise.runtime.files import write_file
 from rankwise.trees.tree_ensemble import ScoreTree
-from rankwise.typing import Float64Array
 
 # Infinite thresholds, which part missing values from all others, have no JSON number.
 _LARGEST = 1.7976931348623157e308
@@ -117,12 +115,13 @@ def to_elasticsearch(
 
 
 def _plugin_model(part: ModelPart, names: list[str]) -> dict[str, Any]:
-    if not isinstance(part, LinearPart):
+    scalers, (last,) = part
+    if not isinstance(last, Affine):
         return {"type": "model/ranklib", "definition": ranklib_text(part, "Elasticsearch")}
-    weights = dict(zip(names, part.sum.weights[:, 0].tolist(), strict=True))
+    weights = dict(zip(names, last.weights[:, 0].tolist(), strict=True))
     model: dict[str, Any] = {"type": "model/linear", "definition": json.dumps(weights)}
-    if part.scaled:
-        scaled = compose_scalers(part.scaled)
+    if scalers:
+        scaled = compose_scalers(scalers)
         columns = zip(names, scaled.center.tolist(), scaled.spread.tolist(), strict=True)
         model["feature_normalizers"] = {
             # The plugins accept no minimum below 0.
@@ -265,34 +264,25 @@ def to_ranklib(estimator: Any, path: str | Path | None = None) -> str:
 
 def ranklib_text(part: ModelPart, format: str) -> str:
     """Text of a linear model or of trees; ``format`` is used in warnings."""
-    if isinstance(part, LinearPart):
-        weights, constant = unscale_weights(part)
+    scalers, (last,) = part
+    if isinstance(last, Affine):
+        weights, constant = last.weights[:, 0], float(last.offset[0])
+        for step in reversed(scalers):  # weights for the features before scaling
+            weights = weights / step.spread
+            constant -= float(weights @ step.center)
         entries = [f"{number}:{weight!r}" for number, weight in enumerate(weights.tolist(), 1)]
         line = " ".join([f"0:{constant!r}", *entries])
         return f"## Linear Regression\n## Lambda = 0.0\n{line}\n"
-    assert isinstance(part, TreePart)
-    warn_of_missing(part.trees, format)
-    trees = [drop_missing_tests(tree) for tree in part.trees.trees]
-    lines = ["## LambdaMART"]
-    constant = part.trees.constant
-    roots = [_split(tree, 0, 2) for tree in trees]
-    if constant or not roots:
-        roots.append(
-            ["    <split>", f"      <output> {_number(constant)} </output>", "    </split>"]
-        )
-    lines += [f"## No. of trees = {len(roots)}", "", "<ensemble>"]
+    assert isinstance(last, Trees)
+    warn_of_missing(last, format)
+    grown = [drop_missing_tests(tree) for tree in last.trees]
+    if last.constant or not grown:
+        grown.append(constant_tree(last.constant))
+    roots = [_split(tree, 0, 2) for tree in grown]
+    lines = ["## LambdaMART", f"## No. of trees = {len(roots)}", "", "<ensemble>"]
     for number, root in enumerate(roots, 1):
         lines += [f'  <tree id="{number}" weight="1.0">', *root, "  </tree>"]
     return "\n".join([*lines, "</ensemble>", ""])
-
-
-def unscale_weights(part: LinearPart) -> tuple[Float64Array, float]:
-    """Weights for the features before scaling, and the constant."""
-    weights, constant = part.sum.weights[:, 0], float(part.sum.offset[0])
-    for step in reversed(part.scaled):
-        weights = weights / step.spread
-        constant -= float(weights @ step.center)
-    return weights, constant
 
 
 def _split(tree: ScoreTree, root: int, depth: int) -> list[str]:

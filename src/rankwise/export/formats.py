@@ -77,7 +77,7 @@ def export_formats(estimator: Any) -> list[str]:
             sets = [] if scaled or not _passes(check_numbered, trees) else ["lightgbm", "xgboost"]
             onnx = ["onnx"] if _passes(check_float32_keys, trees) else []
             return [*onnx, "python", *sets]
-        case (*layers,) if layers and is_network(layers, tuple(ACTIVATIONS)):
+        case _ if is_network(rest, tuple(ACTIVATIONS)):
             return ["onnx", "python", "solr"]
     return ["onnx", "python"] if is_source(chain) else ["onnx"]
 

@@ -276,11 +276,8 @@ def merge_maps(chain: Chain) -> Chain:
     """Merge neighbouring affine maps and linear nodes of a chain."""
     out: list[Map] = []
     for step in chain:
-        match step:
-            case HiddenNodes(weights=weights, biases=biases, activation="linear"):
-                step = Affine(weights, biases)
-            case _:
-                pass
+        if isinstance(step, HiddenNodes) and step.activation == "linear":
+            step = Affine(step.weights, step.biases)
         match out, step:
             case [*_, Affine() as before], Affine():
                 weights = before.weights @ step.weights

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -34,34 +34,8 @@ from rankwise.runtime.messages import callers_level
 from rankwise.trees.tree_ensemble import ScoreTree
 from rankwise.typing import Float64Array, Int64Array
 
-
-@dataclass(frozen=True, eq=False)
-class LinearPart:
-    """Weighted sum of scaled features."""
-
-    scaled: tuple[Scaled, ...]
-    sum: Affine
-
-
-@dataclass(frozen=True, eq=False)
-class TreePart:
-    """Sum of trees on the original features.
-
-    The thresholds are float32 numbers, such that no float32 row takes another branch.
-    """
-
-    trees: Trees
-
-
-@dataclass(frozen=True, eq=False)
-class NetworkPart:
-    """Layers on scaled features."""
-
-    scaled: tuple[Scaled, ...]
-    layers: tuple[Affine | HiddenNodes, ...]
-
-
-ModelPart = LinearPart | TreePart | NetworkPart
+# The scalers of a model, and what follows: a weighted sum, a sum of trees, or layers of a network.
+ModelPart = tuple[tuple[Scaled, ...], Chain]
 
 
 def part_of(estimator: Any, format: str, activations: Sequence[str] = ()) -> ModelPart:
@@ -69,26 +43,24 @@ def part_of(estimator: Any, format: str, activations: Sequence[str] = ()) -> Mod
 
     The model may be a pipeline of scalers and a model. ``format`` is named in errors (ExportError
     if it does not support the model). ``activations`` are those of networks that the format
-    supports; empty if it supports no networks.
+    supports; empty if it supports no networks. Trees have no scalers left before them, and float32
+    thresholds, such that no float32 row takes another branch.
     """
     chain = behind_columns(chain_of(estimator))
     _warn_of_fillings(estimator, format, of_numbers=True)
     scaled, rest = split_scalers(chain)
     match rest:
-        case (Affine() as weighted,) if weighted.weights.shape[1] == 1:
-            return LinearPart(scaled, weighted)
         case (Trees() as trees,):
             _refuse_categories(trees, estimator, format, is_scaled=bool(scaled))
             trees = _send_fillings(trees, scaled, estimator)
-            return TreePart(_unscale_thresholds(trees, scaled, np.float32))
-        case (*layers,) if layers and activations and is_network(layers, activations):
-            return NetworkPart(scaled, tuple(layers))  # type: ignore[arg-type]
-        case _:
-            networks = f", and networks of {', '.join(activations)} nodes" if activations else ""
-            raise ExportError(
-                f"{format} takes linear models, sums of trees{networks}, with scalers before them; "
-                f"{describe_model(estimator, chain)} Use to_onnx."
-            )
+            return (), (_unscale_thresholds(trees, scaled, np.float32),)
+        case _ if is_network(rest, activations):
+            return scaled, rest
+    networks = f", and networks of {', '.join(activations)} nodes" if activations else ""
+    raise ExportError(
+        f"{format} takes linear models, sums of trees{networks}, with scalers before them; "
+        f"{describe_model(estimator, chain)} Use to_onnx."
+    )
 
 
 def behind_columns(chain: Chain) -> Chain:
@@ -152,20 +124,18 @@ def split_scalers(chain: Chain) -> tuple[tuple[Scaled, ...], Chain]:
 def warn_of_missing(trees: Trees, format: str) -> None:
     """Warn if trees had, or may have had, missing values in training but the format has none."""
     if trees.has_missing:
-        warnings.warn(
-            f"{format} reads missing values as 0, but this model had missing values in training "
-            "and treats them separately. Fill them before training.",
-            UserWarning,
-            stacklevel=3,
+        told = (
+            "but this model had missing values in training and treats them separately. Fill them "
+            "before training."
         )
     elif not trees.tells_missing:
-        warnings.warn(
-            f"{format} reads missing values as 0, and models of XGBoost do not tell whether values "
-            "were missing in training. If some were, rows without them rank otherwise there: fill "
-            "them before training.",
-            UserWarning,
-            stacklevel=3,
+        told = (
+            "and models of XGBoost do not tell whether values were missing in training. If some "
+            "were, rows without them rank otherwise there: fill them before training."
         )
+    else:
+        return
+    warnings.warn(f"{format} reads missing values as 0, {told}", UserWarning, stacklevel=3)
 
 
 def warn_of_unknown_names(trees: Trees, format: str, estimator: Any) -> None:
@@ -194,35 +164,23 @@ def warn_of_unknown_names(trees: Trees, format: str, estimator: Any) -> None:
 
 
 def drop_missing_tests(tree: ScoreTree) -> ScoreTree:
-    """Tree for rows without missing values, without nodes that test for missing values."""
+    """Tree for rows without missing values, whose root reaches no tests for missing values."""
     parting = (tree.feature >= 0) & np.isinf(tree.threshold)
-    if not parting.any():
-        return tree
-
-    def reached(node: int) -> int:
-        while parting[node]:
-            node = int(tree.left[node] if tree.threshold[node] > 0 else tree.right[node])
-        return node
-
-    kept, waiting, sides = [], [reached(0)], []
-    while waiting:
-        node = waiting.pop()
-        kept.append(node)
-        if tree.feature[node] >= 0:
-            sides.append((node, reached(int(tree.left[node])), reached(int(tree.right[node]))))
-            waiting += sides[-1][1:]
-    place = np.full(len(tree.feature), -1)
-    place[kept] = np.arange(len(kept))
-    left, right = np.full(len(kept), -1), np.full(len(kept), -1)
-    for node, to_left, to_right in sides:
-        left[place[node]], right[place[node]] = place[to_left], place[to_right]
+    others = np.where(tree.threshold > 0, tree.left, tree.right)
+    # By node, the first one at or below it that parts other values
+    first = np.arange(len(tree.feature))
+    while parting[first].any():
+        first = np.where(parting[first], others[first], first)
+    source = np.arange(len(first))
+    source[0] = first[0]
+    below = np.append(first, -1)  # of leaves, whose sides are -1
     return ScoreTree(
-        tree.feature[kept],
-        tree.threshold[kept],
-        left,
-        right,
-        tree.missing_left[kept],
-        tree.values[kept],
+        tree.feature[source],
+        tree.threshold[source],
+        below[tree.left[source]],
+        below[tree.right[source]],
+        tree.missing_left[source],
+        tree.values[source],
     )
 
 
@@ -247,8 +205,9 @@ def _unscale_thresholds(trees: Trees, scaled: tuple[Scaled, ...], dtype: Any) ->
     return replace(trees, trees=tuple(out))
 
 
-def is_network(layers: list[Any], activations: Sequence[str]) -> bool:
-    *hidden, last = layers
+def is_network(layers: Chain, activations: Sequence[str]) -> bool:
+    """Whether maps are layers of a network with one output; without hidden ones, a linear model."""
+    *hidden, last = layers or (None,)
     known = all(
         type(layer) is Affine or (type(layer) is HiddenNodes and layer.activation in activations)
         for layer in hidden
@@ -258,13 +217,10 @@ def is_network(layers: list[Any], activations: Sequence[str]) -> bool:
 
 def describe_model(estimator: Any, chain: Chain) -> str:
     """Description of an unsupported model."""
-    names = []
-    for step in chain:
-        match step:
-            case HiddenNodes(activation=activation):
-                names.append(f"{activation} nodes")
-            case _:
-                names.append(_WORDS[type(step).__name__])
+    names = [
+        f"{step.activation} nodes" if isinstance(step, HiddenNodes) else _WORDS[type(step).__name__]
+        for step in chain
+    ]
     return f"{type(innermost(estimator)).__name__} is made of {', '.join(names)}."
 
 
@@ -360,17 +316,20 @@ def constant_tree(value: float) -> ScoreTree:
     return ScoreTree(none, np.array([np.nan]), none, none, np.array([False]), np.array([value]))
 
 
+def breadth_first(tree: ScoreTree) -> list[int]:
+    """Nodes that the root reaches, level by level; a right child is next to its sibling."""
+    order = [0]
+    for node in order:
+        if tree.feature[node] >= 0:
+            order += [int(tree.left[node]), int(tree.right[node])]
+    return order
+
+
 def level_order(tree: ScoreTree) -> tuple[list[int], list[int]]:
     """Inner nodes and leaves that the root reaches, level by level."""
-    inner: list[int] = []
-    leaves: list[int] = []
-    level = [0]
-    while level:
-        split = [node for node in level if tree.feature[node] >= 0]
-        inner += split
-        leaves += [node for node in level if tree.feature[node] < 0]
-        level = [int(side[node]) for node in split for side in (tree.left, tree.right)]
-    return inner, leaves
+    order = np.array(breadth_first(tree))
+    inner = tree.feature[order] >= 0
+    return order[inner].tolist(), order[~inner].tolist()
 
 
 def node_weights(tree: ScoreTree) -> Float64Array:

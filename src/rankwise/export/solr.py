@@ -15,13 +15,11 @@ from typing import Any
 import numpy as np
 
 from rankwise.export.chains import prepare_export
-from rankwise.export.maps import Affine, HiddenNodes, Scaled
+from rankwise.export.maps import Affine, Scaled, Trees
 from rankwise.export.parts import (
-    LinearPart,
-    NetworkPart,
-    TreePart,
     compose_scalers,
     drop_missing_tests,
+    level_order,
     part_of,
     subtract_slack,
     warn_of_missing,
@@ -120,16 +118,15 @@ def to_solr(
     {'bm25': 0.5, 'isBook': -1.0}
     """
     estimator, names = prepare_export(estimator, path, features)
-    part = part_of(estimator, "to_solr", tuple(ACTIVATIONS))
-    match part:
-        case LinearPart():
-            kind, used, params = _linear(part, names)
-        case TreePart():
-            kind, used, params = _trees(part, names, nulls)
-        case NetworkPart():
+    scalers, maps = part_of(estimator, "to_solr", tuple(ACTIVATIONS))
+    match maps:
+        case (Affine() as weighted,):
+            kind, used, params = _linear(weighted, names)
+        case (Trees() as trees,):
+            kind, used, params = _trees(trees, names, nulls)
+        case _:
             kind, used = "NeuralNetworkModel", np.arange(len(names))
-            params = {"layers": [_layer(layer) for layer in part.layers]}
-    scalers = () if isinstance(part, TreePart) else part.scaled
+            params = {"layers": [_layer(layer) for layer in maps]}
     scaled = compose_scalers(scalers) if scalers else None
     model: dict[str, Any] = {"class": f"{_PACKAGE}.model.{kind}", "name": name}
     if store is not None:
@@ -166,25 +163,23 @@ def _wrapper(model: dict[str, Any], path: str | Path | None, resource: str) -> d
     return wrapper
 
 
-def _linear(part: LinearPart, names: list[str]) -> tuple[str, Int64Array, dict[str, Any]]:
-    weights = part.sum.weights[:, 0]
+def _linear(weighted: Affine, names: list[str]) -> tuple[str, Int64Array, dict[str, Any]]:
+    weights = weighted.weights[:, 0]
     used = np.flatnonzero(weights)
     if not len(used):  # Solr requires a weight
         used = np.arange(len(weights))
     return "LinearModel", used, {"weights": {names[j]: float(weights[j]) for j in used}}
 
 
-def _layer(layer: Affine | HiddenNodes) -> dict[str, Any]:
-    match layer:
-        case Affine(weights=weights, offset=bias):
-            activation = "identity"
-        case HiddenNodes(weights=weights, biases=bias, activation=kind):
-            activation = ACTIVATIONS[kind]
-    return {"matrix": weights.T.tolist(), "bias": bias.tolist(), "activation": activation}
+def _layer(layer: Any) -> dict[str, Any]:
+    if isinstance(layer, Affine):
+        bias, activation = layer.offset, "identity"
+    else:
+        bias, activation = layer.biases, ACTIVATIONS[layer.activation]
+    return {"matrix": layer.weights.T.tolist(), "bias": bias.tolist(), "activation": activation}
 
 
-def _trees(part: TreePart, names: list[str], nulls: bool) -> tuple[str, Int64Array, dict[str, Any]]:
-    trees = part.trees
+def _trees(trees: Trees, names: list[str], nulls: bool) -> tuple[str, Int64Array, dict[str, Any]]:
     grown = list(trees.trees)
     if not nulls:
         warn_of_missing(trees, "Solr")
@@ -194,7 +189,7 @@ def _trees(part: TreePart, names: list[str], nulls: bool) -> tuple[str, Int64Arr
         roots.append({"value": _number(trees.constant)})
     params: dict[str, Any] = {} if not nulls else {"isNullSameAsZero": False}
     params["trees"] = [{"weight": "1", "root": root} for root in roots]
-    asked = [tree.feature[tree.feature >= 0] for tree in grown]
+    asked = [tree.feature[level_order(tree)[0]] for tree in grown]
     used = np.unique(np.concatenate([np.empty(0, dtype=np.int64), *asked]))
     return "MultipleAdditiveTreesModel", used if len(used) else np.arange(len(names)), params
 

@@ -153,7 +153,8 @@ def verify(
         if trees is not None:
             if made is not None and encodes:
                 rounded = made.make(table, dtype=np.float32)
-            change = _rounding_of_trees(trees, rows, rounded)
+            # Of the model's scores, for rows as a program of float32 numbers reads them
+            change = _sum_of(trees.with_float32_keys(), rounded) - _sum_of(trees, rows)
         elif made is None or encodes:
             rows = table
             change = _rounding_of_source(estimator, rows, rounded)
@@ -172,15 +173,13 @@ def verify(
     return replace(certificate, n_queries=n_queries, n_moved=n_moved, moved=example)
 
 
-def _rounding_of_trees(trees: Trees, rows: Float64Array, rounded: Float64Array) -> Float64Array:
-    """Changes of the model's scores for rows as a program of float32 numbers reads them."""
+def _sum_of(trees: Trees, rows: Float64Array, constant: float = 0.0) -> Float64Array:
     grown = tuple(EngineTree.of(tree) for tree in trees.trees)
-    after, before = trees.with_float32_keys().encode(rounded), trees.encode(rows)
-    return sum_trees(grown, after) - sum_trees(grown, before)
+    return sum_trees(grown, trees.encode(rows), constant)
 
 
 def _rounding_of_source(estimator: Any, rows: Float64Array, rounded: Float64Array) -> Float64Array:
-    """As :func:`_rounding_of_trees`, by the Python file; 0 for models that it does not take."""
+    """Changes of the scores by the Python file; 0 for models that it does not take."""
     module: dict[str, Any] = {}
     try:
         exec(to_python(estimator), module)
@@ -245,8 +244,7 @@ def _model_scores(
 ) -> Float64Array:
     """Scores of rows of numbers by the model; by its trees if categories were encoded."""
     if is_made or trees.categories or trees.encoded or any(tree.members for tree in trees.trees):
-        grown = tuple(EngineTree.of(tree) for tree in trees.trees)
-        return sum_trees(grown, trees.encode(rows), trees.constant)
+        return _sum_of(trees, rows, trees.constant)
     names = getattr(estimator, "feature_names_in_", None)
     listed = None if names is None else [str(name) for name in names]
     with warnings.catch_warnings():

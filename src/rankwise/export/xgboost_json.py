@@ -24,6 +24,7 @@ from rankwise.export.maps import (
     replace_forbidden,
 )
 from rankwise.export.parts import (
+    breadth_first,
     check_numbered,
     floor_float32,
     level_order,
@@ -34,7 +35,7 @@ from rankwise.export.parts import (
     warn_of_unknown_names,
 )
 from rankwise.runtime.files import write_file
-from rankwise.trees.tree_ensemble import ScoreTree
+from rankwise.trees.tree_ensemble import ScoreTree, take_nodes
 from rankwise.typing import Float64Array
 
 _VERSION = [3, 0, 0]
@@ -178,50 +179,46 @@ def xgboost_tree(
     in a ScoreTree, therefore go left at nodes of categories, and the set holds the other side.
     At thresholds of statistics, unknown categories go left, and missing values by themselves.
     """
-    to_right, swapped = {}, np.zeros(len(tree.feature), dtype=bool)
     sides = {node: (*known, tree.missing_left[node]) for node, known in tree.members.items()}
     for node in np.flatnonzero(np.isin(tree.feature, list(encoded))).tolist():
         sides[node] = encoded[int(tree.feature[node])].goes_left(tree.threshold[node])
-    for node, (*known, unknown_left) in sides.items():
-        left_side, right_side = (side.astype(np.int64).tolist() for side in known)
-        to_right[node] = right_side if unknown_left else left_side
-        swapped[node] = not unknown_left
-    nominal = np.zeros(len(tree.feature), dtype=bool)
-    nominal[list(to_right)] = True
-    tree = _swap(tree, swapped, 0.0)
-    tree = limit_conditions(replace(tree, threshold=np.where(nominal, 0.0, tree.threshold)))
-    order = np.array(_breadth_first(tree))
-    place = np.full(len(tree.feature), -1)
-    place[order] = np.arange(len(order))
-    is_inner, is_nominal = tree.feature[order] >= 0, nominal[order]
-    left = np.where(is_inner, place[tree.left[order]], -1)
-    right = np.where(is_inner, place[tree.right[order]], -1)
-    parents = np.full(len(order), _NO_PARENT)
-    nodes = np.flatnonzero(is_inner)
-    parents[left[nodes]] = parents[right[nodes]] = nodes
+    nominal, swapped = (np.zeros(len(tree.feature), dtype=bool) for _ in range(2))
+    members = {}
+    for node, (left, right, unknown_left) in sides.items():
+        members[node] = (left, right) if unknown_left else (right, left)
+        nominal[node], swapped[node] = True, not unknown_left
+    threshold = np.where(nominal, 0.0, tree.threshold)
+    tree = replace(tree, threshold=threshold, members=members)
+    tree = limit_conditions(_swap(tree, swapped, 0.0))
+    # The node after a left child is read as its sibling.
+    tree = take_nodes(tree, np.array(breadth_first(tree)))
+    is_inner, is_nominal = tree.feature >= 0, np.zeros(len(tree.feature), dtype=bool)
+    is_nominal[list(tree.members)] = True
+    parents, nodes = np.full(len(is_inner), _NO_PARENT), np.flatnonzero(is_inner)
+    parents[tree.left[nodes]] = parents[tree.right[nodes]] = nodes
     weights = positive_weights(tree)
-    values = mean_values(tree, weights)[order]
-    gain = np.zeros(len(order)) if tree.gain is None else tree.gain[order]
-    thresholds = conditions(np.where(is_inner, tree.threshold[order], 0.0))
+    values = mean_values(tree, weights)
+    gain = np.zeros(len(is_inner)) if tree.gain is None else tree.gain
+    thresholds = conditions(np.where(is_inner, tree.threshold, 0.0))
     thresholds[is_nominal] = _SMALLEST
-    sets = {int(place[node]): side for node, side in to_right.items()}
+    sets = {node: right.astype(np.int64).tolist() for node, (_, right) in tree.members.items()}
     return {
         "base_weights": _floats(values),
         **_categories(sets),
-        "default_left": (is_inner & tree.missing_left[order]).astype(int).tolist(),
+        "default_left": (is_inner & tree.missing_left).astype(int).tolist(),
         "id": number,
-        "left_children": left.tolist(),
+        "left_children": tree.left.tolist(),
         "loss_changes": _floats(gain),
         "parents": parents.tolist(),
-        "right_children": right.tolist(),
+        "right_children": tree.right.tolist(),
         "split_conditions": _floats(np.where(is_inner, thresholds, values)),
-        "split_indices": np.where(is_inner, tree.feature[order], 0).tolist(),
+        "split_indices": np.maximum(tree.feature, 0).tolist(),
         "split_type": is_nominal.astype(int).tolist(),
-        "sum_hessian": _floats(weights[order]),
+        "sum_hessian": _floats(weights),
         "tree_param": {
             "num_deleted": "0",
             "num_feature": str(n_features),
-            "num_nodes": str(len(order)),
+            "num_nodes": str(len(is_inner)),
             "size_leaf_vector": "1",
         },
     }
@@ -229,7 +226,7 @@ def xgboost_tree(
 
 def _categories(sets: dict[int, list[int]]) -> dict[str, list[int]]:
     """Sets of categories by node; XGBoost 3.2 ends the process if the nodes do not ascend."""
-    nodes = sorted(place for place in sets if place >= 0)
+    nodes = sorted(sets)
     listed = [sorted(sets[node]) or [_NO_CATEGORY] for node in nodes]
     sizes = [len(numbers) for numbers in listed]
     return {
@@ -238,15 +235,6 @@ def _categories(sets: dict[int, list[int]]) -> dict[str, list[int]]:
         "categories_segments": [sum(sizes[:k]) for k in range(len(sizes))],
         "categories_sizes": sizes,
     }
-
-
-def _breadth_first(tree: ScoreTree) -> list[int]:
-    """Nodes level by level; XGBoost takes the node after a left child for its sibling."""
-    order = [0]
-    for node in order:
-        if tree.feature[node] >= 0:
-            order += [int(tree.left[node]), int(tree.right[node])]
-    return order
 
 
 def _floats(values: Any) -> list[float]:

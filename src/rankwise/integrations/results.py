@@ -15,6 +15,8 @@ from rankwise.integrations.result_files import TaskScores, read_folder
 from rankwise.metrics.evaluation import evaluate
 from rankwise.runtime.messages import setting
 
+Cells = dict[tuple[str, str], dict[str, float]]  # values by measure, by split and subset
+
 
 class ForeignResults(NamedTuple):
     """``scores``, ``{system: {task: value}}``, go to :func:`rankwise.leaderboard`.
@@ -96,7 +98,7 @@ def read_results(
         raise ValueError("samples=True is for folders: units of objects are queries already.")
     else:
         parts = _read_objects(source, qrels, names[0] if names else "nDCG@10")
-    found: dict[str, dict[str, dict[tuple[str, str], dict[str, float]]]] = {}
+    found: dict[str, dict[str, Cells]] = {}  # by unit and system
     others: Counter[str] = Counter()
     main = False
     for part in parts:
@@ -124,26 +126,9 @@ def read_results(
     scores: dict[str, dict[str, float]] = {}
     used: Counter[str] = Counter()
     for unit, systems in found.items() if names else ():
-        tests = {key for cells in systems.values() for key in cells if key[0] == "test"}
-        if split is None and tests:
-            systems = {s: {k: c[k] for k in tests & c.keys()} for s, c in systems.items()}
-        # A mean over other subsets is another quantity: those that most systems have count.
-        parts_of = Counter(frozenset(cells) for cells in systems.values() if cells)
-        usual = max(parts_of, key=lambda keys: (parts_of[keys], len(keys), sorted(keys)))
-        complete = {s: cells for s, cells in systems.items() if usual <= cells.keys()}
-        left_out["results without all subsets"] += len(systems) - len(complete)
-        valued = {
-            name: {
-                system: math.fsum(cells[key][name] for key in usual) / len(usual)
-                for system, cells in complete.items()
-                if all(name in cells[key] for key in usual)
-            }
-            for name in names
-        }
-        measure = max(names, key=lambda name: len(valued[name]))
-        left_out["results without the measure"] += len(complete) - len(valued[measure])
-        used[measure] += bool(valued[measure])
-        for system, value in valued[measure].items():
+        measure, valued = _measure_unit(systems, names, split, left_out)
+        used[measure] += bool(valued)
+        for system, value in valued.items():
             scores.setdefault(system, {})[unit] = value
     result = ForeignResults(scores, dict(+used), dict(+left_out))
     if not scores:
@@ -154,6 +139,31 @@ def read_results(
             + (fix if there else "Check the path and the names of tasks, splits and subsets.")
         )
     return result
+
+
+def _measure_unit(
+    systems: dict[str, Cells], names: list[str], split: str | None, left_out: Counter[str]
+) -> tuple[str, dict[str, float]]:
+    """The measure that most systems have on a unit, and their means over its subsets."""
+    tests = {key for cells in systems.values() for key in cells if key[0] == "test"}
+    if split is None and tests:
+        systems = {s: {k: c[k] for k in tests & c.keys()} for s, c in systems.items()}
+    # A mean over other subsets is another quantity: those that most systems have count.
+    parts_of = Counter(frozenset(cells) for cells in systems.values() if cells)
+    usual = max(parts_of, key=lambda keys: (parts_of[keys], len(keys), sorted(keys)))
+    complete = {s: cells for s, cells in systems.items() if usual <= cells.keys()}
+    left_out["results without all subsets"] += len(systems) - len(complete)
+    valued = {
+        name: {
+            system: math.fsum(cells[key][name] for key in usual) / len(usual)
+            for system, cells in complete.items()
+            if all(name in cells[key] for key in usual)
+        }
+        for name in names
+    }
+    measure = max(names, key=lambda name: len(valued[name]))
+    left_out["results without the measure"] += len(complete) - len(valued[measure])
+    return measure, valued[measure]
 
 
 def _values_of(values: Mapping[Any, Any], names: Sequence[Any]) -> dict[str, float]:

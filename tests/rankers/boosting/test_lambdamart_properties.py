@@ -72,8 +72,9 @@ def differing(number: int) -> list[str]:
     options, (X, y, qid, weight) = draw_options(rng, kind), draw_rows(rng, kind)
     table: Any = X
     if kind == "nominal" and "categorical_features" not in options:
+        # Text would be left out of rows that hardly repeat, but not of copies of them.
         names = [None if np.isnan(v) else f"v{v:g}" for v in X[:, 2]]
-        table = pd.DataFrame(X, columns=list("abc")).assign(c=pd.Series(names, dtype=object))
+        table = pd.DataFrame(X, columns=list("abc")).assign(c=pd.Series(names, dtype="category"))
 
     def scores(rows: Any, qid: Any = qid, weight: Any = None) -> Any:
         ranker = LambdaMART(**options)

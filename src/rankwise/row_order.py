@@ -286,8 +286,10 @@ def hash_table(X: Matrix, first_row: int = 0) -> TableHash:
 
 
 def _mix_bits(values: NDArray[Any]) -> UInt64Array:
-    """Mixed bits of numbers; −0.0 is treated as 0, and float32 is not converted."""
+    """Mixed bits of numbers; −0.0 is treated as 0, all NaN as one, and float32 not converted."""
     values = values + values.dtype.type(0)
+    if values.dtype.kind == "f":
+        values[np.isnan(values)] = np.nan
     words = np.ascontiguousarray(values).view(f"u{values.dtype.itemsize}")
     return scramble(words.astype(np.uint64))
 

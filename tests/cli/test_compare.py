@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import shutil
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from rankwise import RidgeRanker, compare
+from rankwise import McRank, RidgeRanker, compare
 from rankwise._registry import RANKING, REGISTRY, Entry
 from rankwise.cli._named_entries import DEFAULT
 from rankwise.cli._options import add_settings
@@ -245,13 +246,19 @@ def test_cv_shows_every_fold(rankwise, letor_file):
     assert as_json["rows"][0]["mean"] == row["mean"]
 
 
-def test_cv_with_settings_is_cv_of_the_key_with_parameters(rankwise, letor_file):
+def test_cv_with_settings_is_cv_of_the_key_with_parameters(rankwise, letor_file, monkeypatch):
+    in_this_process = partial(compare, isolate=False)
+    monkeypatch.setattr("rankwise.selection.compare", in_this_process)
+
     def values(*words):  # validation rows would cut the trees of an estimator
         run = rankwise("cv", letor_file, "--ranker", *words, "--cv", 3, "--json")
         assert run.code == 0, run.err
         return [(cell["values"], cell["chosen"]) for cell in run.json["cells"]]
 
-    assert values("mc_rank", "--set", "n_estimators=20") == values("mc_rank(n_estimators=20)")
+    found = values("mc_rank", "--set", "n_estimators=3")
+    assert found == values("mc_rank(n_estimators=3)")
+    cut = in_this_process({"cut": McRank(n_estimators=3)}, read_letor(letor_file), cv=3)
+    assert not any(chosen for _, chosen in found) and any(cell.chosen for cell in cut.cells)
     for word in ("svr()", "svr"):
         assert add_settings(word, ["C=2", "kernel=rbf"]) == "svr(C=2,kernel=rbf)"
     assert add_settings("svr( a='b,c' )", ["C=2"]) == "svr(a='b,c',C=2)"

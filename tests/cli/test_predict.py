@@ -9,13 +9,16 @@ import pandas as pd
 import pytest
 import sklearn
 from sklearn.compose import make_column_transformer
-from sklearn.pipeline import make_pipeline
+from sklearn.experimental import enable_iterative_imputer  # noqa: F401
+from sklearn.impute import IterativeImputer, KNNImputer, MissingIndicator, SimpleImputer
+from sklearn.pipeline import make_pipeline, make_union
 from sklearn.preprocessing import StandardScaler
 
 import rankwise as rw
 from rankwise.cli import _scoring
 from rankwise.datasets import read_letor, read_run
 from rankwise.datasets.readers import delimited, quotes
+from rankwise.groups import Chunk
 from rankwise.streams import row_stream as text_files
 
 from .conftest import judged_data
@@ -276,3 +279,42 @@ def test_numbers_with_a_file_of_sizes_are_scored_as_they_are_fitted(rankwise, tm
     done = rankwise("convert", tmp_path / "*.tsv", "--out", letor)
     assert done.code == 2
     assert "must be the only one, got 2 files" in done.err
+
+
+class OwnImputer(SimpleImputer):
+    """Of a user: its indicator is a flag, and it has no strategy."""
+
+    def fit(self, X, y=None):
+        super().fit(np.nan_to_num(X))
+        self.indicator_ = True
+        return self
+
+    def transform(self, X):
+        return np.nan_to_num(X)
+
+
+@pytest.mark.parametrize(
+    ("step", "filled"),
+    [
+        (SimpleImputer(add_indicator=True), "(mean)"),
+        (SimpleImputer(strategy="constant", add_indicator=True), "(constant)"),
+        (SimpleImputer(), ""),
+        (SimpleImputer(strategy=np.max, add_indicator=True), ""),
+        (KNNImputer(add_indicator=True), ""),
+        (IterativeImputer(max_iter=2, add_indicator=True), ""),
+        (make_union(SimpleImputer(), MissingIndicator()), ""),
+        (make_column_transformer((KNNImputer(add_indicator=True), [0, 1, 2, 3])), ""),
+        (OwnImputer(), ""),
+        (make_pipeline(KNNImputer(add_indicator=True), StandardScaler()), ""),
+    ],
+)
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_any_imputer_may_be_the_first_step(step, filled, capsys):
+    data = judged_data(1)
+    data.X[::7, 1] = np.nan
+    model = make_pipeline(step, rw.RidgeRanker()).fit(data.X, data.y)
+    (table,) = _scoring.predict_rows(model, iter([Chunk(data.X)]), classes=False)
+    np.testing.assert_array_equal(table["score"].to_numpy(), model.predict(data.X))
+    assert capsys.readouterr().err.count(
+        f"missing values are filled by the model's imputer {filled}"
+    ) == bool(filled)

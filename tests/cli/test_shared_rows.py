@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy import sparse
 
-from rankwise import RankSVM, RidgeRanker, compare
-from rankwise.datasets import Fold, FoldedData, RankingData, write_letor
+from rankwise import RidgeRanker, compare
+from rankwise.datasets import Fold, FoldedData, RankingData, lint, write_letor
+from rankwise.datasets.linting import find_copies
 from rankwise.selection import tune
 
 N_QUERIES, N_ROWS = 8, 5
@@ -112,10 +114,10 @@ def test_compare_looks_at_every_fold(parts, part, several):
 
 def test_tune_looks_at_the_validation_part(parts):
     train, apart, some, same = parts
-    for words in ({}, {"space": {"C": [0.1, 1.0]}}):
-        assert not tune(RankSVM(), train, apart, "AP", **words).notes
+    for words in ({}, {"space": {"alpha": [0.1, 1.0]}}):
+        assert not tune(RidgeRanker(), train, apart, "AP", **words).notes
         for other, count in ((some, "10 of 25"), (same, "20 of 20")):
-            (note,) = tune(RankSVM(), train, other, "AP", **words).notes
+            (note,) = tune(RidgeRanker(), train, other, "AP", **words).notes
             assert note.startswith(f"validation part: {count} rows are training rows")
 
 
@@ -127,3 +129,70 @@ def test_folders_of_folds(rankwise, parts, tmp_path):
             write_letor(part, tmp_path / fold / f"{name}.txt")
     run = rankwise("compare", tmp_path, "--rankers", "ridge()", "--wide")
     assert run.code == 0 and "test part of fold2: 20 of 20 rows are training rows" in run.out
+
+
+def _copies():
+    """Two tables by the way in which their equal rows differ, and the number of shared rows."""
+    rng = np.random.default_rng(1)
+    X, y, qid = rng.normal(size=(60, 3)), rng.integers(0, 3, 60).astype(float), np.arange(60) // 5
+    whole, gaps, codes = X.round(), X.copy(), X.copy()
+    gaps[::3, 1] = np.nan
+    flipped = np.where(np.isnan(gaps), -np.nan, gaps)
+    zeros, mixed, anew = np.zeros_like(X), X * (np.arange(60) % 5 > 1)[:, None], X + 1
+    anew[mixed == 0] = 0
+    codes[:, 2] = np.arange(60) % 2
+    brands = {2: np.array(["a", "b"], dtype=object)}
+
+    def table(X=X, qid=qid, doc_ids=None, **words):
+        return RankingData(X, y, qid=qid, doc_ids=doc_ids, **words)
+
+    with np.errstate(over="ignore"):
+        huge, narrow_huge = X * 1e300, (X * 1e300).astype(np.float32)
+    names = ["a", "b", "c"]
+    text = table(codes, feature_names=names, categories=brands)
+    moved = table(codes[:, [0, 2, 1]], feature_names=names, categories={1: brands[2]})
+    return {
+        "zeros": (table(zeros), table(zeros), 60),
+        "sparse zeros": (table(zeros), table(sparse.csr_matrix(zeros)), 60),
+        "rows of zeros beside others": (table(mixed), table(mixed), 60),
+        "zeros of other queries with the same number": (table(mixed), table(anew), 0),
+        "qid float": (table(), table(qid=qid.astype(float)), 60),
+        "qid text": (table(), table(qid=qid.astype(str)), 60),
+        "qid text of floats": (table(), table(qid=qid.astype(float).astype(str)), 60),
+        "qid large": (table(qid=qid + 10**16), table(qid=(qid + 10**16).astype(object)), 60),
+        "qid large float": (table(qid=(qid + 1) * 10**14), table(qid=(qid + 1) * 1e14), 60),
+        "qid of objects": (table(), table(qid=np.array([*map(float, qid)], dtype=object)), 60),
+        "other qid": (table(), table(qid=qid + 0.5), 0),
+        "doc ids": (table(doc_ids=np.arange(60)), table(doc_ids=np.arange(60.0)), 60),
+        "other doc ids": (table(doc_ids=np.arange(60)), table(doc_ids=np.arange(1, 61)), 0),
+        "float32": (table(), table(X.astype(np.float32)), 60),
+        "float32 that trains": (table(X.astype(np.float32)), table(), 60),
+        "beyond float32": (table(huge), table(narrow_huge), 60),
+        "float16": (table(), table(X.astype(np.float16)), 60),
+        "int": (table(whole), table(whole.astype(int)), 60),
+        "int8 and float32": (table(whole.astype(np.int8)), table(whole.astype(np.float32)), 60),
+        "negative zero": (table(mixed), table(np.where(mixed == 0, -0.0, mixed)), 60),
+        "NaN": (table(gaps), table(gaps.astype(np.float32)), 60),
+        "NaN with a sign": (table(gaps), table(flipped), 60),
+        "sparse": (table(mixed), table(sparse.csr_matrix(mixed)), 60),
+        "sparse float32": (table(mixed), table(sparse.csr_matrix(mixed.astype(np.float32))), 60),
+        "sparse NaN": (table(gaps), table(sparse.csr_matrix(flipped)), 60),
+        "Fortran": (table(), table(np.asfortranarray(X)), 60),
+        "text in one table": (text, table(X), 0),
+        "text in other columns": (text, moved, 0),
+        "no features": (table(X[:, :0]), table(X[:, :0]), 0),
+    }  # fmt: skip
+
+
+COPIES = _copies()
+
+
+@pytest.mark.parametrize("case", COPIES)
+def test_rows_are_the_same_in_any_type(case):
+    train, other, count = COPIES[case]
+    found = (f"{count} of 60 rows are training rows (same query, label and features)", True)
+    assert find_copies(train, other) == (found if count else ("", False))
+    leaks = [
+        row.count for row in lint(Fold(train, other, other)).rows if "rows that are" in row.what
+    ]
+    assert not count or {*leaks} == {60}

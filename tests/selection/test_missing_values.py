@@ -30,7 +30,7 @@ from rankwise import (
 )
 from rankwise.ordinal import ORBoost, ProportionalOdds
 from rankwise.selection import learning_curve, tune
-from rankwise.selection.cells.fold_tuning import FILLED
+from rankwise.selection.cells.fold_tuning import FILLED, _hold_out
 from tests.selection.helpers import one_fold
 
 NAMES = ["bm25", "price", "age", "clicks"]
@@ -100,6 +100,35 @@ def test_a_grid_and_a_column_without_a_value(rng, value):
     tuned = tune(RankSVM(), fold.train, fold.vali, "nDCG@10", space={"C": [0.01, 1.0]})
     assert tuned.chosen.keys() == {"C"}
     assert np.isfinite(scores_of_array(tuned.estimator, fold.test.X)).all()
+
+
+@pytest.mark.parametrize("is_sparse", [False, True])
+@pytest.mark.parametrize("refit", [False, True])
+def test_medians_do_not_see_queries_that_a_grid_holds_out(rng, refit, is_sparse):
+    train = fold_with_gaps(rng, "train").train
+    kept, held = _hold_out(train, 3)
+    rows = np.isin(train.qid, held.qid)
+    train.X[rows] += 10.0
+    train = replace(train, X=sparse.csr_matrix(train.X)) if is_sparse else train
+    space = {"alpha": [0.01, 100.0]}
+    tuned = tune(
+        RidgeRanker(), train, None, "nDCG@10", space=space, refit=refit, random_state=3
+    )  # fmt: skip
+    imputer = SimpleImputer(strategy="median", add_indicator=True, keep_empty_features=True)
+    imputer.fit(train.X[~rows])
+    inner, outer = (
+        replace(part, X=imputer.transform(X), feature_names=None)
+        for part, X in ((kept, train.X[~rows]), (held, train.X[rows]))
+    )
+    expected = tune(RidgeRanker(), inner, outer, "nDCG@10", space=space, random_state=3)
+    assert (tuned.search, tuned.chosen) == (expected.search, expected.chosen)
+    assert tuned.notes[:2] == [FILLED, f"no validation part: held out {held.n_queries} of "
+                               f"{train.n_queries} queries"]  # fmt: skip
+    assert tuned.notes.count(FILLED) == 1
+    filled, model = tuned.estimator
+    medians = imputer.fit(train.X if refit else train.X[~rows]).statistics_
+    np.testing.assert_array_equal(filled.statistics_, medians)
+    assert filled.feature_names_in_.tolist() == NAMES and model.alpha == tuned.chosen["alpha"]
 
 
 def test_sparse_gaps(rng):

@@ -115,10 +115,10 @@ def check_apart(train: RankingData, other: RankingData, data: Sequence[str], opt
     from rankwise.datasets.judged_source import source_name
     from rankwise.datasets.linting import find_copies
 
-    told, are_most = find_copies(train, other)
+    found, are_most = find_copies(train, other)
     if are_most:
         source, name = source_name(data), option.split()[0]
-        raise JobError(f"{option}: {told}. Leave these queries out of {source}, or drop {name}.")
+        raise JobError(f"{option}: {found}. Leave these queries out of {source}, or drop {name}.")
 
 
 def load_table(

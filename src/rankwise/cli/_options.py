@@ -411,19 +411,14 @@ _OPTIONS = {
 }
 
 
-ROW_OPTIONS = ("label", "qid", "doc_id", "sample_weight", "ignore", "sep", "one_query")
+ROW_OPTIONS = tuple(option for option in _OPTIONS if option != "features")
 
 
-def reads_rows(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options of :func:`reads_tables` but --features."""
-    return add_options("columns", {key: _OPTIONS[key] for key in ROW_OPTIONS}, ColumnOptions)(
-        command
-    )
-
-
-def reads_tables(command: Callable[..., Any]) -> Callable[..., Any]:
+def reads_tables(
+    command: Callable[..., Any], options: Sequence[str] = tuple(_OPTIONS)
+) -> Callable[..., Any]:
     """Add --label, --qid, --features, --doc-id, --sample-weight, --ignore, --sep, --one-query.
 
     The command receives their values as its parameter ``columns``.
     """
-    return add_options("columns", _OPTIONS, ColumnOptions)(command)
+    return add_options("columns", {key: _OPTIONS[key] for key in options}, ColumnOptions)(command)

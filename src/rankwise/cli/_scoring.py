@@ -98,6 +98,10 @@ def predict_rows(estimator: Any, chunks: Iterator[Chunk], classes: bool) -> Iter
     unknown: dict[str, str] = {}
     imputer = first_step(estimator)
     fills = getattr(imputer, "indicator_", None) is not None
+    if fills:  # other imputers have no strategy that a note could name
+        from sklearn.impute import SimpleImputer
+
+        fills = type(imputer) is SimpleImputer and isinstance(imputer.strategy, str)
     gaps, row = 0, 0
     for chunk in chunks:
         _find_unknown(chunk.X, known, unknown)

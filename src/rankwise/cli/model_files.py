@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -29,7 +30,7 @@ from rankwise.cli._options import (
     Json,
     complete_rankers,
     make_ranker,
-    reads_rows,
+    reads_tables,
 )
 
 
@@ -107,7 +108,7 @@ _NAMED = (_F.solr, _F.elasticsearch, _F.opensearch, _F.vespa)
 _WITH_FEATURES = (*_NAMED, _F.lightgbm, _F.xgboost, _F.python)
 
 
-@reads_rows
+@partial(reads_tables, options=ROW_OPTIONS)
 def export(
     model: Annotated[
         Path,

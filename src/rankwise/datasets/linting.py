@@ -110,6 +110,12 @@ def _hash_parts(named: Sequence[tuple[str, RankingData]]) -> list[HashedRows]:
             f"the parts of a fold must have as many features each, got {sorted(widths)}. "
             "Read them with the same n_features."
         )
+    dtypes = {part.X.dtype for _, part in named}
+    if len(dtypes) > 1:  # rows are compared as exactly as the least exact part has them
+        floats = [dtype for dtype in dtypes if dtype.kind == "f"]
+        dtype = min(floats, key=lambda dtype: dtype.itemsize, default=np.dtype(float))
+        with np.errstate(over="ignore"):
+            named = [(what, replace(part, X=part.X.astype(dtype))) for what, part in named]
     first_rows = itertools.accumulate((part.n_samples for _, part in named), initial=0)
     return [
         HashedRows.of(part, what, row) for (what, part), row in zip(named, first_rows, strict=False)
@@ -174,40 +180,51 @@ def find_copies(train: RankingData, other: RankingData) -> tuple[str, bool]:
     """Say how many rows of another part are training rows, and whether most are; empty if none is.
 
     Such a row has the same query id, label and features as a training row, and the same document id
-    if both tables have some. A few equal rows can be chance, where queries are numbered from 1 in
-    every file. Rows without features are not looked at.
+    if both tables have some; ids 1, 1.0 and "1" are the same. A few equal rows can be chance, where
+    queries are numbered from 1 in every file. Tables without features are not looked at.
     """
-    known = {str(qid) for qid in train.groups.ids.tolist()}
-    shared = [i for i, qid in enumerate(other.groups.ids.tolist()) if str(qid) in known]
+    known = {*_texts(train.groups.ids).tolist()}
+    ids = _texts(other.groups.ids).tolist()
+    shared = [i for i, qid in enumerate(ids) if qid in known]
     if not shared or train.n_features != other.n_features:
         return "", False
     n_rows, other = other.n_samples, other.queries(shared)
-    if train.categories and other.categories:  # the same text may have another code
+    if train.categories and other.categories and train.categories.keys() == other.categories.keys():
+        # The same text may have another code.
         train, other = (replace(table, X=table.X.copy()) for table in (train, other))
         coded: Any = [(table.X, table.categories) for table in (train, other)]
         share_codes_inplace(coded)
     n = int(_mark_shared(*_hash_parts([("train", train), ("other", other)])).sum())
-    told = f"{n:,} of {n_rows:,} rows are training rows (same query, label and features)"
-    return told if n else "", 2 * n > n_rows
+    found = f"{n:,} of {n_rows:,} rows are training rows (same query, label and features)"
+    return found if n else "", 2 * n > n_rows
 
 
 def _mark_shared(part: HashedRows, other: HashedRows) -> NDArray[np.bool_]:
-    """Mask of the rows of ``other`` that are rows of ``part``, see :func:`find_copies`."""
-    columns = [(part.qid, other.qid)]
+    """Mask of the rows of ``other`` that are rows of ``part``, see :func:`find_copies`.
+
+    A row of zeros has the same features as many others, so it is only one if all others of its
+    query are.
+    """
+    columns = [[(table.y + 0.0).view(np.int64) for table in (part, other)]]
+    columns.append(string_codes(_texts(part.qid), _texts(other.qid))[0])
     if part.doc_ids is not None and other.doc_ids is not None:
-        columns.append((part.doc_ids, other.doc_ids))
+        columns.append(string_codes(_texts(part.doc_ids), _texts(other.doc_ids))[0])
     keys, others = part.hashes.rows, other.hashes.rows
     for first, second in columns:
-        (codes, other_codes), _ = string_codes(_texts(first), _texts(second))
-        keys = scramble(keys ^ scramble(codes.astype(np.uint64) + np.uint64(1)))
-        others = scramble(others ^ scramble(other_codes.astype(np.uint64) + np.uint64(1)))
-    keys = scramble(keys ^ (part.y + 0.0).view(np.uint64))
-    others = scramble(others ^ (other.y + 0.0).view(np.uint64))
-    return np.isin(others, keys) & (other.hashes.rows != 0)
+        keys = scramble(keys ^ scramble(first.astype(np.uint64) + np.uint64(1)))
+        others = scramble(others ^ scramble(second.astype(np.uint64) + np.uint64(1)))
+    shared, zero = np.isin(others, keys), other.hashes.rows == 0
+    queries = other.groups.codes()
+    has_own = np.bincount(queries[~(shared | zero)], minlength=other.groups.n_queries) > 0
+    return shared & ~(zero & has_own[queries]) & bool(len(other.hashes.columns))
 
 
 def _texts(ids: NDArray[Any]) -> NDArray[Any]:
-    return text_array(list(map(str, ids.tolist())))
+    """Ids as text; whole numbers are the same as int, float and text."""
+    return text_array([
+        str(int(value) if isinstance(value, float) and value.is_integer() else value)
+        .removesuffix(".0") for value in ids.tolist()
+    ])  # fmt: skip
 
 
 N_EXAMPLES = 5

@@ -413,7 +413,7 @@ def _register(cls: type, *, is_transformer: bool, options: dict[str, Any]) -> No
 class MapStep(BaseEstimator):
     """Maps of steps of a pipeline, in the place of these steps, for the converter of this class.
 
-    They make ``n_columns`` columns, in float64 if so told, else in the type of the rows.
+    They make ``n_columns`` columns, in float64 if so asked, else in the type of the rows.
     """
 
     def __init__(self, chain: Chain, n_columns: int, in_float64: bool) -> None:

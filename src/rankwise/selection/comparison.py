@@ -54,7 +54,7 @@ from rankwise.selection.cells.fingerprint import (
     fingerprint,
     fold_fingerprint,
 )
-from rankwise.selection.cells.measured import Measurement, count_uniform, recall_of, refuse_uniform
+from rankwise.selection.cells.measured import Measurement, mark_uniform, recall_of
 from rankwise.selection.cells.result_store import (
     DONE,
     FoldInfo,
@@ -260,8 +260,6 @@ def compare(
     )
     folds = convert_to_folds(data, cv, random_state=seed)
     measurement = Measurement(list_specs(measures), preset, is_brief=True)
-    if differing_queries:
-        measurement.check_rankings()
     first, *_ = measurement.named.values()
     select = first if select_by is None else parse(select_by, preset)
     results = None if store is None else ResultStore(store)
@@ -285,14 +283,14 @@ def compare(
                 shared = [name for name in score_columns(candidates) if name in names]
         has_unjudged |= fold.test.judged is not None and not fold.test.judged.all()
         is_complete &= fold.test.missed is None
-        if (told := find_copies(fold.train, fold.test)[0]) and fitted:
-            copies.append(f"test part of {name}: {told}")
+        if fitted and (found := find_copies(fold.train, fold.test)[0]):
+            copies.append(f"test part of {name}: {found}")
         infos.append(_describe(fold, name))
         uniform.append(measurement.find_uniform(fold.test))
         read.append(np.unique(fold.test.grades))
         tuned.append(np.unique((fold.vali or fold.train).only_judged().y))
-    if differing_queries and all(mask.all() for mask in uniform):
-        refuse_uniform()  # before any fit
+    if differing_queries:
+        measurement.check_differing(sum(int((~mask).sum()) for mask in uniform))  # before any fit
     is_complete &= not has_unjudged
     notes = list_constant(measurement.named, np.concatenate(read)) if is_complete else []
     notes += copies + list_wide_gains(measurement.named, np.concatenate(read))
@@ -382,7 +380,7 @@ def compare(
         cell if cell.status != DONE else replace(cell, notes=[*cell.notes, *notes])
         for cell in found
     ]
-    infos, found = count_uniform(infos, found, uniform, differing_queries=differing_queries)
+    infos, found = mark_uniform(infos, found, uniform, differing_queries=differing_queries)
     return Leaderboard(
         measures={name: str(measure) for name, measure in measurement.named.items()},
         rankers={c.name: c.describe() for c in candidates},

@@ -47,12 +47,7 @@ from rankwise.selection.cells.candidates import (
     run_scores,
     unfreeze,
 )
-from rankwise.selection.cells.measured import (
-    Measurement,
-    count_uniform,
-    recall_of,
-    refuse_uniform,
-)
+from rankwise.selection.cells.measured import Measurement, mark_uniform, recall_of
 from rankwise.selection.cells.result_store import DONE, FoldInfo, FoldResult, Settings
 from rankwise.selection.judging.difference_bounds import OrderCheck, add_order_notes
 from rankwise.selection.leaderboard import Leaderboard
@@ -173,8 +168,6 @@ def evaluate_systems(
         raise ValueError("systems must name at least one system, got none.")
     settings._check_baseline("systems", known)
     measurement = Measurement(list_specs(measures), preset)
-    if differing_queries:
-        measurement.check_rankings()
     are_runs = all(isinstance(system, RunScores) for system in known.values())
     if ignore_identical_ids:
         for name, system in known.items():
@@ -201,9 +194,9 @@ def evaluate_systems(
         info, cells, uniform = _evaluate_runs(runs, data, measurement, all_queries=all_queries)
     else:
         info, cells, uniform = _evaluate_rows(known, data, measurement)
-    infos, cells = count_uniform([info], cells, [uniform], differing_queries=differing_queries)
-    if differing_queries and infos[0].n_uniform == len(infos[0].qids):
-        refuse_uniform()
+    infos, cells = mark_uniform([info], cells, [uniform], differing_queries=differing_queries)
+    if differing_queries:
+        measurement.check_differing(len(info.qids) - infos[0].n_uniform)
     return Leaderboard(
         measures={name: str(measure) for name, measure in measurement.named.items()},
         rankers={

@@ -57,7 +57,7 @@ def count_outside(record: bytes, sign: str) -> int:
 def name_has_lines(head: bytes) -> bool:
     """Whether a name in the header of text separated by tabs has several lines.
 
-    Spreadsheets enclose such a name in marks, and no other. A lone mark is told from it by the
+    Spreadsheets enclose such a name in marks, and no other. A lone mark differs from it by the
     lines: those of the header are not all whole rows, and together they are as wide as the next.
     """
     names = first_record(head)

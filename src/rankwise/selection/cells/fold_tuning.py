@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from numbers import Real
@@ -126,7 +125,7 @@ def fill_missing(
     if part is not None:
         rows, _ = prepare_rows(estimator, part, names)
         rows = check_rows(imputer, rows, allow_nan=True, name=name, names=names)
-    imputer.fit(X if is_sparse(X) else _summarise_gaps(X))
+    imputer.fit(X)
     filled = _with_rows(train, imputer.transform(X))
     filled_part = None if part is None else _with_rows(part, imputer.transform(rows))
     if names is not None:  # which a fit on an array removes
@@ -144,15 +143,11 @@ def _has_gaps(data: RankingData) -> bool:
     return np.asarray(X).dtype.kind == "f" and bool(np.isnan(X).any())
 
 
-def _summarise_gaps(X: Any) -> Any:
-    """Two rows with the medians of X, and with gaps in the same columns.
+def _put_behind(imputer: Any, estimator: Any) -> Any:
+    """Pipeline of a fitted imputer, if there is one, and a fitted estimator."""
+    from sklearn.pipeline import make_pipeline
 
-    An imputer learns the same from them: its own medians sort all columns, in nine times the time.
-    """
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)  # columns without a value
-        medians = np.nanmedian(X, axis=0)
-    return np.stack([medians, np.where(np.isnan(X.min(axis=0)), np.nan, medians)])
+    return estimator if imputer is None else make_pipeline(imputer, estimator)
 
 
 def _with_rows(data: RankingData, X: Any) -> RankingData:
@@ -218,8 +213,11 @@ def tune(
     -----
     If values are missing in ``train`` or ``vali``, a ranker of this library that does not accept
     NaN is fitted behind a ``SimpleImputer`` with the medians of ``train`` and an indicator for each
-    of its columns with missing values. The result is then a Pipeline, and ``notes`` say so. Other
-    estimators, such as pipelines of your own, run unchanged.
+    of its columns with missing values. The result is then a Pipeline, and ``notes`` say so. Queries
+    that a grid holds out are not among the rows of these medians. Queries that a ranker holds out
+    by itself (``alpha="cv"``, ``StackingRanker``) are: their features, though not their labels, are
+    in the medians of its inner folds. Put the ranker into a pipeline within a search to impute fold
+    by fold. Other estimators, such as pipelines of your own, run unchanged.
 
     Without ``space``, an estimator whose ``fit`` accepts ``X_val`` receives the validation part and
     chooses by itself (a path, early stopping): by ``measure`` if it has such a parameter,
@@ -241,16 +239,14 @@ def tune(
     random_state = draw_seed(random_state)
     if isinstance(estimator, FrozenEstimator):
         return Tuned(estimator, notes=[_FROZEN])
-    filled = fill_missing(estimator, train, vali)
-    if filled is not None:
-        from sklearn.pipeline import make_pipeline
-
+    # A grid without a validation part holds out queries first, which the medians do not see.
+    if not (space and vali is None) and (filled := fill_missing(estimator, train, vali)):
         imputer, train, vali = filled
         found = tune(
             estimator, train, vali, measure, space=space, random_state=random_state, refit=refit,
             early_stopping=early_stopping,
         )  # fmt: skip
-        pipeline = make_pipeline(imputer, found.estimator)
+        pipeline = _put_behind(imputer, found.estimator)
         return replace(found, estimator=pipeline, notes=[FILLED, *found.notes])
     followed = select = parse(measure)
     if select.reads_labels and not is_classifier(estimator):
@@ -306,6 +302,11 @@ def _search(
         n_queries = train.n_queries
         train, vali = _hold_out(train, random_state)
         notes.append(f"no validation part: held out {vali.n_queries} of {n_queries} queries")
+    imputer = None
+    if filled := fill_missing(estimator, train, vali):
+        imputer, train, vali = filled
+        assert vali is not None
+        notes.insert(0, FILLED)
     refuse_constant(select, vali.y, ", ".join(space))
     # Settings are scored on rows that they were not trained on; only the best is trained on all.
     refits = trains_on_validation(estimator)
@@ -336,7 +337,8 @@ def _search(
     notes += fit_notes
     notes += _rounds_notes(fitted, train, given)
     notes += edge_notes(params, search, greater_is_better=select.greater_is_better)
-    return Tuned(fitted, {**params, **_find_chosen(fitted, is_watched=True)}, search, notes)
+    chosen = {**params, **_find_chosen(fitted, is_watched=True)}
+    return Tuned(_put_behind(imputer, fitted), chosen, search, notes)
 
 
 def _refit(found: Tuned, estimator: Any, train: RankingData, searched: set[str]) -> Tuned:
@@ -344,13 +346,14 @@ def _refit(found: Tuned, estimator: Any, train: RankingData, searched: set[str])
     chosen = {name: value for name, value in found.chosen.items() if name in searched}
     whole: Any = clone(estimator)
     whole.set_params(**chosen)
+    imputer, train, _ = fill_missing(whole, train, None) or (None, train, None)
     recipe = None if "n_estimators" in searched else _fit_rounds(whole, train)
     if recipe is None:
         notes = ["the chosen setting was then fitted on all training queries", *fit(whole, train)]
     else:
         whole, notes = recipe
     chosen |= _find_chosen(whole, is_watched=not takes_validation(whole))
-    return Tuned(whole, chosen, found.search, [*found.notes, *notes])
+    return Tuned(_put_behind(imputer, whole), chosen, found.search, [*found.notes, *notes])
 
 
 def _hold_out(train: RankingData, random_state: int) -> tuple[RankingData, RankingData]:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import product
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -68,15 +68,21 @@ class Measurement:
         """Whether larger is better, of the measures of the user's own by their full specs."""
         return {str(m): m.greater_is_better for m in self.measures if is_own(m)}
 
-    def check_rankings(self) -> None:
-        """Raise ValueError if a measure reads predicted classes, which can differ on any query."""
-        reads_labels = [str(measure.name) for measure in self.measures if measure.reads_labels]
-        if reads_labels:
-            raise ArgumentError(
-                "differing_queries",
-                f"needs measures of rankings, but {reads_labels[0]} reads predicted classes, which "
-                "can differ on every query. Leave one of them out.",
+    def check_differing(self, n_queries: int) -> None:
+        """Raise ValueError if a measure reads classes, or rankings can differ on no query."""
+        classes = [str(measure.name) for measure in self.measures if measure.reads_labels]
+        if classes:
+            problem = (
+                f"measures of rankings, but {classes[0]} reads predicted classes, which can differ "
+                "on every query. Leave one of them out."
             )
+        elif not n_queries:
+            problem = (
+                "a query with rows of different grades, but rankings cannot differ on any. Drop it."
+            )
+        else:
+            return
+        raise ArgumentError("differing_queries", f"needs {problem}")
 
     def find_uniform(
         self, test: RankingData, retrieved: NDArray[np.bool_] | None = None
@@ -188,24 +194,17 @@ def values_by_query(
     return {str(measure): found[str(measure)] for measure in measures}
 
 
-def refuse_uniform() -> NoReturn:
-    raise ArgumentError(
-        "differing_queries",
-        "needs a query with rows of different grades, but rankings cannot differ on any. Drop it.",
-    )
-
-
-def count_uniform(
+def mark_uniform(
     infos: Sequence[FoldInfo],
     cells: Sequence[FoldResult],
     uniform: Sequence[NDArray[np.bool_]],
     *,
     differing_queries: bool,
 ) -> tuple[list[FoldInfo], list[FoldResult]]:
-    """Number of test queries of each fold on which rankers cannot differ; values NaN if left out.
+    """Folds with the number of queries on which rankers cannot differ; values NaN if left out.
 
-    ``uniform`` are those of :meth:`Measurement.find_uniform`. A run in :func:`rankwise.compare` may
-    lack some of their rows, so all values must be equal, too.
+    ``uniform`` are those of :meth:`Measurement.find_uniform`. All values must be equal, too: a run
+    in :func:`rankwise.compare` may lack some rows, and measures may read more than grades.
     """
     counted, masks = [], {}
     for info, mask in zip(infos, uniform, strict=True):

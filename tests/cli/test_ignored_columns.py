@@ -248,4 +248,65 @@ def test_predict_says_if_it_knows_no_category_of_a_column(rankwise, tmp_path, mo
     other.to_parquet(tmp_path / "new.parquet")
     monkeypatch.setattr(scoring, "CHUNK_ROWS", 10)
     done = rankwise("predict", model, tmp_path / "new.parquet")
+    said = f"note: 'brand' holds categories that training lacked in {N - 1} rows: 'ACME'\n"
+    assert (done.code, done.err) == (0, said)
+
+
+def test_text_is_not_to_be_named_for_a_ranker_of_numbers(rankwise, tmp_path):
+    path = tmp_path / "t.csv"
+    FRAME[["qid", "label", "BM25", "brand"]].assign(size="30 cm").to_csv(path, index=False)
+    done = rankwise("fit", path, "--ranker", "ridge", "--out", tmp_path / "m")
+    assert "Encode them as numbers to use them, or leave them out: --ignore brand.\n" in done.err
+    assert "marks for thousands.\n" in done.err
+    done = rankwise(
+        "fit", path, "--ranker", "ridge", "--out", tmp_path / "m", "--ignore", "brand,size"
+    )
     assert (done.code, done.err) == (0, "")
+
+
+@pytest.mark.parametrize("name", ["product_id", "item_id", "sku", "asin", "row_id", "uuid"])
+def test_ids_of_documents_need_no_note(rankwise, tmp_path, name):
+    """As docs/command_line.rst says of each of these names."""
+    path = tmp_path / "t.csv"
+    FRAME[["qid", "label", "BM25"]].assign(**{name: np.arange(N) % 50}).to_csv(path, index=False)
+    done = rankwise("fit", path, "--ranker", "ridge", "--out", tmp_path / "m")
+    assert done.code == 0 and " 1 features" in done.out
+    assert ("names of ids" in done.err) == (name in ("row_id", "uuid"))
+
+
+def test_a_feature_of_a_model_is_not_its_label(rankwise, tmp_path):
+    path = tmp_path / "t.csv"
+    frame = FRAME[["qid", "label", "BM25"]].rename(columns={"label": "grade"})
+    frame.assign(rating=FRAME.price).to_csv(path, index=False)
+    done = rankwise("fit", path, "--label", "grade", "--ranker", "ridge", "--out", tmp_path / "m")
+    assert done.code == 0, done.err
+    done = rankwise("evaluate", tmp_path / "m", path)
+    assert done.code == 0, done.err
+    named = rankwise("evaluate", tmp_path / "m", path, "--label", "grade")
+    assert done.out == named.out
+    done = rankwise("fit", path, "--ranker", "ridge", "--out", tmp_path / "m")
+    assert "label could be any of the columns 'grade', 'rating'" in done.err
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+@pytest.mark.parametrize("columns", [["BM25", "price"], ["BM25", "price", "brand"]])
+def test_predict_tells_what_training_had_not(rankwise, tmp_path, suffix, columns):
+    def write(frame, name):
+        path = tmp_path / f"{name}{suffix}"
+        frame.to_csv(path, index=False) if suffix == ".csv" else frame.to_parquet(path)
+        return path
+
+    frame = FRAME[["qid", "label", *columns]].astype({"price": float})
+    frame.loc[3:8, "price"] = np.nan  # gaps that training knows
+    words = ("--ranker", "lambdamart", "--set", "n_estimators=3", "--out", tmp_path / "m")
+    assert rankwise("fit", write(frame, "t"), *words).code == 0
+    done = rankwise("predict", tmp_path / "m", write(frame, "same"))
+    assert (done.code, done.err) == (0, "")
+    frame.loc[:4, "BM25"] = np.nan
+    said = "note: 5 missing values in columns of which the training rows had none: BM25\n"
+    if "brand" in columns:
+        frame.loc[:1, "brand"] = ["plum", "pear"]
+        frame.loc[5, "brand"] = "pear"
+        said += "note: 'brand' holds categories that training lacked in 3 rows: 'pear', 'plum'\n"
+    done = rankwise("predict", tmp_path / "m", write(frame, "new"))
+    assert (done.code, done.err) == (0, said)

@@ -277,7 +277,14 @@ def test_lint_finds_leaks_and_says_so_by_its_code(rankwise, part_files, letor_fi
     assert sound.json["parts"][0]["n_queries"] == 20
     leak = rankwise("lint", part_files[0], "--test-data", part_files[0])
     assert leak.code == 1
-    assert "queries in two parts" in leak.out
+    assert "queries in two parts" in leak.out and "fold1" not in leak.out
+    names = [f"{what} ({part_files[0].stem})" for what in ("train", "test")]
+    assert all(name in leak.out for name in names)
+    leak = rankwise("lint", part_files[0], "--vali-data", part_files[0], "--json")
+    assert [part["name"] for part in leak.json["parts"]] == [
+        names[0],
+        names[0].replace("train", "vali"),
+    ]
     folds = rankwise("lint", letor_file, "--cv", 3, "--json")
     assert len(folds.json["parts"]) == 9
     assert rankwise("lint", "lambdarank").code == 0

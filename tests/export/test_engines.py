@@ -253,10 +253,12 @@ def test_missing_values(key, fitted):
     if key == "xgboost":  # its trees have a side for missing values whether or not there were any
         models = to_solr(estimator), to_ranklib(estimator)
     else:
-        with pytest.warns(UserWarning, match="Solr reads missing values as 0"):
+        with pytest.warns(UserWarning, match=r"Solr reads .* Pass nulls=True\.$"):
             solr = to_solr(estimator)
-        with pytest.warns(UserWarning, match="RankLib reads missing values as 0"):
+        with pytest.warns(UserWarning, match=r"RankLib reads .* Fill them before training\.$"):
             models = solr, to_ranklib(estimator)
+        with pytest.warns(UserWarning, match=r"Elasticsearch reads .* Pass native=True\.$"):
+            to_elasticsearch(estimator)
     assert_near(solr_scores(models[0], by_name(X)), expected(estimator, as_zero))
     assert_near(ranklib_scores(models[1], X), expected(estimator, as_zero))
     assert "Infinity" not in json.dumps(models[0])

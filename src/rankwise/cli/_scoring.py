@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import warnings
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
@@ -27,12 +28,13 @@ from rankwise.datasets.readers.trec import (
     string_codes,
     trec_order,
 )
+from rankwise.datasets.row_summary import RowSummary
 from rankwise.datasets.table_columns import Columns, list_names
 from rankwise.export import ParityCertificate, verify
 from rankwise.export.maps import first_step
 from rankwise.groups import Chunk, join_ids
 from rankwise.prediction import call_with, reads_queries, scores_of, text_columns_of
-from rankwise.runtime.arrow import pa, pa_csv, pa_parquet
+from rankwise.runtime.arrow import pa, pa_csv, pa_parquet, pc
 from rankwise.runtime.frames import frame_for, text_array
 from rankwise.streams.row_stream import CHUNK_ROWS, UnjudgedLetor, table_stream
 from rankwise.trees.column_table import warn_of_unknown
@@ -83,8 +85,10 @@ def chunks_to_score(
     return iter(UnjudgedLetor(paths, n_features, np.float32, MAX_DECOMPRESSED_BYTES, zero_based))
 
 
-def predict_rows(estimator: Any, chunks: Iterator[Chunk], classes: bool) -> Iterator[pa.Table]:
-    """Predict scores or classes of all rows, chunk by chunk.
+def predict_rows(
+    estimator: Any, chunks: Iterator[Chunk], classes: bool, trained: RowSummary | None = None
+) -> Iterator[pa.Table]:
+    """Predict scores or classes of all rows, chunk by chunk; notes tell what training had not.
 
     Tables have the columns ``qid``, if there are queries, ``doc_id`` or ``row``, and ``class`` or
     ``score``. A model that scores whole queries needs the rows of a query to be adjacent.
@@ -93,19 +97,21 @@ def predict_rows(estimator: Any, chunks: Iterator[Chunk], classes: bool) -> Iter
         chunks = _whole_queries(chunks)
     names = getattr(estimator, "feature_names_in_", None)
     names = None if names is None else [str(name) for name in names]
-    listed = text_columns_of(estimator).items()
-    known = {name: {*v} for name, v in listed if v}
-    unknown: dict[str, str] = {}
+    known = {name: {*found} for name, found in text_columns_of(estimator).items() if found}
+    unknown: dict[str, Counter[str]] = {name: Counter() for name in known}
+    met: set[str] = set()
     imputer = first_step(estimator)
     fills = getattr(imputer, "indicator_", None) is not None
     if fills:  # other imputers have no strategy that a note could name
         from sklearn.impute import SimpleImputer
 
         fills = type(imputer) is SimpleImputer and isinstance(imputer.strategy, str)
-    gaps, row = 0, 0
+    by_frame, gaps, row = False, 0, 0
     for chunk in chunks:
-        _find_unknown(chunk.X, known, unknown)
-        if fills and not hasattr(chunk.X, "column_names"):
+        by_frame = hasattr(chunk.X, "column_names")
+        if by_frame:
+            _find_unknown(chunk.X, known, unknown, met)
+        if trained is not None or fills:
             gaps = gaps + _count_missing(chunk.X)
         X = frame_for(estimator, chunk.X, names)  # chunks have the columns of the model
         try:
@@ -125,28 +131,38 @@ def predict_rows(estimator: Any, chunks: Iterator[Chunk], classes: bool) -> Iter
             columns["doc_id"] = pa.array(chunk.doc_ids.tolist(), pa.string())
         yield pa.table(columns | {"class" if classes else "score": pa.array(values)})
         row += chunk.n_rows
-    if np.any(gaps):
+    if np.any(gaps) and fills and not by_frame:
         _say_filled(gaps, names, imputer)
+    elif np.any(gaps) and trained is not None:
+        _say_gaps(gaps, names, trained)
+    for name in [name for name in known if name in met and unknown[name]]:
+        shown = list_names(unknown[name].most_common(), 3, lambda found: repr(found[0]))
+        n_rows = unknown[name].total()
+        say(f"note: {name!r} holds categories that training lacked in {n_rows} rows: {shown}")
     with warnings.catch_warnings():
         warnings.simplefilter("always")
         warn_of_unknown([
-            f"{name!r} holds {unknown[name]!r} and the like, not {min(known[name])!r}"
-            for name in known if name in unknown
+            f"{name!r} holds {next(iter(unknown[name]))!r} and the like, not {min(known[name])!r}"
+            for name in known if unknown[name] and name not in met
         ])  # fmt: skip
 
 
-def _find_unknown(X: Any, known: dict[str, set[str]], unknown: dict[str, str]) -> None:
-    """Take columns with a known category out of ``known``; ``unknown`` has an example of others."""
-    for name in [*known] if hasattr(X, "column_names") else []:
-        for value in X.column(name).unique().to_pylist():
-            if value in known.get(name, ()):
-                del known[name]
-            elif value is not None:
-                unknown.setdefault(name, value)
+def _find_unknown(
+    X: Any, known: dict[str, set[str]], unknown: dict[str, Counter[str]], met: set[str]
+) -> None:
+    """Count the rows of each category that is not known; ``met`` are columns with a known one."""
+    for name, categories in known.items():
+        for found in X.column(name).value_counts().to_pylist():
+            if found["values"] in categories:
+                met.add(name)
+            elif found["values"] is not None:
+                unknown[name][found["values"]] += found["counts"]
 
 
 def _count_missing(X: Any) -> Any:
     """Number of missing values of each column."""
+    if hasattr(X, "column_names"):
+        return np.array([pc.sum(pc.is_null(c, nan_is_null=True)).as_py() or 0 for c in X.columns])
     if is_sparse(X):
         return np.bincount(X.indices[np.isnan(X.data)], minlength=X.shape[1])
     return np.isnan(X).sum(axis=0)
@@ -161,6 +177,19 @@ def _say_filled(gaps: Any, names: Sequence[str] | None, imputer: Any) -> None:
         f"note: {int(np.sum(gaps))} missing values are filled by the model's imputer "
         f"({imputer.strategy}), in {list_names([*found.values()], quote=str)}{rest}"
     )
+
+
+def _say_gaps(gaps: Any, names: Sequence[str] | None, trained: RowSummary) -> None:
+    """Note on missing values in columns without any in training."""
+    columns = {j: names[j] if names else str(j) for j in np.flatnonzero(gaps).tolist()}
+    found = trained.columns
+    new = {j: name for j, name in columns.items() if name in found and not found[name].shares[-1]}
+    if new:
+        shown = [name if names else f"column {name}" for name in new.values()]
+        say(
+            f"note: {int(gaps[[*new]].sum())} missing values in columns of which the training rows "
+            f"had none: {list_names(shown, quote=str)}"
+        )
 
 
 def join_chunk_rows(chunks: Sequence[Chunk]) -> Any:

@@ -94,10 +94,12 @@ def lint(
         if cv is not None:
             raise UsageError("--vali-data defines a single fold. Drop --cv.")
         train, vali = load_training(data, vali_data, columns)
-        loaded, n_folds = Fold(train, vali, None), "auto"  # type: ignore[arg-type]
+        loaded, n_folds = Fold(train, vali, None, ""), "auto"  # type: ignore[arg-type]
     else:
         loaded, n_folds = load_folds(data, cv, vali_data, test_data, columns, splits=False)
     loaded = ignore_columns(loaded, columns.words, data)
+    if test_data is not None:
+        loaded = replace(loaded, name="")  # the parts have the names of their files
     if n_folds != "auto":
         loaded = convert_to_folds(loaded, n_folds)
     with waiting("Checking"):

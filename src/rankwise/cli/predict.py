@@ -18,7 +18,7 @@ from rankwise.cli._console import (
     print_json,
     waiting,
 )
-from rankwise.cli._data import ScoreFormat, first_index_of_model, format_of, name_lines
+from rankwise.cli._data import ScoreFormat, format_of, name_lines, read_row_summary
 from rankwise.cli._options import (
     NO_COLUMNS,
     ColumnOptions,
@@ -113,11 +113,13 @@ def predict(
         warnings.filterwarnings("ignore", "X does not have valid feature names")
         # That of a chunk may be known in another one: predict_rows warns of all.
         warnings.filterwarnings("ignore", UNKNOWN_CATEGORIES)
-        chunks = chunks_to_score(data, columns, estimator, first_index_of_model(model))
+        trained = read_row_summary(model)
+        first_index = None if trained is None else trained.first_index
+        chunks = chunks_to_score(data, columns, estimator, first_index)
         as_trec = form is ScoreFormat.trec
         if as_trec:
             chunks = check_trec_ids(chunks)
-        tables: Any = counted(predict_rows(estimator, chunks, classes))
+        tables: Any = counted(predict_rows(estimator, chunks, classes, trained))
         if k is not None or as_trec:
 
             def where(row: int) -> str:

@@ -100,7 +100,10 @@ def _parts_by_fold(
         return
     for fold in [data] if isinstance(data, Fold) else data:
         parts = [("train", fold.train), ("vali", fold.vali), ("test", fold.test)]
-        yield fold.name, [(what, part.only_judged()) for what, part in parts if part is not None]
+        named = [(what, part.only_judged()) for what, part in parts if part is not None]
+        if not fold.name:
+            named = [(f"{what} ({p.name})" if p.name else what, p) for what, p in named]
+        yield fold.name, named
 
 
 def _hash_parts(named: Sequence[tuple[str, RankingData]]) -> list[HashedRows]:
@@ -131,7 +134,7 @@ def _constant_in_train(
         yield Finding(
             "warning",
             "features constant in train only",
-            f"{fold_name} train".strip(),
+            f"{fold_name} {train.name}".strip(),
             int(only_there.sum()),
             len(only_there),
             tuple(train.feature(j) for j in np.flatnonzero(only_there)[:N_EXAMPLES].tolist()),

@@ -109,10 +109,7 @@ TEXT_DOCUMENT_IDS = (*DOCUMENT_NAMES, "pid", "_id", "id")
 
 MOST_LISTED = 12
 TIMES_FIX = "Replace them by numbers, such as days since a fixed day."
-_UNITS_FIX = (
-    "Write plain numbers with a decimal point, without units and marks for thousands, or name the "
-    "columns to use them as categories."
-)
+_UNITS_FIX = "Write plain numbers with a decimal point, without units and marks for thousands"
 _COMMAS_FIX = (
     "Write decimal points: pandas.read_csv(…, decimal=',') reads the commas, and to_csv writes "
     "points."
@@ -261,8 +258,8 @@ class Columns:
                     f"{setting('qid', False)} if all rows are one query."
                 )
         roles = (
-            _choose("label", label, LABEL_NAMES, columns, ignore=ignore),
-            _choose("qid", qid, QUERY_NAMES, columns, QUERY_LAST, ignore),
+            _choose("label", label, LABEL_NAMES, columns, (), ignore, features or ()),
+            _choose("qid", qid, QUERY_NAMES, columns, QUERY_LAST, ignore, features or ()),
             _choose_if_there("doc_id", doc_id, DOCUMENT_NAMES, columns, DOCUMENT_LAST, no_ids),
             _choose_if_there("sample_weight", sample_weight, WEIGHT_NAMES, columns, (), ignore),
         )
@@ -433,7 +430,8 @@ class Columns:
                     kind = IDS if _resemble_document_ids(codes, known, rows.qid) else FREE_TEXT
                 if kind != "text":
                     left[self.features[j]] = kind
-        _warn_of_kinds({k: kind for k, kind in left.items() if kind not in (FREE_TEXT, IDS)})
+        kinds = {name: kind for name, kind in left.items() if kind not in (FREE_TEXT, IDS)}
+        _warn_of_kinds(kinds, with_text=True)
         ids = [name for name, kind in left.items() if kind == IDS]
         if ids:
             named = setting("doc_id", ids[0]) if self.doc_id is None else setting("ignore", ids)
@@ -585,16 +583,18 @@ def choose_features(kinds: Kinds, *, with_text: bool = False) -> tuple[list[str]
                 f"column {name!r} holds {kind}. Correct it, or leave the column out: "
                 f"{setting('ignore', [name])}, or {chosen}."
             )
-    _warn_of_kinds(left)
+    _warn_of_kinds(left, with_text)
     return chosen_names, left
 
 
-def _warn_of_kinds(kinds: Mapping[str, str]) -> None:
+def _warn_of_kinds(kinds: Mapping[str, str], with_text: bool) -> None:
     """Warn about columns that are left out for what they hold, with a fix for each kind."""
+    units = _UNITS_FIX + ", or name the columns to use them as categories" * with_text
+    by_kind = _FIXES | dict.fromkeys((UNITS, NUMBERS_AS_TEXT), f"{units}.")
     fixes: dict[str | None, dict[str, str]] = {}
     for name, kind in kinds.items():
         what = kind.partition(",")[0]
-        fix = _FIXES.get(what)
+        fix = by_kind.get(what)
         fixes.setdefault(fix, {})[name] = kind
     for fix, found in fixes.items():
         warn_of_ignored(found, fix)
@@ -602,7 +602,6 @@ def _warn_of_kinds(kinds: Mapping[str, str]) -> None:
 
 _FIXES = {
     **dict.fromkeys(TIMES, TIMES_FIX),
-    **dict.fromkeys((UNITS, NUMBERS_AS_TEXT), _UNITS_FIX),
     DECIMAL_COMMAS: _COMMAS_FIX,
 }
 
@@ -627,8 +626,8 @@ def warn_of_ignored(kinds: Mapping[str, str], fix: str | None = None) -> None:
     if kinds:
         shown = list_names([f"{name} ({kind})" for name, kind in kinds.items()], quote=str)
         fix = fix or (
-            "Encode them as numbers to use them, or name the columns to use: "
-            f"{setting('features')}."
+            "Encode them as numbers to use them, or leave them out: "
+            f"{setting('ignore', [*kinds] if len(kinds) <= MOST_LISTED else ...)}."
         )
         warnings.warn(
             f"columns that hold no numbers are not used as features: {shown}. {fix}",
@@ -674,8 +673,9 @@ def _choose(
     columns: list[str],
     last: tuple[str, ...] = (),
     ignore: Sequence[str] = (),
+    features: Sequence[str] = (),
 ) -> str | None:
-    found = _choose_if_there(what, named, usual, columns, last, ignore)
+    found = _choose_if_there(what, named, usual, columns, last, ignore, features)
     if found is not None and found in ignore:
         raise ValueError(
             f"column {found!r} is to be ignored, but it is that of {what}. Drop it from "
@@ -697,6 +697,7 @@ def _choose_if_there(
     columns: list[str],
     last: tuple[str, ...] = (),
     ignore: Sequence[str] = (),
+    features: Sequence[str] = (),
 ) -> str | None:
     if named is False:
         return None
@@ -718,6 +719,8 @@ def _choose_if_there(
     # A column that may have a role without being needed, and that is ignored, has none.
     if what in ("doc_id", "sample_weight") or len(found) > 1:
         found = [name for name in found if name not in ignore]
+    if len(found) > 1:  # those that are features are hardly meant
+        found = [name for name in found if name not in features] or found
     if len(found) > 1:
         raise ValueError(
             f"{what} could be any of the columns {list_names(found)}. Pass {setting(what)}, and "

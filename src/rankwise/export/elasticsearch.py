@@ -28,6 +28,7 @@ from rankwise.export.parts import (
     warn_of_missing,
 )
 from rankwise.runtime.files import write_file
+from rankwise.runtime.messages import setting
 from rankwise.trees.tree_ensemble import ScoreTree
 
 # Infinite thresholds, which part missing values from all others, have no JSON number.
@@ -117,7 +118,8 @@ def to_elasticsearch(
 def _plugin_model(part: ModelPart, names: list[str]) -> dict[str, Any]:
     scalers, (last,) = part
     if not isinstance(last, Affine):
-        return {"type": "model/ranklib", "definition": ranklib_text(part, "Elasticsearch")}
+        text = ranklib_text(part, "Elasticsearch", setting("native", True))
+        return {"type": "model/ranklib", "definition": text}
     weights = dict(zip(names, last.weights[:, 0].tolist(), strict=True))
     model: dict[str, Any] = {"type": "model/linear", "definition": json.dumps(weights)}
     if scalers:
@@ -262,8 +264,8 @@ def to_ranklib(estimator: Any, path: str | Path | None = None) -> str:
     return text
 
 
-def ranklib_text(part: ModelPart, format: str) -> str:
-    """Text of a linear model or of trees; ``format`` is used in warnings."""
+def ranklib_text(part: ModelPart, format: str, instead: str = "") -> str:
+    """Text of a linear model or of trees; ``format`` and ``instead`` are used in warnings."""
     scalers, (last,) = part
     if isinstance(last, Affine):
         weights, constant = last.weights[:, 0], float(last.offset[0])
@@ -274,7 +276,7 @@ def ranklib_text(part: ModelPart, format: str) -> str:
         line = " ".join([f"0:{constant!r}", *entries])
         return f"## Linear Regression\n## Lambda = 0.0\n{line}\n"
     assert isinstance(last, Trees)
-    warn_of_missing(last, format)
+    warn_of_missing(last, format, instead)
     grown = [drop_missing_tests(tree) for tree in last.trees]
     if last.constant or not grown:
         grown.append(constant_tree(last.constant))

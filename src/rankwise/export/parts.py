@@ -122,17 +122,21 @@ def split_scalers(chain: Chain) -> tuple[tuple[Scaled, ...], Chain]:
     return scaled, chain[n_scaled:]
 
 
-def warn_of_missing(trees: Trees, format: str) -> None:
-    """Warn if trees had, or may have had, missing values in training but the format has none."""
+def warn_of_missing(trees: Trees, format: str, instead: str = "") -> None:
+    """Warn if trees had, or may have had, missing values in training but the format has none.
+
+    ``instead``: setting with which the engine tells them apart.
+    """
     if trees.has_missing:
         told = (
-            "but this model had missing values in training and treats them separately. Fill them "
-            "before training."
+            "but this model had missing values in training and treats them separately. "
+            f"{f'Pass {instead}' if instead else 'Fill them before training'}."
         )
     elif not trees.tells_missing:
         told = (
             "and models of XGBoost do not tell whether values were missing in training. If some "
-            "were, rows without them rank otherwise there: fill them before training."
+            "were, rows without them rank otherwise there: "
+            f"{f'pass {instead}' if instead else 'fill them before training'}."
         )
     else:
         return

@@ -25,6 +25,7 @@ from rankwise.export.parts import (
     warn_of_missing,
 )
 from rankwise.runtime.files import write_file
+from rankwise.runtime.messages import setting
 from rankwise.trees.tree_ensemble import ScoreTree
 from rankwise.typing import Int64Array
 
@@ -182,7 +183,7 @@ def _layer(layer: Any) -> dict[str, Any]:
 def _trees(trees: Trees, names: list[str], nulls: bool) -> tuple[str, Int64Array, dict[str, Any]]:
     grown = list(trees.trees)
     if not nulls:
-        warn_of_missing(trees, "Solr")
+        warn_of_missing(trees, "Solr", setting("nulls", True))
         grown = [drop_missing_tests(tree) for tree in grown]
     roots = [_root(tree, names, nulls) for tree in grown]
     if trees.constant or not roots:

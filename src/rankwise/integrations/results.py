@@ -11,9 +11,10 @@ from numbers import Real
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from rankwise.datasets.table_columns import list_names
 from rankwise.integrations.result_files import TaskScores, read_folder
 from rankwise.metrics.evaluation import evaluate
-from rankwise.runtime.messages import setting
+from rankwise.runtime.messages import did_you_mean, setting
 
 Cells = dict[tuple[str, str], dict[str, float]]  # values by measure, by split and subset
 
@@ -29,10 +30,17 @@ class ForeignResults(NamedTuple):
     left_out: dict[str, int]
 
     def __str__(self) -> str:
-        used = [f"{name} on {n} units" for name, n in self.measures.items()]
-        gone = ", ".join(f"{n} {reason}" for reason, n in self.left_out.items())
-        kept = ", ".join([f"{len(self.scores)} systems", *used])
+        used = [f"{name} on {_count(n, 'units')}" for name, n in self.measures.items()]
+        gone = ", ".join(_count(n, reason) for reason, n in self.left_out.items())
+        kept = ", ".join([_count(len(self.scores), "systems"), *used])
         return f"{kept}; left out: {gone or 'nothing'}"
+
+
+def _count(n: int, things: str) -> str:
+    if n == 1:
+        things = re.sub(r"(unit|system|result|evaluation|mean|file)s\b", r"\1", things, count=1)
+        things = things.replace("that hold ", "that holds ")
+    return f"{n} {things}"
 
 
 def read_results(
@@ -101,10 +109,13 @@ def read_results(
     found: dict[str, dict[str, Cells]] = {}  # by unit and system
     others: Counter[str] = Counter()
     main = False
+    seen: dict[str, set[str]] = {"tasks": set(), "subsets": set()}
     for part in parts:
+        seen["tasks"].add(part.task)
         if tasks is not None and part.task not in tasks:
             left_out["results of other tasks"] += 1
             continue
+        seen["subsets"].add(part.subset)
         if split not in (None, part.split) or (subsets is not None and part.subset not in subsets):
             left_out["results of other splits or subsets"] += 1
             continue
@@ -121,6 +132,9 @@ def read_results(
             cells = found.setdefault(unit, {}).setdefault(part.system, {})
             left_out["repeated results"] += (part.split, part.subset) in cells
             cells[part.split, part.subset] = values
+    if seen["tasks"]:
+        _check_seen("tasks", tasks, seen["tasks"])
+        _check_seen("subsets", subsets, seen["subsets"])
     if not names:
         names = ["main_score"] if main else [*others] if len(others) == 1 else []
     scores: dict[str, dict[str, float]] = {}
@@ -139,6 +153,16 @@ def read_results(
             + (fix if there else "Check the path and the names of tasks, splits and subsets.")
         )
     return result
+
+
+def _check_seen(name: str, asked: Sequence[str] | None, seen: set[str]) -> None:
+    """Refuse names that no result has: the others alone would be another leaderboard."""
+    if unknown := [word for word in asked or () if word not in seen]:
+        known = sorted(seen)
+        hint = did_you_mean(unknown[0], known, f"There are {list_names(known)}.")
+        raise ValueError(
+            f"{name} must be in the results, but none has {list_names(unknown)}. {hint}"
+        )
 
 
 def _measure_unit(
@@ -191,9 +215,19 @@ def _short(name: Any) -> str:
     return re.sub(f":.*|^{similarity}[-_]|_{similarity}$", "", _plain(name))
 
 
+_SOURCES = (
+    "must be a folder, a sequence of evaluated runs of ranx, or {system: result}. Pass the folder "
+    "that holds the files of results."
+)
+
+
 def _read_objects(source: Any, qrels: Any, measure: str) -> Iterator[TaskScores]:
     if not isinstance(source, Mapping):
+        if not all(hasattr(run, "name") and hasattr(run, "scores") for run in source):
+            raise ValueError(f"source {_SOURCES}")
         source = {run.name: run for run in source}
+    elif "results" in source and "configs" in source:  # of lm-evaluation-harness
+        raise ValueError(f"source {_SOURCES}")
     for system, result in source.items():
         if qrels is not None:
             found = evaluate(qrels=_nested(qrels), run=_nested(result), measures=measure)

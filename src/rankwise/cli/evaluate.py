@@ -113,8 +113,8 @@ def evaluate(
         list[str] | None,
         typer.Option(
             metavar="QRELS",
-            help="TREC runs: judgements of a machine on the queries of DATA and on more; DATA holds "
-            "human ones of a random sample. Prints prediction-powered means and differences.",
+            help="TREC runs: judgements of a machine on the queries of DATA and on more; DATA "
+            "holds human ones of a random sample. Prints prediction-powered means and differences.",
         ),
     ] = None,
     documents: Annotated[

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from rankwise.datasets.table_columns import list_names
 from rankwise.integrations.result_files import TaskScores, read_folder
 from rankwise.metrics.evaluation import evaluate
-from rankwise.runtime.messages import did_you_mean, setting
+from rankwise.runtime.messages import ArgumentError, did_you_mean, setting
 
 Cells = dict[tuple[str, str], dict[str, float]]  # values by measure, by split and subset
 
@@ -90,7 +90,7 @@ def read_results(
     Raises
     ------
     ValueError
-        If no results are left, or several measures could be meant.
+        If no results are left, several measures could be meant, or no result has a task or subset.
 
     Examples
     --------
@@ -160,9 +160,8 @@ def _check_seen(name: str, asked: Sequence[str] | None, seen: set[str]) -> None:
     if unknown := [word for word in asked or () if word not in seen]:
         known = sorted(seen)
         hint = did_you_mean(unknown[0], known, f"There are {list_names(known)}.")
-        raise ValueError(
-            f"{name} must be in the results, but none has {list_names(unknown)}. {hint}"
-        )
+        problem = f"must be in the results, but none has {list_names(unknown)}. {hint}"
+        raise ArgumentError(name, problem)
 
 
 def _measure_unit(

@@ -9,7 +9,9 @@ algorithm needs a file, a test and one row here. This package imports only the s
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
+import json
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any
@@ -643,6 +645,28 @@ def split_list(text: str) -> list[str]:
         else:
             entries[-1] += letter
     return [entry.strip() for entry in entries if entry.strip()]
+
+
+def split_names(text: str) -> list[str]:
+    r"""Split a list of names; one in double quotes may hold commas, ``""`` and ``\n``."""
+    names = []
+    for entry in split_list(text):
+        if len(entry) > 1 and entry[0] == entry[-1] == '"':
+            inner = entry[1:-1].replace('""', r"\"")
+            with suppress(ValueError):  # raised for quotes that belong to the name
+                entry = str(json.loads(f'"{inner}"', strict=False))
+        names.append(entry)
+    return names
+
+
+def join_names(names: Iterable[str]) -> str:
+    """Text that :func:`split_names` splits into these names."""
+    return ",".join(
+        name
+        if split_names(f"{name},a") == [name, "a"] and name.isprintable()
+        else json.dumps(name, ensure_ascii=False).replace(r"\"", '""')
+        for name in names
+    )
 
 
 def parse_value(text: str) -> Any:

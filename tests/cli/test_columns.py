@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 from rankwise import RankingData, RankRLS, RidgeRanker, compare, load, save
+from rankwise._registry import join_names, split_names
 from rankwise.datasets import read_letor
 
 from .conftest import judged_data
@@ -247,3 +248,45 @@ def test_lint_lists_features_and_those_with_names_of_ids(rankwise, frame, tmp_pa
     assert "names of ids, whose order means nothing, and are used as features" in run.err
     run = rankwise("fit", tmp_path / "t.csv", *words, *out, "--ignore", name)
     assert run.code == 0 and "names of ids" not in run.err
+
+
+ODD = [
+    "distance, km",
+    "guest\nrating",
+    'the "best"',
+    "guest's",
+    "a (b, c)",
+    "d) e",
+    "C:\\new",
+    "né",
+]
+
+
+@pytest.mark.parametrize("names", [*([name] for name in ODD), ODD, ODD[::-1]], ids=repr)
+def test_lists_of_any_names_are_written_and_read(names):
+    assert split_names(join_names(names)) == names
+    assert split_names('"a\n""b"" ",c') == ['a\n"b" ', "c"]  # as in a CSV file
+
+
+def test_names_with_commas_and_line_breaks_are_chosen(rankwise, frame, tmp_path):
+    frame = frame.drop(columns="title").rename(
+        columns={"bm25": "distance, km", "age": "guest\nrating"}
+    )
+    frame.fillna(0.5).to_csv(tmp_path / "t.csv", index=False)
+    words = (tmp_path / "t.csv", "--label", "clicks", "--qid", "session", "--doc-id", "sku")
+    listed = '"distance, km",stock,"guest\\nrating"'
+    done = rankwise("lint", *words, "--features", listed, "--json")
+    assert done.code in (0, 1), done.err
+    report = done.json
+    assert report["features"] == ["distance, km", "stock", "guest\nrating"]
+    report = rankwise("lint", *words, "--ignore", listed, "--json").json
+    assert report["features"] == ["price"]
+    done = rankwise("lint", *words, "--features", "stock,distance, km")
+    assert done.code == 1
+    assert done.err.endswith("""Pass --features '"distance, km"'.\n""")
+    model = tmp_path / "m"
+    fitted = rankwise("fit", *words, "--features", listed, "--ranker", "ridge", "--out", model)
+    assert fitted.code == 0, fitted.err
+    done = rankwise("export", model, tmp_path / "f.json", "--format", "solr", "--features",
+                    'a,"b,c",d')  # fmt: skip
+    assert done.code == 0, done.err

@@ -263,6 +263,14 @@ def test_rows_without_ids_are_numbered(rankwise, frame, model, tmp_path):
     assert told.row.tolist() == list(range(96))
 
 
+def test_a_run_of_rows_without_ids_has_a_note(rankwise, frame, model, tmp_path):
+    for names, noted in (([*NAMES, "session"], True), ([*NAMES, "session", "sku"], False)):
+        frame.sort_values("session")[names].to_csv(tmp_path / "new.csv", index=False)
+        words = IDS if not noted else ("--qid", "session")
+        done = rankwise("predict", model, tmp_path / "new.csv", *words, "--out", tmp_path / "a.run")
+        assert (done.code, "numbers of their rows" in done.err) == (0, noted), done.err
+
+
 def test_numbers_with_a_file_of_sizes_are_scored_as_they_are_fitted(rankwise, tmp_path):
     data = judged_data(0)
     path, letor = tmp_path / "rows.tsv", tmp_path / "rows.letor"

@@ -187,3 +187,12 @@ def test_fusion_of_pipelines_without_a_common_query(rule):
 def test_weights_that_do_not_fit():
     with pytest.raises(ValueError, match="a weight for each"):
         door.FusionTransformer(*systems()[:2], weights=[1])
+
+
+def test_rules_and_estimators_are_checked_at_once():
+    with pytest.raises(ValueError, match=r"rule must be one of .* Did you mean 'rrf'"):
+        door.FusionTransformer(*systems()[:2], rule="rff")
+    for estimator in ("lambdamart", rankwise.LambdaMART):
+        for make in (door.RankerEstimator, door.ModelTransformer):
+            with pytest.raises(ValueError, match="must be an estimator or the path of a model"):
+                make(estimator)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -38,6 +40,7 @@ from tests.metrics._peers import ranx_uncompiled
         (beir, "NDCG@10", {}),
     ],
 )
+@pytest.mark.filterwarnings("ignore:.*broken.json is not JSON")
 def test_folders_give_the_values_that_were_written(tmp_path, make, measures, left_out):
     make(tmp_path)
     write(tmp_path / "a" / "other.json", {"some": "thing"})
@@ -177,8 +180,7 @@ def test_nothing_left_is_an_error_with_the_measures(tmp_path):
     for words in ({}, {"measures": "recall@7"}):
         with pytest.raises(ValueError, match=r"measures=.*; most results have NDCG@10, MAP@10"):
             read_results(tmp_path, **words)
-    message = r"no results are left: 0 systems; left out: 12 results of other tasks. Check the path"
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(ValueError, match="tasks must be in the results, but none has 'x'"):
         read_results(tmp_path, measures="NDCG@10", tasks=["x"])
     with pytest.raises(ValueError, match="is not a folder"):
         read_results(tmp_path / "absent")
@@ -239,3 +241,36 @@ def test_objects_of_beir():
     assert read_results({"m": measured}, measures="ndcg@10").scores == {
         "m": {"scifact": 0.7, "arguana": 0.5}
     }
+
+
+@pytest.mark.parametrize("make", [mteb, beir])
+def test_tasks_that_no_result_has_are_named(tmp_path, make):
+    make(tmp_path)
+    message = "none has 'Tosk1', 'other'. Did you mean 'Task1'"
+    with pytest.raises(ValueError, match=message):
+        read_results(tmp_path, measures="ndcg@10", tasks=["Task0", "Tosk1", "other"])
+    if make is mteb:
+        with pytest.raises(ValueError, match=r"subsets .* none has 'dee'. Did you mean 'de'"):
+            read_results(tmp_path, subsets=["default", "dee"])
+
+
+def test_samples_of_tasks_that_no_result_has(tmp_path):
+    lm_evaluation(tmp_path)
+    with pytest.raises(ValueError, match=r"none has 'Tosk1'. Did you mean 'Task1'"):
+        read_results(tmp_path, measures="acc:strict", samples=True, tasks=["Task0", "Tosk1"])
+
+
+@pytest.mark.parametrize("source", [
+    {"results": {"t": {"acc,none": 0.5}}, "configs": {}, "versions": {}}, ["a", "b"], [Path("a")],
+])  # fmt: skip
+def test_files_and_their_contents_are_no_sources(source):
+    with pytest.raises(ValueError, match=r"source must be a folder, .* Pass the folder"):
+        read_results(source, measures="acc")
+
+
+def test_a_broken_file_is_named_and_counts_are_singular(tmp_path):
+    write(tmp_path / "a" / "t.json", {"results": {"t": {"acc,none": 0.5}}})
+    write(tmp_path / "a" / "cut.json", '{"results": ')
+    with pytest.warns(UserWarning, match=r"cut\.json is not JSON"):
+        found = read_results(tmp_path, measures="acc")
+    assert str(found) == "1 system, acc on 1 unit; left out: 1 file that holds no results"

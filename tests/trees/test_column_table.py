@@ -11,6 +11,8 @@ import pyarrow as pa
 import pytest
 from scipy import sparse
 
+from rankwise import LambdaMART
+from rankwise.ordinal import RankingForest
 from rankwise.runtime.frames import convert_to_array
 from rankwise.trees import column_table
 from rankwise.trees.column_table import FROM_DTYPE, ColumnTable, dense_within_memory
@@ -364,3 +366,20 @@ def test_values_that_are_all_unknown_are_named_in_the_order_of_the_rows(name, kn
     else:
         with pytest.raises(ValueError, match=r"numbers as in fit, such as 1\.0, got text: 'b'"):
             table.encode(frame)
+
+
+@pytest.mark.filterwarnings("ignore:X does not have valid feature names")
+@pytest.mark.parametrize("make", [LambdaMART, RankingForest])
+@pytest.mark.parametrize("rows", [[], (), {}, {"a": [1.0], "t": ["x"]}], ids=repr)
+def test_rows_without_columns_are_refused_like_those_of_numbers(make, rows):
+    frame = pd.DataFrame({"a": np.arange(40.0) % 7, "t": ["x", "y", "z", "w"] * 10})
+    groups = {} if make is RankingForest else {"qid": np.repeat(np.arange(4), 10)}
+    told = []
+    for columns in (["a"], ["a", "t"]):
+        model = make(n_estimators=1, min_samples_leaf=1).fit(
+            frame[columns], np.arange(40) % 3, **groups
+        )
+        with pytest.raises((ValueError, TypeError)) as caught:
+            model.predict(rows)
+        told.append((caught.type, str(caught.value)))
+    assert told[0] == told[1]

@@ -17,6 +17,7 @@ import json
 import math
 import os
 import re
+import shlex
 import signal
 import sys
 import threading
@@ -31,6 +32,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from rankwise._packages import explain_missing
+from rankwise._registry import join_names
 from rankwise.cli.help_pages import count_cells, example_of, help_page, usage_of, wrap
 from rankwise.runtime.messages import (
     LISTS,
@@ -519,7 +521,9 @@ def _format_option(name: str, value: Any) -> str:
         return option
     if value is ...:
         return f"{option} {'A,B,…' if name in LISTS else 'NAME'}"
-    return f"{option} {','.join(value) if name in LISTS else repr(value)}"
+    if name not in LISTS:
+        return f"{option} {value!r}"
+    return f"{option} {shlex.quote(join_names(value))}"
 
 
 def _renamed_option(error: Any) -> str:

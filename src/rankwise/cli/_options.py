@@ -19,6 +19,7 @@ from rankwise._registry import (
     parse_ranker,
     parse_value,
     split_list,
+    split_names,
 )
 from rankwise.cli._console import UsageError, usage
 from rankwise.runtime.messages import ArgumentError, did_you_mean
@@ -340,7 +341,7 @@ class ColumnOptions:
             given["qid"] = False
         for name in ("features", "ignore"):
             if name in given:
-                given[name] = split_list(given[name])
+                given[name] = split_names(given[name])
         if self.sep == "\\t":
             given["sep"] = "\t"
         if self.score_columns:
@@ -353,7 +354,7 @@ class ColumnOptions:
 
     def check_ignored(self, table: RankingData) -> None:
         """Raise UsageError if columns to ignore have no names, by which to predict."""
-        if self.ignore is not None and not {*split_list(self.ignore)} <= {*table.left_out}:
+        if self.ignore is not None and not {*split_names(self.ignore)} <= {*table.left_out}:
             raise UsageError(
                 f"--ignore leaves columns out by name, but those of {table.name or 'DATA'} have "
                 "none. Convert it to CSV, or drop the option."
@@ -390,7 +391,8 @@ _OPTIONS = {
     "features": text_option(
         "A,B,…",
         "Feature columns of tables (default: all remaining columns of numbers; of text, "
-        "too, whose values repeat, if a ranker takes categories).",
+        "too, whose values repeat, if a ranker takes categories). A name with a comma or a line "
+        'break is quoted: \'"distance, km","guest\\nrating"\'.',
     ),
     "doc_id": text_option(
         "NAME", "Document id column of tables (default: doc_id, docno, corpus-id or the like)."

@@ -31,6 +31,7 @@ from rankwise.cli._options import (
     complete_rankers,
     make_ranker,
     reads_tables,
+    split_names,
 )
 
 
@@ -302,7 +303,7 @@ def _names(features: str | None) -> list[str] | None:
     if path.is_file():
         text = path.read_text(encoding="utf-8")  # str.splitlines ends lines within names, too
         return text.removesuffix("\n").split("\n") if text else []
-    return [part.strip() for part in features.split(",")]
+    return split_names(features)
 
 
 def warm_up(

@@ -16,6 +16,7 @@ from rankwise.cli._console import (
     check_target,
     make_folder,
     print_json,
+    say,
     waiting,
 )
 from rankwise.cli._data import ScoreFormat, format_of, name_lines, read_row_summary
@@ -126,6 +127,11 @@ def predict(
                 return place_of_row(data, columns.words, row) or f"row {row}"
 
             tables = [best_of_each_query(join_tables(tables), k, as_trec, where)]
+            if as_trec and "doc_id" not in tables[0].column_names:
+                say(
+                    "note: DATA has no ids of documents, so the run names documents by the numbers "
+                    "of their rows, from 0. Name the column of ids: --doc-id NAME."
+                )
         if json and out is None:
             tables = [join_tables(iter(tables))]
         elif out is None:

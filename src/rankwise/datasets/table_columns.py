@@ -50,7 +50,7 @@ from rankwise.runtime.frames import (
     numbers_of,
     text_array,
 )
-from rankwise.runtime.messages import callers_level, did_you_mean, setting
+from rankwise.runtime.messages import LISTS, callers_level, did_you_mean, setting
 from rankwise.typing import Float64Array
 
 # Two of these in one table of features are refused as ambiguous; elsewhere, the first one counts.
@@ -647,7 +647,9 @@ def _check_columns(what: str, names: Sequence[str], columns: list[str]) -> None:
         raise ValueError(f"{what} must be a list of columns, got {names!r}.")
     missing = sorted({*names} - {*columns})
     if missing:
+        torn = [n for n in columns if "," in n and {*map(str.strip, n.split(","))} <= {*missing}]
         hint = did_you_mean(str(missing[0]), columns, "")
+        hint = f"Pass {setting(what, torn)}." if torn and what in LISTS else hint
         verb = "is" if len(missing) == 1 else "are"
         raise ValueError(
             f"{what} must be columns, but {list_names(missing)} {verb} not; there are "

@@ -11,9 +11,10 @@ from rankwise._packages import missing_package
 from rankwise.checks.exact_values import id_texts
 from rankwise.datasets.readers.judged_run import grades_of
 from rankwise.datasets.readers.results import read_judgements
-from rankwise.fusion.rules import fuse
+from rankwise.fusion.rules import RULES, fuse
 from rankwise.persistence import load
 from rankwise.prediction import fit_with, scores
+from rankwise.runtime.messages import check_choice
 
 try:
     import pandas as pd
@@ -30,7 +31,13 @@ class ModelTransformer(pt.Transformer):
     """
 
     def __init__(self, estimator: Any, features: str | list[str] = "features") -> None:
-        self.estimator = load(estimator) if isinstance(estimator, str | Path) else estimator
+        is_path = isinstance(estimator, str | Path)
+        if isinstance(estimator, type) or (is_path and not Path(estimator).exists()):
+            raise ValueError(
+                f"estimator must be an estimator or the path of a model file, got {estimator!r}. "
+                "Pass an instance, such as rankwise.LambdaMART()."
+            )
+        self.estimator = load(estimator) if is_path else estimator
         self.features = features
 
     def transform(self, inp: Any) -> Any:
@@ -94,6 +101,7 @@ class FusionTransformer(pt.Transformer):
     def __init__(self, *systems: Any, rule: str = "rrf", weights: Any = None, **settings: Any):
         if len(systems) < 2 or (weights is not None and len(weights) != len(systems)):
             raise ValueError("FusionTransformer needs two or more pipelines and a weight for each.")
+        check_choice("rule", rule, RULES)
         self.systems, self.rule, self.weights, self.settings = systems, rule, weights, settings
 
     def transform(self, inp: Any) -> Any:

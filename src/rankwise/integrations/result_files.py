@@ -6,11 +6,14 @@ import csv
 import json
 import os
 import re
+import warnings
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from glob import escape
 from pathlib import Path
 from typing import Any, NamedTuple
+
+from rankwise.runtime.messages import callers_level
 
 
 class TaskScores(NamedTuple):
@@ -46,10 +49,12 @@ def read_folder(
                 elif path.suffix == ".csv":
                     found = _of_sentence_transformers(text, path.stem, left_out)
                 elif tasks is not None and path.stem not in tasks and '"mteb_version"' in text:
-                    left_out["results of other tasks"] += 1  # spares most of the time
-                    continue
+                    found = [TaskScores("", path.stem, {})]  # spares most of the time
                 else:
                     found = _of_json(json.loads(text), path, above, names, left_out)
+            except json.JSONDecodeError as error:
+                warnings.warn(f"{path} is not JSON: {error}.", stacklevel=callers_level())
+                found = []
             except (ValueError, TypeError, AttributeError, KeyError):  # of another form
                 found = []
             left_out["files that hold no results"] += found == []
@@ -124,9 +129,11 @@ def _of_samples(
     if not (name := re.fullmatch(r"samples_(.+)_\d{4}-\d\d-\d\dT[^_]*", path.stem)):
         return []
     is_last = path == max(path.parent.glob(f"samples_{escape(name[1])}_????-??-??T*.jsonl"))
-    if not is_last or (tasks is not None and name[1] not in tasks):
-        left_out["results of other tasks" if is_last else "repeated results"] += 1
+    if not is_last:
+        left_out["repeated results"] += 1
         return None
+    if tasks is not None and name[1] not in tasks:
+        return [TaskScores("", name[1], {})]
     of_sample: dict[str, dict[str, Any]] = {}
     for line in text.rstrip().split("\n"):  # the texts may hold other line separators
         row = json.loads(line)

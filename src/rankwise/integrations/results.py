@@ -11,9 +11,10 @@ from numbers import Real
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from rankwise.datasets.table_columns import list_names
 from rankwise.integrations.result_files import TaskScores, read_folder
 from rankwise.metrics.evaluation import evaluate
-from rankwise.runtime.messages import setting
+from rankwise.runtime.messages import ArgumentError, did_you_mean, setting
 
 Cells = dict[tuple[str, str], dict[str, float]]  # values by measure, by split and subset
 
@@ -29,10 +30,17 @@ class ForeignResults(NamedTuple):
     left_out: dict[str, int]
 
     def __str__(self) -> str:
-        used = [f"{name} on {n} units" for name, n in self.measures.items()]
-        gone = ", ".join(f"{n} {reason}" for reason, n in self.left_out.items())
-        kept = ", ".join([f"{len(self.scores)} systems", *used])
+        used = [f"{name} on {_count(n, 'units')}" for name, n in self.measures.items()]
+        gone = ", ".join(_count(n, reason) for reason, n in self.left_out.items())
+        kept = ", ".join([_count(len(self.scores), "systems"), *used])
         return f"{kept}; left out: {gone or 'nothing'}"
+
+
+def _count(n: int, things: str) -> str:
+    if n == 1:
+        things = re.sub(r"(unit|system|result|evaluation|mean|file)s\b", r"\1", things, count=1)
+        things = things.replace("that hold ", "that holds ")
+    return f"{n} {things}"
 
 
 def read_results(
@@ -82,7 +90,7 @@ def read_results(
     Raises
     ------
     ValueError
-        If no results are left, or several measures could be meant.
+        If no results are left, several measures could be meant, or no result has a task or subset.
 
     Examples
     --------
@@ -98,8 +106,12 @@ def read_results(
         raise ValueError("samples=True is for folders: units of objects are queries already.")
     else:
         parts = _read_objects(source, qrels, names[0] if names else "nDCG@10")
-    chosen = _select_parts(parts, tasks, split, subsets, left_out)
+    seen: dict[str, set[str]] = {"tasks": set(), "subsets": set()}
+    chosen = _select_parts(parts, tasks, split, subsets, seen, left_out)
     found, others = _collect(chosen, names, left_out)
+    if seen["tasks"]:
+        _check_seen("tasks", tasks, seen["tasks"])
+        _check_seen("subsets", subsets, seen["subsets"])
     if not names:
         names = ["main_score"] if "main_score" in others else [*others] if len(others) == 1 else []
     scores: dict[str, dict[str, float]] = {}
@@ -125,12 +137,17 @@ def _select_parts(
     tasks: Sequence[str] | None,
     split: str | None,
     subsets: Sequence[str] | None,
+    seen: dict[str, set[str]],
     left_out: Counter[str],
 ) -> Iterator[TaskScores]:
+    """Parts that are asked for; ``seen`` gets the names of all tasks and of their subsets."""
     for part in parts:
+        seen["tasks"].add(part.task)
         if tasks is not None and part.task not in tasks:
             left_out["results of other tasks"] += 1
-        elif split not in (None, part.split) or not (subsets is None or part.subset in subsets):
+            continue
+        seen["subsets"].add(part.subset)
+        if split not in (None, part.split) or not (subsets is None or part.subset in subsets):
             left_out["results of other splits or subsets"] += 1
         else:
             yield part
@@ -158,6 +175,15 @@ def _collect(
             left_out["repeated results"] += (part.split, part.subset) in cells
             cells[part.split, part.subset] = values
     return found, others
+
+
+def _check_seen(name: str, asked: Sequence[str] | None, seen: set[str]) -> None:
+    """Refuse names that no result has: the others alone would be another leaderboard."""
+    if unknown := [word for word in asked or () if word not in seen]:
+        known = sorted(seen)
+        hint = did_you_mean(unknown[0], known, f"There are {list_names(known)}.")
+        problem = f"must be in the results, but none has {list_names(unknown)}. {hint}"
+        raise ArgumentError(name, problem)
 
 
 def _measure_unit(
@@ -210,9 +236,19 @@ def _short(name: Any) -> str:
     return re.sub(f":.*|^{similarity}[-_]|_{similarity}$", "", _plain(name))
 
 
+_SOURCES = (
+    "must be a folder, a sequence of evaluated runs of ranx, or {system: result}. Pass the folder "
+    "that holds the files of results."
+)
+
+
 def _read_objects(source: Any, qrels: Any, measure: str) -> Iterator[TaskScores]:
     if not isinstance(source, Mapping):
+        if not all(hasattr(run, "name") and hasattr(run, "scores") for run in source):
+            raise ValueError(f"source {_SOURCES}")
         source = {run.name: run for run in source}
+    elif "results" in source and "configs" in source:  # of lm-evaluation-harness
+        raise ValueError(f"source {_SOURCES}")
     for system, result in source.items():
         if qrels is not None:
             found = evaluate(qrels=_nested(qrels), run=_nested(result), measures=measure)

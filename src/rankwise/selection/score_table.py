@@ -134,8 +134,9 @@ def read_file_cells(path: Path, sep: str | None, decimal: str | None = None) -> 
     check_line_ends(path, head)
     if is_json(head):
         raise ValueError(
-            f"{path} holds JSON, not a table. Pass the mapping that json.load returns to "
-            "rankwise.leaderboard, or write CSV."
+            f"{path} holds JSON, not a table. If mteb, lm-evaluation-harness or the like wrote it, "
+            f"pass its folder, {path.parent}, to 'rankwise board' or "
+            "rankwise.integrations.results.read_results. Else write CSV."
         )
     first = first_record(head)
     try:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 import warnings
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple
 from weakref import WeakKeyDictionary
@@ -290,6 +290,8 @@ class CategoricalInput:
         """X with codes for categories; column names are checked first if there are categories."""
         if not (self.columns_.nominal or self.columns_.ordered):
             return X
+        if isinstance(X, Mapping) or (isinstance(X, Sequence) and not X):
+            return X  # no columns: check_rows refuses them
         table = Table.of(X)
         if hides_names(table.rows):
             check_names(self, list(nw.from_native(table.rows).columns), reset=False)

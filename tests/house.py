@@ -274,11 +274,11 @@ def table() -> list[Line]:
         module for module in files if module.lines < TINY_FILE and module.path.stem != "__init__"
     ]
     return [
-        Line("lines", sum(lines), 122_480),
-        Line("files", len(files), 363),
+        Line("lines", sum(lines), 125_160),
+        Line("files", len(files), 370),
         Line("lines of the median file", median(lines), -250),
         Line(f"files below {TINY_FILE} lines", len(tiny), 9),
-        Line("lines of code", n_code, 78_530),
+        Line("lines of code", n_code, 80_480),
         Line("imports, share of code", of_imports / n_code, 0.092, ".1%"),
         Line("dataclasses", len(dataclasses()), 410),
         Line("docstring lines with sections, not exported", internal_docstring_lines(), 1_000),
@@ -287,7 +287,7 @@ def table() -> list[Line]:
             len(short_functions_used_once()),
             200,
         ),
-        Line("lines of raise", of_raises, 4_250),
+        Line("lines of raise", of_raises, 4_345),
         Line("circles of files", len(circles()), 0),
         Line("files that import streams", len(importers("streams")), 6),
         Line("files that import structure", len(importers("structure")), 65),

@@ -136,7 +136,7 @@ def predict_rows(
     elif np.any(gaps) and trained is not None:
         _say_gaps(gaps, names, trained)
     for name in [name for name in known if name in met and unknown[name]]:
-        shown = list_names(unknown[name].most_common(), 3, lambda found: repr(found[0]))
+        shown = list_names([text for text, _ in unknown[name].most_common()], 3)
         n_rows = unknown[name].total()
         say(f"note: {name!r} holds categories that training lacked in {n_rows} rows: {shown}")
     with warnings.catch_warnings():

@@ -14,8 +14,9 @@ import pytest
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="the limit is POSIX's")
 SCRIPT = """
-import resource, sys, warnings
+import resource, sys, tempfile, warnings
 from pathlib import Path
+tempfile.gettempdir()  # which dill looks for when torch imports it
 resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
 
 import numpy as np

@@ -391,8 +391,7 @@ _OPTIONS = {
     "features": text_option(
         "A,B,…",
         "Feature columns of tables (default: all remaining columns of numbers; of text, "
-        "too, whose values repeat, if a ranker takes categories). A name with a comma or a line "
-        'break is quoted: \'"distance, km","guest\\nrating"\'.',
+        "too, whose values repeat, if a ranker takes categories).",
     ),
     "doc_id": text_option(
         "NAME", "Document id column of tables (default: doc_id, docno, corpus-id or the like)."

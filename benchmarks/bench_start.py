@@ -249,7 +249,7 @@ def main() -> None:
     line("compiling in a first call of the command line", cold, 6.0)
     line("loading kernels in a second one", warm, 0.6)
     cold, warm = zip(*(first_lambdamart() for _ in range(REPEATS)), strict=True)
-    line("import, first fit and prediction by LambdaMART, kernels to compile", list(cold), 5.0)
+    line("import, first fit and prediction by LambdaMART, kernels to compile", list(cold), 2.5)
     line("import, first fit and prediction by LambdaMART, kernels to load", list(warm), 0.6)
     print_kernels()
     fits = first_fits()

@@ -57,8 +57,7 @@ from rankwise.typing import Float64Array, Int64Array
 
 # A fixed number, whatever the number of threads: the sums of chunks are added in their order.
 CHUNK_ROWS = 65_536
-# That NumPy handles in less than the time of a step of plain Python. Temporary arrays take up to 32
-# bytes a row, so that no fit of 40,000 rows or more may do without the kernels.
+# That NumPy handles in the time of a step; few, as its temporary arrays take up to 32 bytes a row.
 ROWS_PER_STEP = 16
 LIKELY_TREES = 100  # of a fit
 # Sums of derivatives fit into half a word with their sign; two of them are packed into one.

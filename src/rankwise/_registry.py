@@ -647,7 +647,7 @@ def split_list(text: str) -> list[str]:
     return [entry.strip() for entry in entries if entry.strip()]
 
 
-def split_names(text: str) -> list[str]:
+def read_names(text: str) -> list[str]:
     r"""Split a list of names; one in double quotes may hold commas, ``""`` and ``\n``."""
     names = []
     for entry in split_list(text):
@@ -660,10 +660,10 @@ def split_names(text: str) -> list[str]:
 
 
 def join_names(names: Iterable[str]) -> str:
-    """Text that :func:`split_names` splits into these names."""
+    """Text that :func:`read_names` splits into these names."""
     return ",".join(
         name
-        if split_names(f"{name},a") == [name, "a"] and name.isprintable()
+        if read_names(f"{name},a") == [name, "a"] and name.isprintable()
         else json.dumps(name, ensure_ascii=False).replace(r"\"", '""')
         for name in names
     )

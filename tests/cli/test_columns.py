@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from rankwise import RankingData, RankRLS, RidgeRanker, compare, load, save
-from rankwise._registry import join_names, split_names
+from rankwise._registry import join_names, read_names
 from rankwise.datasets import read_letor
 
 from .conftest import judged_data
@@ -264,8 +264,8 @@ ODD = [
 
 @pytest.mark.parametrize("names", [*([name] for name in ODD), ODD, ODD[::-1]], ids=repr)
 def test_lists_of_any_names_are_written_and_read(names):
-    assert split_names(join_names(names)) == names
-    assert split_names('"a\n""b"" ",c') == ['a\n"b" ', "c"]  # as in a CSV file
+    assert read_names(join_names(names)) == names
+    assert read_names('"a\n""b"" ",c') == ['a\n"b" ', "c"]  # as in a CSV file
 
 
 def test_names_with_commas_and_line_breaks_are_chosen(rankwise, frame, tmp_path):

@@ -18,8 +18,8 @@ from rankwise._registry import (
     build_ranker,
     parse_ranker,
     parse_value,
+    read_names,
     split_list,
-    split_names,
 )
 from rankwise.cli._console import UsageError, usage
 from rankwise.runtime.messages import ArgumentError, did_you_mean
@@ -341,7 +341,7 @@ class ColumnOptions:
             given["qid"] = False
         for name in ("features", "ignore"):
             if name in given:
-                given[name] = split_names(given[name])
+                given[name] = read_names(given[name])
         if self.sep == "\\t":
             given["sep"] = "\t"
         if self.score_columns:
@@ -354,7 +354,7 @@ class ColumnOptions:
 
     def check_ignored(self, table: RankingData) -> None:
         """Raise UsageError if columns to ignore have no names, by which to predict."""
-        if self.ignore is not None and not {*split_names(self.ignore)} <= {*table.left_out}:
+        if self.ignore is not None and not {*read_names(self.ignore)} <= {*table.left_out}:
             raise UsageError(
                 f"--ignore leaves columns out by name, but those of {table.name or 'DATA'} have "
                 "none. Convert it to CSV, or drop the option."

@@ -29,8 +29,8 @@ from rankwise.cli._options import (
     Json,
     RandomState,
     add_options,
+    read_names,
     read_number,
-    split_names,
     text_option,
 )
 from rankwise.runtime.files import write_file
@@ -140,7 +140,7 @@ class ScoreOptions:
                     "results with --measures, --tasks, --split and --subsets."
                 )
         chosen: dict[str, Any] = {
-            name: split_names(given[name]) if name in lists else given[name] for name in of_folders
+            name: read_names(given[name]) if name in lists else given[name] for name in of_folders
         }
         found = read_results(scores, **chosen)
         say(str(found))
@@ -153,12 +153,12 @@ class ScoreOptions:
             raise UsageError("--run and --average-repeats exclude each other. Choose one.")
         return {
             "system": self.system,
-            "unit": None if self.unit is None else split_names(self.unit),
-            "score": None if self.score is None else split_names(self.score),
+            "unit": None if self.unit is None else read_names(self.unit),
+            "score": None if self.score is None else read_names(self.score),
             "run": False if self.average_repeats else self.run,
             "stratum": self.stratum,
             "cluster": self.cluster,
-            "ignore": () if self.ignore is None else split_names(self.ignore),
+            "ignore": () if self.ignore is None else read_names(self.ignore),
             "missing": read_number("missing", self.missing, "refuse", "drop", "pairs"),
             "sep": "\t" if self.sep == "\\t" else self.sep,
             "decimal": self.decimal,

@@ -27,10 +27,10 @@ from rankwise.cli._console import (
 from rankwise.cli._options import (
     Json,
     add_options,
+    read_names,
     read_number,
     read_numbers,
     split_list,
-    split_names,
 )
 from rankwise.runtime.messages import check_choice
 
@@ -150,7 +150,7 @@ def _read(
 def _read_column(role: str, name: str) -> Any:
     """The column, or columns, that an option names; False if '' leaves it out."""
     if role in _IN_SEVERAL and "," in name:
-        return split_names(name)
+        return read_names(name)
     return False if role in _MAY_LACK and not name else name
 
 

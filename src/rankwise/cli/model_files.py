@@ -30,8 +30,8 @@ from rankwise.cli._options import (
     Json,
     complete_rankers,
     make_ranker,
+    read_names,
     reads_tables,
-    split_names,
 )
 
 
@@ -303,7 +303,7 @@ def _names(features: str | None) -> list[str] | None:
     if path.is_file():
         text = path.read_text(encoding="utf-8")  # str.splitlines ends lines within names, too
         return text.removesuffix("\n").split("\n") if text else []
-    return split_names(features)
+    return read_names(features)
 
 
 def warm_up(

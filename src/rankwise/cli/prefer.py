@@ -20,7 +20,7 @@ from rankwise.cli._console import (
     print_table,
     waiting,
 )
-from rankwise.cli._options import Json, split_names
+from rankwise.cli._options import Json, read_names
 from rankwise.runtime.messages import check_choice, check_share
 
 TIES = ("davidson", "rao_kupper", "half")
@@ -140,7 +140,7 @@ def prefer(
     check_share("confidence_level", confidence_level)
     common: dict[str, Any] = {"alpha": alpha, "covariance": covariance, "reference": reference}
     by: dict[str, Any] = {
-        "clusters": split_names(clusters) if clusters else (),
+        "clusters": read_names(clusters) if clusters else (),
         "sample_weight": sample_weight,
         "sep": sep,
     }
@@ -183,7 +183,7 @@ def _refuse(what: str, given: dict[str, Any]) -> None:
 
 def _split_covariates(text: str | None) -> list[str | tuple[str, str]]:
     entries: list[str | tuple[str, str]] = []
-    for name in split_names(text) if text else ():
+    for name in read_names(text) if text else ():
         first, colon, second = name.partition(":")
         entries.append((first, second) if colon else name)
     return entries

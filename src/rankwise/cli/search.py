@@ -19,7 +19,7 @@ from rankwise.cli._console import (
     say,
     waiting,
 )
-from rankwise.cli._options import Json, read_settings, split_names
+from rankwise.cli._options import Json, read_names, read_settings
 
 
 def index(
@@ -85,7 +85,7 @@ def index(
         else:
             names: Any = ("title", "text") if any(path.is_dir() for path in documents) else None
             if fields is not None:
-                names = split_names(fields)
+                names = read_names(fields)
             elif names is None:
                 names = find_usual_fields(files[0], encoding)
             built = TextIndex(names, analyzer=analyzer)

@@ -18,6 +18,7 @@ ROOMS = {
     "distributed": "fits on Dask and other clusters",
     "export": "ONNX, Solr, Elasticsearch, RankLib",
     "report": "HTML pages and plots",
+    "decisions": "answer or abstain, cut, weights, depth",
     "selection": "leaderboards",
     "explain": "shares of a score",
     "fusion": "lists into one",

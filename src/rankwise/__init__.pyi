@@ -1,6 +1,7 @@
 __version__: str
 from . import clicks as clicks
 from . import datasets as datasets
+from . import decisions as decisions
 from . import distributed as distributed
 from . import exceptions as exceptions
 from . import experiments as experiments  # needs rankwise_papers

@@ -42,7 +42,17 @@ def test_what_a_wrong_wrap_leaves_is_found():
     assert SAID_TWICE.search("Width of the kernel, as in Width of the kernel, as in rbf")
 
 
-PACKAGES = ("", ".clicks", ".features", ".fusion", ".labels", ".preferences", ".rankers", ".text")
+PACKAGES = (
+    "",
+    ".clicks",
+    ".decisions",
+    ".features",
+    ".fusion",
+    ".labels",
+    ".preferences",
+    ".rankers",
+    ".text",
+)
 
 
 def public_estimators():

@@ -159,8 +159,8 @@ RESULTS = [
     FIGURE,
 ]
 PACKAGES = (
-    "clicks", "datasets", "distributed", "experiments", "explain", "export", "fusion", "labels",
-    "metrics", "metrics.significance", "preferences", "rankers", "report", "selection", "text",
+    "clicks", "datasets", "decisions", "distributed", "experiments", "explain", "export", "fusion",
+    "labels", "metrics", "metrics.significance", "preferences", "rankers", "report", "selection", "text",
     "trees",
 )  # fmt: skip
 # What functions return to be passed on: rows, result lists' sources, models' parts and plans.

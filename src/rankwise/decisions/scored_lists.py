@@ -1,0 +1,164 @@
+"""Scores of several queries as lists, best first, with or without judgements."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankwise.checks.exact_values import exact_float64
+from rankwise.datasets.data import RankingData
+from rankwise.datasets.readers.judged_run import judge
+from rankwise.datasets.readers.trec import string_codes, trec_order
+from rankwise.groups import QueryGroups
+from rankwise.prediction import predictions
+from rankwise.runtime.messages import ArgumentError
+from rankwise.runtime.result import Result
+from rankwise.selection.cells.candidates import model_rows, run_scores
+from rankwise.typing import Float64Array, Int64Array
+
+
+@dataclass(frozen=True, eq=False)
+class ScoredLists(Result):
+    """Lists of documents, one list per query, best first.
+
+    Attributes
+    ----------
+    qids : ndarray of shape (n_queries,)
+        Query ids in order of first appearance.
+    indptr : ndarray of shape (n_queries + 1,), int64
+        The list of query ``q`` has the rows ``indptr[q]:indptr[q + 1]``.
+    scores : ndarray of shape (n_rows,), float64
+        Descending within each list.
+    y : ndarray of shape (n_rows,), float64, or None
+        Grades; 0 for unjudged documents. None: nothing is judged.
+    missed : ndarray of shape (n_missed, 2), float64, or None
+        Judged documents that are not in the list of their query: index of the query, and grade.
+    order : ndarray of shape (n_rows,), int64, or None
+        Row of the input of each row; None for runs.
+    doc_ids : ndarray of shape (n_rows,) of str, or None
+    """
+
+    qids: NDArray[Any]
+    indptr: Int64Array
+    scores: Float64Array
+    y: Float64Array | None = None
+    missed: Float64Array | None = None
+    order: Int64Array | None = None
+    doc_ids: NDArray[Any] | None = None
+
+    def __len__(self) -> int:
+        return len(self.qids)
+
+    def __iter__(self) -> Iterator[slice]:
+        """Slices of rows, one per list."""
+        return (slice(a, b) for a, b in zip(self.indptr[:-1], self.indptr[1:], strict=True))
+
+    @property
+    def sizes(self) -> Int64Array:
+        """Number of documents of every list."""
+        return np.diff(self.indptr)
+
+
+def list_scores(scores: Any, y: Any = None, qid: Any = None) -> ScoredLists:
+    """Lists of any scores, with their judgements if there are any.
+
+    Parameters
+    ----------
+    scores : run, array-like of shape (n_rows,) or fitted ranker
+        A run is anything that :func:`rankwise.fusion.as_run` takes. A ranker scores ``y``, which is
+        a RankingData then.
+    y : judgements, array-like of shape (n_rows,) or RankingData, optional
+        For a run, anything that :func:`rankwise.text.read_judgements` takes. For scores, grades in
+        the same order, or the judged rows.
+    qid : array-like of shape (n_rows,), optional
+        Query of each row; needed with scores unless ``y`` is a RankingData.
+
+    Returns
+    -------
+    ScoredLists
+        With judgements, the lists of judged queries only.
+
+    Raises
+    ------
+    ValueError
+        If scores are not finite, or lengths differ.
+
+    Examples
+    --------
+    >>> lists = list_scores([0.2, 0.9, 0.5], [0, 1, 0], qid=["a", "a", "b"])
+    >>> lists.scores, lists.y, lists.indptr
+    (array([0.9, 0.2, 0.5]), array([1., 0., 0.]), array([0, 2, 3]))
+    """
+    if (run := run_scores(scores)) is not None:
+        return _of_run(run.run, y)
+    missed = None
+    if isinstance(y, RankingData):
+        data, missed = y, y.missed
+        if hasattr(scores, "predict"):
+            scores = predictions(scores, model_rows(scores, data)[0], data.qid).scores
+        y, qid = data.grades, data.qid
+    values = exact_float64(scores, "scores")
+    if qid is None:
+        raise ArgumentError("qid", "must name the query of each score, got none. Pass qid=….")
+    if not np.isfinite(values).all():
+        row = int(np.argmin(np.isfinite(values)))
+        raise ArgumentError("scores", f"must be finite, got {values[row]} at row {row}.")
+    groups = QueryGroups.from_qid(qid, len(values))
+    rows = np.lexsort((-groups.sort(values), np.repeat(np.arange(groups.n_queries), groups.sizes)))
+    order = rows if groups.order is None else groups.order[rows]
+    grades = None
+    if y is not None:
+        grades = exact_float64(y, "y")
+        if grades.shape != values.shape:
+            raise ArgumentError(
+                "y", f"must have one grade per score, got {len(grades)} for {len(values)} scores."
+            )
+        grades = np.nan_to_num(grades[order])
+    return ScoredLists(
+        groups.ids,
+        groups.indptr,
+        values[order],
+        grades,
+        None if missed is None else _missed_of(missed, groups.ids),
+        order,
+    )
+
+
+def _of_run(run: Any, judgements: Any) -> ScoredLists:
+    """Lists of a run in trec_eval's order; the lists of judged queries if any are judged."""
+    if judgements is None:
+        codes, _ = string_codes(run.qid)
+        order = trec_order(codes[0], run.scores, run.doc_ids)
+        groups = QueryGroups.from_qid(run.qid[order], len(order))
+        return ScoredLists(
+            groups.ids, groups.indptr, run.scores[order], None, None, order, run.doc_ids[order]
+        )
+    rows = judge(judgements, run, single_precision=False)
+    kept = rows.retrieved
+    if not kept.any():
+        raise ValueError("the run and the judgements have no query in common. Check the ids.")
+    groups = QueryGroups.from_qid(rows.qid[kept], int(kept.sum()))
+    lost = RankingData(np.empty((int((~kept).sum()), 0)), rows.y[~kept], qid=rows.qid[~kept])
+    return ScoredLists(
+        groups.ids,
+        groups.indptr,
+        rows.scores[kept],
+        rows.y[kept],
+        _missed_of(lost, groups.ids),
+        None,
+        rows.doc_ids[kept],
+    )
+
+
+def _missed_of(missed: RankingData, qids: NDArray[Any]) -> Float64Array:
+    """Index of the query, and grade, of judged documents outside the lists."""
+    (known, own), _ = string_codes(qids.astype(str), np.asarray(missed.qid).astype(str))
+    order = np.argsort(known)
+    at = np.searchsorted(known[order], own)
+    entry = np.append(order, -1)[at]
+    found = np.append(known, -1)[entry] == own
+    return np.column_stack([entry[found], missed.y[found]]).astype(np.float64)

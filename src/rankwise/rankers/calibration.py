@@ -356,7 +356,8 @@ class CalibratedRanker(Ranker):
 
     No probability is 0 or 1, and none lies outside those of the fit. They are true for queries and
     lists like those of ``fit``, from the same retrieval with the same number of documents per list.
-    A row of weight w counts as w equal rows. The map costs O(N log N) for N rows.
+    A row of weight w counts as w equal rows. Apart from the ranker, N rows take O(N log N) time and
+    O(N) memory.
 
     References
     ----------

@@ -120,8 +120,7 @@ class AnswerReport(Result):
             lines.append(
                 f"About {self.n_queries_needed:,} would do, if rates stay as they are."
                 if self.n_queries_needed is not None
-                else "Nor can more of them, if rates stay as they are. Promise less, or improve the "
-                "ranking."
+                else "Nor can more of them, if rates stay as they are: promise less."
             )
             return lines
         what = "log odds of the model are" if self.policy == "model" else "top score is"
@@ -134,8 +133,8 @@ class AnswerReport(Result):
         if self.kept is not None:
             lines += [
                 f"Kept: {100 * self.kept:.1f} % of answerable queries are answered.",
-                f"More judgements: twice as many would keep {100 * self.kept_with_twice:.1f} %, four "
-                f"times as many {100 * self.kept_with_four_times:.1f} %.",
+                f"More judgements: twice as many would keep {100 * self.kept_with_twice:.1f} %, "
+                f"four times as many {100 * self.kept_with_four_times:.1f} %.",
             ]
         return lines
 
@@ -361,36 +360,47 @@ class AnswerRule(DecisionRule):
             raise ValueError(
                 f"no list has a document of grade {self.rel:g} or more. Check the ids and rel=…."
             )
-        n_unanswerable = int((~answerable).sum())
         source = self.unanswerable
         if source == "auto":
-            source = "judged" if n_unanswerable else "removed"
+            source = "removed" if answerable.all() else "judged"
         names, features = _describe(read, query_columns, self.depth)
-        query = np.arange(len(own))
+        without = None
         if source == "removed":
             _, without = _describe(read, query_columns, self.depth, without=self.rel)
+        self._fit_features(names, features, answerable, without)
+        return self
+
+    def _fit_features(
+        self,
+        names: list[str],
+        features: Float64Array,
+        answerable: NDArray[np.bool_],
+        without: Float64Array | None,
+    ) -> None:
+        """Fit to the features of the lists, and of those ``without`` their relevant documents."""
+        n_queries, n_unanswerable = len(answerable), int((~answerable).sum())
+        query, source, share = np.arange(n_queries), "judged", 0.5
+        notes = ["unjudged documents count as not relevant"]
+        if without is not None:
+            source, share = "removed", self.unanswerable_share
+            notes.append(
+                "lists with nothing relevant are the judged ones without their relevant documents"
+            )
             query = np.repeat(query[answerable], 2)
             features = np.stack([features[answerable], without[answerable]], axis=1)
             features = features.reshape(len(query), -1)
             answerable = np.tile([True, False], len(query) // 2)
-        notes = ["unjudged documents count as not relevant"]
-        if source == "removed":
-            notes.append(
-                "lists with nothing relevant are judged lists without their relevant documents"
-            )
         rng = make_generator(self.random_state)
         is_fit = self._draw_fit_part(query, answerable, source, rng)
-        share = self.unanswerable_share if source == "removed" else 0.5
         weight = np.where(answerable, 1.0 - share, share)
         self._fit_model(names, features[is_fit], answerable[is_fit], weight[is_fit])
         tested = ~is_fit
         if source == "removed" and self.promise == "wrong_answers":
             # One version of each query, at random: a draw of the queries that the promise is about.
-            is_removed = rng.random(len(own)) < self.unanswerable_share
+            is_removed = rng.random(n_queries) < share
             tested &= is_removed[query] != answerable
         curve = _Curve.of(self._values(features[tested]), answerable[tested])
-        self._set_threshold(curve, source, len(own), n_unanswerable, notes)
-        return self
+        self._set_threshold(curve, source, n_queries, n_unanswerable, notes)
 
     def _draw_fit_part(
         self, query: Int64Array, answerable: Any, source: str, rng: np.random.Generator

@@ -104,7 +104,7 @@ class WeightComparison(Result):
     measure: str
     notes: list[str] = field(default_factory=list)
 
-    _derived: ClassVar[tuple[str, ...]] = ("weights",)
+    _derived: ClassVar[tuple[str, ...]] = ("weights", "without_gain")
     _drawn = "learned"
 
     @property
@@ -112,6 +112,12 @@ class WeightComparison(Result):
         """Weights to use: the learnt ones if the verdict is "take", else the current ones."""
         chosen = self.learned if self.verdict == "take" else self.current
         return dict(zip(self.signals.tolist(), chosen.tolist(), strict=True))
+
+    @property
+    def without_gain(self) -> list[str]:
+        """Signals that add nothing measurable to the others on held-out queries."""
+        adds = (self.worth > 0) & (self.worth_p < 1 - self.confidence_level)
+        return self.signals[~adds].tolist()
 
     def export(self, form: WeightFormat = "formula") -> str:
         """Write :attr:`weights` for another system, see :func:`format_weights`."""
@@ -338,8 +344,8 @@ def _weigh_feedback(
     if given is None and rows.doc_ids is None:
         raise ArgumentError(
             "propensities",
-            "must be given if documents have no ids, by which they could be estimated. Add a column "
-            "of ids, or pass the chance to be looked at for the positions 1, 2, …",
+            "must be given if documents have no ids, by which they could be estimated. Add a "
+            "column of ids, or pass the chance to be looked at for the positions 1, 2, …",
         )
     ids = np.arange(len(rows)).astype(str) if rows.doc_ids is None else rows.doc_ids
     log = ClickLog.from_columns(rows.qid, ids, places, rows.y, first_place=1)

@@ -30,6 +30,7 @@ from rankwise.cli import (
     predict,
     prefer,
     search,
+    weights,
 )
 from rankwise.cli._console import DEBUG_FLAG, OneLineGroup, OptionCommand, UsageError, echo
 
@@ -92,6 +93,7 @@ _COMMANDS = {
     "plan": board.plan,
     "fuse": fuse.fuse,
     "prefer": prefer.prefer,
+    "weights": weights.weights,
     "index": search.index,
     "search": search.search,
     "export": model_files.export,

@@ -20,6 +20,7 @@ from rankwise.cli import (
     board,
     clicks,
     compare,
+    decide,
     evaluate,
     fit,
     fuse,
@@ -29,6 +30,7 @@ from rankwise.cli import (
     predict,
     prefer,
     search,
+    weights,
 )
 from rankwise.cli._console import DEBUG_FLAG, OneLineGroup, OptionCommand, UsageError, echo
 
@@ -91,6 +93,7 @@ _COMMANDS = {
     "plan": board.plan,
     "fuse": fuse.fuse,
     "prefer": prefer.prefer,
+    "weights": weights.weights,
     "index": search.index,
     "search": search.search,
     "export": model_files.export,
@@ -103,6 +106,7 @@ _COMMANDS = {
 for _name, _command in _COMMANDS.items():
     _add_command(app, _name, _command)
 app.add_typer(clicks.app, name="clicks")
+app.add_typer(decide.app, name="decide")
 
 
 def _print_version(wanted: bool) -> None:

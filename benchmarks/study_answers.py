@@ -175,7 +175,7 @@ def main() -> None:
                 print(f"{name:20}{n:5}{write(both)}", flush=True)
         for n, values in found.items():
             print(f"{'mean':20}{n:5}{write(np.mean(values, axis=0))}")
-        worst = np.max([values for values in found.values()], axis=(0, 1))
+        worst = np.max(list(found.values()), axis=(0, 1))
         print(f"{'most often broken':25}{worst[0, 0]:10.3f}{'':12}{worst[1, 0]:10.3f}")
 
 

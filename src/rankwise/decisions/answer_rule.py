@@ -43,10 +43,10 @@ UNANSWERABLE = ("auto", "judged", "removed")
 _FIRST = 10  # documents at the top of a list that its features describe
 _SCORE_FEATURES = ("top", "gap", "lead", "spread")
 # Numbers of wrong answers that the first sets to be tested may have, each by its own test.
-_STARTS = (0, 1, 3, 7)
-_MODEL_SHARE = 0.4
-# The model is used if so many times the fewest queries that can keep a promise are left.
-_ENOUGH = {"wrong_answers": 2.0, "false_answers": 1.0}
+_STARTS = (0, 4)
+_MODEL_SHARE = 0.3  # of the queries
+# Without so many times the fewest queries that can keep a promise, all set the threshold.
+_ENOUGH = 1.5
 # Largest number of judged queries to ask for, as a multiple of those there are.
 _MOST_TIMES = 1024.0
 
@@ -420,7 +420,7 @@ class AnswerRule(DecisionRule):
         about = ~answerable if self.promise == "false_answers" else np.ones_like(is_fit)
         n_left = len(np.unique(query[about & ~is_fit]))
         needed = queries_needed(self.at_most, self.confidence_level)
-        if self.policy == "auto" and n_left < _ENOUGH[self.promise] * needed:
+        if self.policy == "auto" and n_left < _ENOUGH * needed:
             is_fit[:] = False
         return is_fit
 
@@ -431,7 +431,7 @@ class AnswerRule(DecisionRule):
         has_list = ~np.isnan(features).any(axis=1)
         features, answerable, weight = features[has_list], answerable[has_list], weight[has_list]
         self.policy_, self.coefficients_, self.intercept_ = "top_score", {"top": 1.0}, 0.0
-        if min(answerable.sum(), (~answerable).sum()) < 2:
+        if min(answerable.sum(), (~answerable).sum()) < 5:
             return
         from sklearn.linear_model import LogisticRegression
 

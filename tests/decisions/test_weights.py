@@ -323,7 +323,7 @@ def test_what_is_left_out_is_counted():
     )
     found = compare_weights(rows, "0.5*similarity + 0.5*recency", **FAST)
     assert found.n_queries == 28
-    for note in ("1 rows without a label", "sample weights are not used", "2 queries without"):
+    for note in ("1 row without a label", "sample weights are not used", "2 queries without"):
         assert any(note in line for line in found.notes), note
 
 

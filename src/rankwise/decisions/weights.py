@@ -294,7 +294,9 @@ def _read_rows(
         raise ValueError(f"rows must be of several queries, but all {len(data)} have one. {fix}")
     notes = []
     if data.judged is not None:
-        notes.append(f"{int((~data.judged).sum())} rows without a label are left out")
+        n_unjudged = int((~data.judged).sum())
+        what = "row" if n_unjudged == 1 else "rows"
+        notes.append(f"{n_unjudged} {what} without a label left out")
     if data.sample_weight is not None:
         notes.append("sample weights are not used: every query weighs the same")
     at = None if position is None or shown else np.asarray(position)
@@ -373,7 +375,9 @@ def _drop_uniform(rows: RankingData, notes: list[str]) -> RankingData:
             "labels. Label more queries, or check the column of queries."
         )
     if n < groups.n_queries:
-        notes.append(f"{groups.n_queries - n} queries without different labels are left out")
+        left = groups.n_queries - n
+        what = "query" if left == 1 else "queries"
+        notes.append(f"{left} {what} without different labels left out")
         rows = rows.take(np.flatnonzero(differ[groups.codes()]))
     return rows
 

@@ -37,8 +37,8 @@ def test_verdict_and_formula(rankwise, signals):
     run = rankwise("weights", signals, "--current", FORMULA, *columns("--json"))
     assert run.code == 0, run.err
     expected = compare_weights(str(signals), FORMULA, label="used", qid="session")
-    assert run.json.pop("notes")[0].endswith("--position NAME")
-    assert run.json == {k: v for k, v in json.loads(expected.to_json()).items() if k != "notes"}
+    assert run.json["notes"][0].endswith("--position NAME")
+    assert run.json | {"notes": expected.notes} == json.loads(expected.to_json())
     assert run.json["verdict"] == "take"
 
     run = rankwise("weights", signals, "--current", FORMULA, *columns("--fail-if", "keep"))

@@ -123,12 +123,19 @@ class WeightComparison(Result):
         """Write :attr:`weights` for another system, see :func:`format_weights`."""
         return format_weights(self.weights, form)
 
-    def _heading(self) -> str:
+    @property
+    def summary(self) -> str:
+        """The verdict, and the gain that it rests on."""
+        idle = self.without_gain
+        shown = f" No gain is shown by {', '.join(idle)}." if idle else ""
         return (
             f"{self.verdict}: {self.measure} {self.current_mean:.4f} now, {self.learned_mean:.4f} "
             f"learned, on {self.n_queries} held-out queries; gain {self.gain:+.4f} "
-            f"({self.gain_low:+.4f} to {self.gain_high:+.4f}), p = {self.p_value:.2g}"
+            f"({self.gain_low:+.4f} to {self.gain_high:+.4f}), p = {self.p_value:.2g}.{shown}"
         )
+
+    def _heading(self) -> str:
+        return self.summary
 
 
 def compare_weights(

@@ -18,6 +18,7 @@ import typer
 
 from rankwise.cli import (
     board,
+    budget,
     clicks,
     compare,
     evaluate,
@@ -91,6 +92,7 @@ _COMMANDS = {
     "plan": board.plan,
     "fuse": fuse.fuse,
     "prefer": prefer.prefer,
+    "budget": budget.budget,
     "index": search.index,
     "search": search.search,
     "export": model_files.export,

@@ -116,8 +116,8 @@ class RerankBudget(Result):
         About how many judged queries show this for a depth if they are like these; None: these do,
         or more than 64 times as many would be needed.
     verdict : {"helps", "hurts", "unclear"}
-        "helps": some depth is better than no reranking; "hurts": every depth is worse; by the joint
-        intervals.
+        "helps": some depth is better than no reranking; "hurts": none is, and some depth is worse;
+        by the joint intervals.
     signals : list of RerankSignal
         About reranking at the cheapest depth or, if it is 0 or None, at the deepest one. Empty with
         fewer than 10 queries.
@@ -161,14 +161,7 @@ class RerankBudget(Result):
 
     def _cells(self) -> tuple[list[list[str]], list[str]]:
         level = f"{100 * self.confidence_level:g} %"
-        header = [
-            "depth",
-            "calls",
-            "mean",
-            "gain",
-            f"joint {level} interval",
-            "max. loss",
-        ]
+        header = ["depth", "calls", "mean", "gain", f"joint {level} interval", "max. loss"]
         rows = []
         for i, depth in enumerate(self.depth.tolist()):
             row = [str(depth), f"{self.calls[i]:.1f}", f"{self.mean[i]:.4f}", "", ""]
@@ -194,10 +187,11 @@ class RerankBudget(Result):
         if self.verdict == "helps":
             return f"Reranking helps: {found}."
         if self.verdict == "hurts":
-            return "Stop: reranking hurts at every depth."
-        if len(worse := self.depth[self.gain_high < 0]):
-            depths = ", ".join(map(str, worse))
-            return f"No gain is shown, and reranking hurts at depth {depths}."
+            worse = self.depth[self.gain_high < 0]
+            depths = f"depth {', '.join(map(str, worse))}"
+            if len(worse) + 1 == len(self.depth):
+                depths = "every depth"
+            return f"Stop: reranking hurts at {depths}, and no depth shows a gain."
         return f"No gain is shown: {found}."
 
     def _describe_cheapest(self) -> str:
@@ -211,8 +205,8 @@ class RerankBudget(Result):
                 f"of depth {self.depth[-1]}."
             )
         text = f"No depth is shown to be {promise}."
-        if np.isfinite(self.loss_high).any():
-            least = int(np.nanargmin(self.loss_high))
+        least = min((0, -1), key=lambda i: np.nan_to_num(self.loss_high[i], nan=math.inf))
+        if np.isfinite(self.loss_high[least]):
             text += (
                 " The smallest margin that these queries can show is "
                 f"{math.ceil(1000 * self.loss_high[least]) / 1000:g}, at depth {self.depth[least]}."
@@ -351,7 +345,7 @@ def rerank_budget(
     verdict = "unclear"
     if (ends[1:, 0] > 0).any():
         verdict = "helps"
-    elif (ends[1:, 1] < 0).all():
+    elif (ends[1:, 1] < 0).any():
         verdict = "hurts"
     loss_high = bound_losses(sign * values, span, confidence_level)
     chosen = choose_depth(loss_high, margin)

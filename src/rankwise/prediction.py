@@ -161,7 +161,10 @@ def warm_up(estimator: Any, rows: Any = None) -> None:
     ends = innermost(estimator)
     methods = [
         name
-        for name in ("predict", "rank_score", "predict_proba", "decision_function", "transform")
+        for name in (
+            "predict", "rank_score", "predict_proba", "predict_relevance", "decision_function",
+            "transform",
+        )  # fmt: skip
         if hasattr(ends if name == "rank_score" else estimator, name)
     ]
     try:
@@ -348,6 +351,8 @@ def reads_queries(estimator: Any, method: str | None = None) -> bool:
         method = "rank_score" if hasattr(innermost(estimator), "rank_score") else "predict"
     if hasattr(estimator, "best_estimator_"):
         return reads_queries(estimator.best_estimator_, method)
+    if method == "predict" and hasattr(estimator, "_reads_queries"):
+        return bool(estimator._reads_queries())
     if hasattr(estimator, "steps") and method == "rank_score":
         before = estimator[:-1]
         reads = len(before) > 0 and reads_queries(before, "transform")

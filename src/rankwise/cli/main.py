@@ -21,6 +21,7 @@ from rankwise.cli import (
     budget,
     clicks,
     compare,
+    decide,
     evaluate,
     fit,
     fuse,
@@ -30,6 +31,7 @@ from rankwise.cli import (
     predict,
     prefer,
     search,
+    weights,
 )
 from rankwise.cli._console import DEBUG_FLAG, OneLineGroup, OptionCommand, UsageError, echo
 
@@ -93,6 +95,7 @@ _COMMANDS = {
     "fuse": fuse.fuse,
     "prefer": prefer.prefer,
     "budget": budget.budget,
+    "weights": weights.weights,
     "index": search.index,
     "search": search.search,
     "export": model_files.export,
@@ -105,6 +108,7 @@ _COMMANDS = {
 for _name, _command in _COMMANDS.items():
     _add_command(app, _name, _command)
 app.add_typer(clicks.app, name="clicks")
+app.add_typer(decide.app, name="decide")
 
 
 def _print_version(wanted: bool) -> None:

@@ -409,6 +409,17 @@ def _refuse_runs(data: list[str]) -> None:
             )
 
 
+def read_judged(
+    systems: dict[str, Any], data: list[str], columns: ColumnOptions
+) -> Qrels | RankingData:
+    """Read judgements if all systems are runs, else the judged rows that they score."""
+    from rankwise.datasets import Run
+
+    if all(isinstance(system, Run) for system in systems.values()):
+        return _judgments(data, columns)
+    return _rows(systems, data, columns, may_be_one=False)
+
+
 def _judgments(data: list[str], columns: ColumnOptions) -> Qrels | RankingData:
     """Read judgements of documents, in files of any format, or judged data with document ids."""
     from rankwise.cli._data import load_table

@@ -20,6 +20,7 @@ from rankwise.cli import (
     board,
     clicks,
     compare,
+    decide,
     evaluate,
     fit,
     fuse,
@@ -103,6 +104,7 @@ _COMMANDS = {
 for _name, _command in _COMMANDS.items():
     _add_command(app, _name, _command)
 app.add_typer(clicks.app, name="clicks")
+app.add_typer(decide.app, name="decide")
 
 
 def _print_version(wanted: bool) -> None:

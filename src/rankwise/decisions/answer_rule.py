@@ -1,0 +1,789 @@
+"""Answer or abstain: which lists hold anything relevant, with a promise about wrong answers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, ClassVar, Literal, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit
+
+from rankwise.datasets.data import RankingData
+from rankwise.decisions.decision_file import (
+    Check,
+    DecisionRule,
+    check_fields,
+    number,
+    numbers_by_name,
+    or_none,
+    texts,
+    whole,
+    word,
+)
+from rankwise.decisions.risk_bounds import queries_needed, risk_p_value
+from rankwise.decisions.scored_lists import ScoredLists, list_scores
+from rankwise.metrics.statistics.stratified import check_level
+from rankwise.runtime.constraints import make_generator
+from rankwise.runtime.messages import (
+    ArgumentError,
+    check_choice,
+    check_share,
+    check_whole,
+    join_lines,
+)
+from rankwise.runtime.result import Result, ResultColumns
+from rankwise.typing import Float64Array, Int64Array, Seed
+
+PROMISES = ("wrong_answers", "false_answers")
+POLICIES = ("auto", "top_score", "model")
+UNANSWERABLE = ("auto", "judged", "removed")
+_FIRST = 10  # documents at the top of a list that its features describe
+_SCORE_FEATURES = ("top", "gap", "lead", "spread")
+# Numbers of wrong answers that the first sets to be tested may have, each by its own test.
+_STARTS = (0, 1, 3, 7)
+_MODEL_SHARE = 0.4
+# The model is used if so many times the fewest queries that can keep a promise are left.
+_ENOUGH = {"wrong_answers": 2.0, "false_answers": 1.0}
+# Largest number of judged queries to ask for, as a multiple of those there are.
+_MOST_TIMES = 1024.0
+
+
+@dataclass(frozen=True)
+class AnswerReport(Result):
+    """What the judged queries say about a fitted :class:`AnswerRule`.
+
+    Attributes
+    ----------
+    promise : {"wrong_answers", "false_answers"}
+    at_most : float
+        Promised rate.
+    confidence_level : float
+    policy : {"top_score", "model"}
+    threshold : float or None
+        None if all queries are abstained from.
+    unanswerable : {"judged", "removed"}
+        Lists with nothing relevant: found among the judged ones, or made of them.
+    n_queries : int
+        Judged queries with a list.
+    n_unanswerable : int
+        Those with nothing relevant in their list.
+    n_tested : int
+        Queries that set the threshold; the others fitted the model.
+    n_decided : int
+        Queries among them that the promise is about: the answered, or the unanswerable ones.
+    n_wrong : int
+        Queries among these that are answered with nothing relevant.
+    risk : float or None
+        ``n_wrong / n_decided``; None without any.
+    kept : float or None
+        Share of the tested answerable queries that are answered.
+    n_queries_needed : int or None
+        Judged queries with which the promise can be kept, if rates stay as they are; None if no
+        threshold has a rate below ``at_most``.
+    kept_with_twice : float or None
+        ``kept`` with twice as many judged queries, if rates stay as they are.
+    kept_with_four_times : float or None
+    notes : list of str
+    """
+
+    promise: str
+    at_most: float
+    confidence_level: float
+    policy: str
+    threshold: float | None
+    unanswerable: str
+    n_queries: int
+    n_unanswerable: int
+    n_tested: int
+    n_decided: int
+    n_wrong: int
+    risk: float | None
+    kept: float | None
+    n_queries_needed: int | None
+    kept_with_twice: float | None
+    kept_with_four_times: float | None
+    notes: list[str]
+
+    def _verdict(self) -> list[str]:
+        is_wrong = self.promise == "wrong_answers"
+        about = "answered queries" if is_wrong else "queries with nothing relevant"
+        promise = f"{100 * self.at_most:.3g} % of {about}"
+        promise += " have nothing relevant in their list" if is_wrong else " are answered"
+        lines = [f"Promise: at most {promise} (confidence {100 * self.confidence_level:.3g} %)."]
+        if self.threshold is None:
+            lines.append(
+                f"{self.n_queries:,} judged queries cannot keep it: the rule abstains from all."
+            )
+            lines.append(
+                f"About {self.n_queries_needed:,} would do, if rates stay as they are."
+                if self.n_queries_needed is not None
+                else "Nor can more of them, if rates stay as they are: promise less."
+            )
+            return lines
+        what = "log odds of the model are" if self.policy == "model" else "top score is"
+        what_is_wrong = "without anything relevant" if is_wrong else "answered"
+        lines += [
+            f"Policy: answer if the {what} at least {self.threshold:.4g}.",
+            f"Judged: {self.n_wrong:,} of {self.n_decided:,} {about} {what_is_wrong} "
+            f"({100 * (self.risk or 0):.1f} %).",
+        ]
+        if self.kept is not None:
+            lines += [
+                f"Kept: {100 * self.kept:.1f} % of answerable queries are answered.",
+                f"More judgements: twice as many would keep {100 * self.kept_with_twice:.1f} %, "
+                f"four times as many {100 * self.kept_with_four_times:.1f} %.",
+            ]
+        return lines
+
+    def __str__(self) -> str:
+        return join_lines([*self._verdict(), *(f"note: {note}" for note in self.notes)])
+
+
+@dataclass(frozen=True, eq=False)
+class AnswerDecisions(Result):
+    """Decisions of :meth:`AnswerRule.decide`, one per query.
+
+    Attributes
+    ----------
+    qid : ndarray of shape (n_queries,)
+        In order of first appearance.
+    answer : ndarray of shape (n_queries,), bool
+    value : ndarray of shape (n_queries,), float64
+        What is compared with the threshold: the top score, or log odds of an answerable list.
+    probability : ndarray of shape (n_queries,), float64, or None
+        Estimated probability that the list holds anything relevant; None for the top score.
+    n_shown : ndarray of shape (n_queries,), int64
+        Documents to show: all, or none.
+    """
+
+    qid: NDArray[Any]
+    answer: NDArray[np.bool_]
+    value: Float64Array
+    probability: Float64Array | None
+    n_shown: Int64Array
+
+
+class AnswerRule(DecisionRule):
+    """Answer a query, or abstain because its list holds nothing relevant.
+
+    Parameters
+    ----------
+    promise : {"wrong_answers", "false_answers"}
+        "wrong_answers": share of the answered queries whose list holds nothing relevant.
+        "false_answers": share of the queries with nothing relevant in their list that are answered.
+    at_most : float in (0, 1)
+        Promised rate.
+    confidence_level : float in (0, 1)
+        Probability, over draws of the judged queries, that the true rate is at most ``at_most``.
+    policy : {"auto", "top_score", "model"}
+        What is compared with a threshold. "top_score": the highest score of the list. "model": a
+        logistic regression of features of the list. "auto": the model, if enough queries remain to
+        set the threshold.
+    rel : float
+        Lowest grade of a relevant document.
+    depth : int >= 1, optional
+        Documents of a list to look at, such as those that are shown. None: all.
+    unanswerable : {"auto", "judged", "removed"}
+        Where queries with nothing relevant come from. "judged": the judged queries as they are.
+        "removed": the answerable ones, without the relevant documents of their lists. "auto":
+        "removed" if all judged queries are answerable.
+    unanswerable_share : float in (0, 1)
+        With removed documents and "wrong_answers": share of such queries among future ones.
+    random_state : int, RandomState, Generator or None
+        Seed for the split of the judged queries, and for which lists lose documents.
+
+    Attributes
+    ----------
+    threshold_ : float
+        A query is answered if its value is at least this; infinite if all are abstained from.
+    policy_ : {"top_score", "model"}
+    risk_ : float or None
+        Rate on the judged queries that set the threshold; None if nothing is answered.
+    kept_ : float or None
+        Share of the answerable queries that are answered; None if there are none.
+    n_queries_needed_ : int or None
+        Judged queries with which the promise can be kept, if rates stay as they are. None: no
+        threshold has a rate below ``at_most``.
+    report_ : AnswerReport
+        All counts; printed with the rule.
+
+    Raises
+    ------
+    ValueError
+        If a parameter breaks its rule.
+
+    Notes
+    -----
+    The model is fitted on a part of the queries drawn at random, and the threshold is set on the
+    others by exact binomial tests. For "false_answers", let F be the rate for a threshold. The
+    number of the n unanswerable queries at or above the smallest threshold with ``F <= at_most`` is
+    binomial. The threshold taken lies above the k-th highest value of an unanswerable query, with
+    ``P(Binomial(n, at_most) < k) <= 1 - confidence_level``, so that F is larger than ``at_most``
+    with no more than this probability (Wilks 1941).
+
+    For "wrong_answers" the number of answered queries is random. Sets of the m queries with the
+    highest values are tested in the order of growing m, and the first set that fails ends the
+    tests (fixed-sequence testing, Angelopoulos et al. 2021). Assume that the rate does not fall
+    when the threshold does. Let t be the lowest threshold with a rate of at most ``at_most``. Given
+    that N values are at or above t, wrong answers among these queries are binomial with N trials
+    and that rate. A threshold below t is taken only if this set, or it with the next query, passes
+    its test, which has a probability of at most the level of the test. Tests begin at a few values
+    of m that depend on the number of queries only, each with its part of ``1 - confidence_level``
+    (Bonferroni).
+
+    Both hold for queries that are exchangeable with the judged ones, and for no others:
+    :func:`rankwise.selection.find_drift` watches :meth:`list_features`. Unjudged documents count as
+    not relevant.
+
+    A fit takes O(N log N) time and O(N) memory for N rows.
+
+    References
+    ----------
+    .. [1] S. S. Wilks, "Determination of sample sizes for setting tolerance limits", Annals of
+       Mathematical Statistics 12 (1941).
+    .. [2] A. N. Angelopoulos, S. Bates, E. J. Candès, M. I. Jordan, L. Lei, "Learn then test:
+       calibrating predictive algorithms to achieve risk control", arXiv:2110.01052 (2021).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> qid = np.repeat(np.arange(300), 5)
+    >>> y = rng.random(1500) < np.where(qid % 3 == 0, 0.0, 0.4)
+    >>> scores = 2.0 * y + rng.normal(size=1500)
+    >>> rule = AnswerRule("wrong_answers", at_most=0.1).fit(scores, y, qid)
+    >>> print(rule)
+    Promise: at most 10 % of answered queries have nothing relevant in their list (confidence 95 %).
+    Policy: answer if the log odds of the model are at least 1.872.
+    Judged: 1 of 66 answered queries without anything relevant (1.5 %).
+    Kept: 59.6 % of answerable queries are answered.
+    More judgements: twice as many would keep 71.6 %, four times as many 72.5 %.
+    note: unjudged documents count as not relevant
+    """
+
+    kind: ClassVar[str] = "answer"
+    _fields: ClassVar[Mapping[str, Check]] = {
+        "rel": number(),
+        "depth": or_none(whole(1)),
+        "intercept": number(),
+        "coefficients": numbers_by_name,
+        "report": lambda value: value,
+    }
+    threshold_: float
+    policy_: str
+    risk_: float | None
+    kept_: float | None
+    n_queries_needed_: int | None
+    report_: AnswerReport
+
+    def __init__(
+        self,
+        promise: Literal["wrong_answers", "false_answers"] = "wrong_answers",
+        at_most: float = 0.1,
+        confidence_level: float = 0.95,
+        *,
+        policy: Literal["auto", "top_score", "model"] = "auto",
+        rel: float = 1.0,
+        depth: int | None = None,
+        unanswerable: Literal["auto", "judged", "removed"] = "auto",
+        unanswerable_share: float = 0.5,
+        random_state: Seed = 0,
+    ) -> None:
+        check_choice("promise", promise, PROMISES)
+        check_share("at_most", at_most)
+        check_level(confidence_level)
+        check_choice("policy", policy, POLICIES)
+        check_choice("unanswerable", unanswerable, UNANSWERABLE)
+        check_share("unanswerable_share", unanswerable_share)
+        if depth is not None:
+            check_whole("depth", depth, 1)
+        self.promise = promise
+        self.at_most = at_most
+        self.confidence_level = confidence_level
+        self.policy = policy
+        self.rel = rel
+        self.depth = depth
+        self.unanswerable = unanswerable
+        self.unanswerable_share = unanswerable_share
+        self.random_state = random_state
+
+    def fit(
+        self,
+        scores: Any,
+        y: Any = None,
+        qid: Any = None,
+        *,
+        others: Sequence[Any] = (),
+        query_columns: Mapping[str, Mapping[Any, float]] | None = None,
+    ) -> Self:
+        """Fit the model and set the threshold from judged queries.
+
+        Parameters
+        ----------
+        scores : run, array-like of shape (n_rows,) or fitted ranker
+            See :func:`list_scores`.
+        y : judgements, array-like of shape (n_rows,) or RankingData
+            For a run, anything that :func:`rankwise.text.read_judgements` takes. For scores, grades
+            in the same order. For a ranker, the judged rows.
+        qid : array-like of shape (n_rows,), optional
+            Query of each row.
+        others : sequence of runs or of arrays of shape (n_rows,)
+            Scores of other systems: the model also sees how many of the first ten documents they
+            have in common with ``scores``.
+        query_columns : mapping from name to {query: number}, optional
+            More features of the queries for the model, such as ``{"idf": {"q1": 3.2}}``.
+
+        Returns
+        -------
+        Self
+
+        Raises
+        ------
+        ValueError
+            If nothing is judged, no list holds anything relevant, scores are not finite, or a
+            query lacks a number of ``query_columns``.
+
+        Notes
+        -----
+        If the promise cannot be kept with these queries, the fitted rule abstains from every query,
+        and ``n_queries_needed_`` says how many would do.
+        """
+        read = [list_scores(entry, y, qid) for entry in (scores, *others)]
+        own = read[0]
+        if own.y is None:
+            raise ArgumentError("y", "must give judgements, got none. Pass grades or qrels.")
+        answerable = np.array([bool((own.y[rows][: self.depth] >= self.rel).any()) for rows in own])
+        if not answerable.any():
+            raise ValueError(
+                f"no list has a document of grade {self.rel:g} or more. Check the ids and rel=…."
+            )
+        source = self.unanswerable
+        if source == "auto":
+            source = "removed" if answerable.all() else "judged"
+        names, features = _describe(read, query_columns, self.depth)
+        without = None
+        if source == "removed":
+            _, without = _describe(read, query_columns, self.depth, without=self.rel)
+        self._fit_features(names, features, answerable, without)
+        return self
+
+    def _fit_features(
+        self,
+        names: list[str],
+        features: Float64Array,
+        answerable: NDArray[np.bool_],
+        without: Float64Array | None,
+    ) -> None:
+        """Fit to the features of the lists, and of those ``without`` their relevant documents."""
+        n_queries, n_unanswerable = len(answerable), int((~answerable).sum())
+        query, source, share = np.arange(n_queries), "judged", 0.5
+        notes = ["unjudged documents count as not relevant"]
+        if without is not None:
+            source, share = "removed", self.unanswerable_share
+            notes.append(
+                "lists with nothing relevant are the judged ones without their relevant documents"
+            )
+            query = np.repeat(query[answerable], 2)
+            features = np.stack([features[answerable], without[answerable]], axis=1)
+            features = features.reshape(len(query), -1)
+            answerable = np.tile([True, False], len(query) // 2)
+        rng = make_generator(self.random_state)
+        is_fit = self._draw_fit_part(query, answerable, source, rng)
+        weight = np.where(answerable, 1.0 - share, share)
+        self._fit_model(names, features[is_fit], answerable[is_fit], weight[is_fit])
+        tested = ~is_fit
+        if source == "removed" and self.promise == "wrong_answers":
+            # One version of each query, at random: a draw of the queries that the promise is about.
+            is_removed = rng.random(n_queries) < share
+            tested &= is_removed[query] != answerable
+        curve = _Curve.of(self._values(features[tested]), answerable[tested])
+        self._set_threshold(curve, source, n_queries, n_unanswerable, notes)
+
+    def _draw_fit_part(
+        self, query: Int64Array, answerable: Any, source: str, rng: np.random.Generator
+    ) -> NDArray[np.bool_]:
+        """Cases of the queries that fit the model; none for the top score.
+
+        For "false_answers" the answerable and unanswerable queries are split alike, which leaves
+        the values of the unanswerable ones independent.
+        """
+        is_fit = np.zeros(len(query), dtype=bool)
+        if self.policy == "top_score":
+            return is_fit
+        by_class = self.promise == "false_answers" and source == "judged"
+        for stratum in (answerable, ~answerable) if by_class else (np.ones_like(is_fit),):
+            ids = rng.permutation(np.unique(query[stratum]))
+            is_fit |= np.isin(query, ids[: round(_MODEL_SHARE * len(ids))])
+        about = ~answerable if self.promise == "false_answers" else np.ones_like(is_fit)
+        n_left = len(np.unique(query[about & ~is_fit]))
+        needed = queries_needed(self.at_most, self.confidence_level)
+        if self.policy == "auto" and n_left < _ENOUGH[self.promise] * needed:
+            is_fit[:] = False
+        return is_fit
+
+    def _fit_model(
+        self, names: list[str], features: Float64Array, answerable: Any, weight: Float64Array
+    ) -> None:
+        """Logistic regression on standardised features, or the top score if it cannot be fitted."""
+        has_list = ~np.isnan(features).any(axis=1)
+        features, answerable, weight = features[has_list], answerable[has_list], weight[has_list]
+        self.policy_, self.coefficients_, self.intercept_ = "top_score", {"top": 1.0}, 0.0
+        if min(answerable.sum(), (~answerable).sum()) < 2:
+            return
+        from sklearn.linear_model import LogisticRegression
+
+        mean, scale = features.mean(axis=0), features.std(axis=0)
+        scale = np.where(scale > 0, scale, 1.0)
+        model = LogisticRegression(C=1.0, max_iter=1000)
+        model.fit((features - mean) / scale, answerable, weight / weight.mean())
+        weights = model.coef_[0] / scale
+        self.policy_ = "model"
+        self.coefficients_ = dict(zip(names, weights.tolist(), strict=True))
+        self.intercept_ = float(model.intercept_[0] - weights @ mean)
+
+    def _values(self, features: Float64Array) -> Float64Array:
+        """What is compared with the threshold; -inf for lists without documents."""
+        weights = np.zeros(features.shape[1])
+        weights[: len(self.coefficients_)] = list(self.coefficients_.values())
+        values = np.where(np.isnan(features), -np.inf, 0.0).min(axis=1, initial=0.0)
+        return values + np.nan_to_num(features) @ weights + self.intercept_
+
+    def _set_threshold(
+        self, curve: _Curve, source: str, n_queries: int, n_unanswerable: int, notes: list[str]
+    ) -> None:
+        """Take the lowest threshold that the tests allow, and report what it does."""
+        choose = partial(curve.choose, self.promise, self.at_most, 1.0 - self.confidence_level)
+        at, needed = choose(), None
+        if at or choose(_MOST_TIMES):
+            low, high = 1 / _MOST_TIMES, _MOST_TIMES
+            while high / low > 1.01:
+                middle = (low * high) ** 0.5
+                low, high = (low, middle) if choose(middle) else (middle, high)
+            needed = int(np.ceil(high * n_queries))
+        by_answered = self.promise == "wrong_answers"
+        n_decided = int(curve.answered[at]) if by_answered else curve.n_wrong
+        n_wrong = int(curve.wrong[at])
+        self.threshold_ = curve.threshold(at) if at else np.inf
+        self.risk_ = n_wrong / n_decided if at else None
+        self.kept_, self.n_queries_needed_ = curve.kept(at), needed
+        self.report_ = AnswerReport(
+            self.promise,
+            self.at_most,
+            self.confidence_level,
+            self.policy_,
+            self.threshold_ if at else None,
+            source,
+            n_queries,
+            n_unanswerable,
+            curve.n,
+            n_decided,
+            n_wrong,
+            self.risk_,
+            self.kept_,
+            needed,
+            curve.kept(max(at, choose(2.0))),
+            curve.kept(max(at, choose(4.0))),
+            notes,
+        )
+
+    def decide(
+        self,
+        scores: Any,
+        qid: Any = None,
+        *,
+        others: Sequence[Any] = (),
+        query_columns: Mapping[str, Mapping[Any, float]] | None = None,
+    ) -> AnswerDecisions:
+        """Decide for each query whether to answer it.
+
+        Parameters
+        ----------
+        scores : run, array-like of shape (n_rows,) or fitted ranker
+            As in :meth:`fit`.
+        qid : array-like of shape (n_rows,), optional
+            Query of each row of an array; for a ranker, the RankingData to score.
+        others : sequence of runs or of arrays of shape (n_rows,)
+            Scores of the same systems as in :meth:`fit`.
+        query_columns : mapping from name to {query: number}, optional
+            As in :meth:`fit`.
+
+        Returns
+        -------
+        AnswerDecisions
+        """
+        lists, names, features = self._read(scores, qid, others, query_columns)
+        if self.policy_ == "model" and names != list(self.coefficients_):
+            known = ", ".join(self.coefficients_)
+            raise ValueError(
+                f"the rule was fitted with the features {known}, got {', '.join(names)}. Pass the "
+                "same others and query_columns."
+            )
+        values = self._values(features)
+        probability = expit(values) if self.policy_ == "model" else None
+        answer = values >= self.threshold_
+        return AnswerDecisions(lists.qids, answer, values, probability, answer * lists.sizes)
+
+    def list_features(
+        self,
+        scores: Any,
+        qid: Any = None,
+        *,
+        others: Sequence[Any] = (),
+        query_columns: Mapping[str, Mapping[Any, float]] | None = None,
+    ) -> ResultColumns:
+        """Features of the lists, to watch with :func:`rankwise.selection.find_drift`.
+
+        Parameters
+        ----------
+        scores, qid, others, query_columns
+            As in :meth:`decide`.
+
+        Returns
+        -------
+        ResultColumns
+            One row per list. "top": highest score; "gap": it minus the second; "lead": it minus the
+            mean of the first ten; "spread": standard deviation of the first ten; "agreement": share
+            of the first ten that other systems have among their first ten; then the
+            ``query_columns``. NaN for an empty list.
+        """
+        _, names, features = self._read(scores, qid, others, query_columns)
+        return ResultColumns(zip(names, features.T, strict=True))
+
+    def _read(
+        self, scores: Any, qid: Any, others: Sequence[Any], query_columns: Any
+    ) -> tuple[ScoredLists, list[str], Float64Array]:
+        data, qid = (qid, None) if isinstance(qid, RankingData) else (None, qid)
+        read = [list_scores(entry, data, qid) for entry in (scores, *others)]
+        return read[0], *_describe(read, query_columns, self.depth)
+
+    def __str__(self) -> str:
+        return str(self.report_) if hasattr(self, "report_") else repr(self)
+
+    def __repr__(self) -> str:
+        given = f"{self.promise!r}, at_most={self.at_most:g}"
+        return f"AnswerRule({given}, confidence_level={self.confidence_level:g})"
+
+    def _record(self) -> dict[str, Any]:
+        return {
+            "rel": self.rel,
+            "depth": self.depth,
+            "intercept": self.intercept_,
+            "coefficients": self.coefficients_,
+            "report": self.report_.to_dict(),
+        }
+
+    @classmethod
+    def _restore(cls, record: Mapping[str, Any]) -> Self:
+        report = AnswerReport(**check_fields(record["report"], _REPORT, "report."))
+        names, known = list(record["coefficients"]), [*_SCORE_FEATURES, "agreement"]
+        expected = known[: len(names)] if report.policy == "model" else ["top"]
+        if names[: len(expected)] != expected and names[:4] != known[:4]:
+            raise ValueError(f"coefficients must begin with {', '.join(expected)}.")
+        rule = cls(
+            report.promise,  # type: ignore[arg-type]
+            report.at_most,
+            report.confidence_level,
+            policy=report.policy,  # type: ignore[arg-type]
+            rel=record["rel"],
+            depth=record["depth"],
+            unanswerable=report.unanswerable,  # type: ignore[arg-type]
+        )
+        rule.policy_, rule.risk_, rule.kept_ = report.policy, report.risk, report.kept
+        rule.coefficients_, rule.intercept_ = record["coefficients"], record["intercept"]
+        rule.threshold_ = np.inf if report.threshold is None else report.threshold
+        rule.n_queries_needed_, rule.report_ = report.n_queries_needed, report
+        return rule
+
+    def _source(self) -> str:
+        threshold = self.report_.threshold
+        cut = "" if self.depth is None else f"[:{self.depth}]"
+        if threshold is None:
+            return (
+                "def answer(scores, columns=()):\n    return False  # the promise cannot be kept\n"
+            )
+        if self.policy_ == "top_score":
+            return (
+                "def answer(scores, columns=()):\n"
+                f"    return len(scores) > 0 and max(scores) >= {threshold!r}\n"
+            )
+        return f"""def answer(scores, columns=()):
+    scores = sorted(scores, reverse=True){cut}
+    if not scores:
+        return False
+    first = scores[:{_FIRST}]
+    mean = sum(first) / len(first)
+    gap = scores[0] - scores[min(1, len(scores) - 1)]
+    spread = (sum((score - mean) ** 2 for score in first) / len(first)) ** 0.5
+    found = {{"top": scores[0], "gap": gap, "lead": scores[0] - mean, "spread": spread}}
+    found.update(columns)  # numbers by name: agreement, and columns of the query
+    weights = {self.coefficients_!r}
+    log_odds = {self.intercept_!r} + sum(w * found[name] for name, w in weights.items())
+    return log_odds >= {threshold!r}
+"""
+
+    def _examples(self, rng: np.random.Generator) -> Iterator[tuple[tuple[Any, ...], bool]]:
+        """Random lists on both sides of the threshold, as arguments, and their decisions."""
+        for n in rng.integers(1, 30, 200).tolist():
+            scores = np.sort(rng.normal(size=n) * 10.0 ** rng.integers(-2, 3))[::-1]
+            columns = dict.fromkeys(list(self.coefficients_)[len(_SCORE_FEATURES) :], 0.5)
+            lists = list_scores(scores, qid=np.zeros(n, dtype=int))
+            _, features = _describe([lists], None, self.depth)
+            values = np.append(features[0], list(columns.values()))[: len(self.coefficients_)]
+            yield (scores.tolist(), columns), bool(self._values(values[None])[0] >= self.threshold_)
+
+
+_REPORT: dict[str, Check] = {
+    "promise": word(*PROMISES),
+    "at_most": number(0, 1),
+    "confidence_level": number(0, 1),
+    "policy": word(*POLICIES[1:]),
+    "threshold": or_none(number()),
+    "unanswerable": word(*UNANSWERABLE[1:]),
+    **dict.fromkeys(("n_queries", "n_unanswerable", "n_tested", "n_decided", "n_wrong"), whole()),
+    "risk": or_none(number(0, 1)),
+    "kept": or_none(number(0, 1)),
+    "n_queries_needed": or_none(whole()),
+    "kept_with_twice": or_none(number(0, 1)),
+    "kept_with_four_times": or_none(number(0, 1)),
+    "notes": texts,
+}
+
+
+@dataclass(frozen=True)
+class _Curve:
+    """Queries in the order of their values: entry m is about the queries above a threshold.
+
+    The first entry is that of no query; entries end at the last of several equal values.
+    """
+
+    values: Float64Array  # lowest value above the threshold; infinite for the first entry
+    answered: Int64Array
+    wrong: Int64Array
+    n: int
+    n_wrong: int  # unanswerable queries
+
+    @classmethod
+    def of(cls, values: Float64Array, answerable: Any) -> _Curve:
+        order = np.argsort(-values, kind="stable")
+        ordered, wrong = values[order], np.cumsum(~answerable[order])
+        ends = np.flatnonzero(np.append(ordered[1:] != ordered[:-1], True) & np.isfinite(ordered))
+        return cls(
+            np.append(np.inf, ordered[ends]),
+            np.append(0, ends + 1),
+            np.append(0, wrong[ends]),
+            len(values),
+            int((~answerable).sum()),
+        )
+
+    def threshold(self, at: int) -> float:
+        """Halfway between the lowest answered value and the next one, against rounding errors."""
+        high = float(self.values[at])
+        low = float(self.values[at + 1]) if at + 1 < len(self.values) else high
+        middle = low / 2 + high / 2
+        return middle if middle > low else high
+
+    def kept(self, at: int) -> float | None:
+        right = self.answered - self.wrong
+        total = self.n - self.n_wrong
+        return float(right[at] / total) if total else None
+
+    def choose(self, promise: str, at_most: float, level: float, times: float = 1.0) -> int:
+        """Entry of the lowest threshold that passes the tests, 0 if none does.
+
+        ``times``: as if there were so many times as many queries, at the same rates.
+        """
+        answered, wrong = np.floor(self.answered * times), np.ceil(self.wrong * times)
+        if promise == "false_answers":
+            p = risk_p_value(wrong, np.floor(self.n_wrong * times), at_most)
+            return int(np.flatnonzero(p <= level).max(initial=0))
+        found, p = 0, risk_p_value(wrong, answered, at_most)
+        starts = _first_sizes(at_most, level, int(self.n * times))
+        for start in starts:
+            first = int(np.searchsorted(answered, start))
+            failed = np.flatnonzero(p[first:] > level / len(starts))
+            n_passed = int(failed[0]) if len(failed) else len(p) - first
+            found = max(found, first + n_passed - 1) if n_passed else found
+        return found
+
+
+def _first_sizes(at_most: float, level: float, n: int) -> list[int]:
+    """Sizes of the sets at which tests begin: the smallest that may pass with some wrong answers.
+
+    As many starts as ``n`` queries allow.
+    """
+    for several in range(len(_STARTS), 0, -1):
+        each = level / several
+        largest = int(4 * (_STARTS[several - 1] + 8 - np.log(each)) / at_most)
+        sizes = np.arange(1, largest)
+        starts = [
+            int(sizes[np.argmax(risk_p_value(wrong, sizes, at_most) <= each)])
+            for wrong in _STARTS[:several]
+        ]
+        if starts[-1] <= n:
+            return starts
+    return []
+
+
+def _describe(
+    read: Sequence[ScoredLists],
+    query_columns: Mapping[str, Mapping[Any, float]] | None,
+    depth: int | None,
+    without: float | None = None,
+) -> tuple[list[str], Float64Array]:
+    """Names and values of the features, one row per list; NaN if a list is empty.
+
+    ``without``: leave out documents of this grade or more.
+    """
+    own, *others = read
+    columns = {
+        name: {str(query): value for query, value in column.items()}
+        for name, column in (query_columns or {}).items()
+    }
+    names = [*_SCORE_FEATURES, *(["agreement"] if others else []), *columns]
+    if twice := {*columns} & {*_SCORE_FEATURES, "agreement"}:
+        raise ArgumentError("query_columns", f"must have other names than {twice.pop()!r}.")
+    shown = [_shown_rows(lists, depth, without) for lists in read]
+    firsts = [
+        {
+            str(query): {*_documents(lists)[rows[:_FIRST]].tolist()}
+            for query, rows in zip(lists.qids.tolist(), kept, strict=True)
+        }
+        for lists, kept in zip(others, shown[1:], strict=True)
+    ]
+    features = np.full((len(own), len(names)), np.nan)
+    for features_of_list, query, rows in zip(features, own.qids.tolist(), shown[0], strict=True):
+        if not len(rows):
+            continue
+        scores = own.scores[rows]
+        first, second = scores[:_FIRST], scores[min(1, len(rows) - 1)]
+        values = [scores[0], scores[0] - second, scores[0] - first.mean(), first.std()]
+        if others:
+            documents = {*_documents(own)[rows[:_FIRST]].tolist()}
+            common = [len(documents & entry.get(str(query), set())) for entry in firsts]
+            values.append(np.mean(common) / len(documents))
+        for name, column in columns.items():
+            value = column.get(str(query), np.nan)
+            if not np.isfinite(value):
+                raise ArgumentError(
+                    "query_columns",
+                    f"must give a finite {name} for every query, got {value} for {query!r}.",
+                )
+            values.append(value)
+        features_of_list[:] = values
+    return names, features
+
+
+def _shown_rows(
+    lists: ScoredLists, depth: int | None, without: float | None
+) -> list[NDArray[np.intp]]:
+    rows = [np.arange(entry.start, entry.stop) for entry in lists]
+    if without is not None and lists.y is not None:
+        rows = [entry[lists.y[entry] < without] for entry in rows]
+    return [entry[:depth] for entry in rows]
+
+
+def _documents(lists: ScoredLists) -> NDArray[Any]:
+    return lists.doc_ids if lists.doc_ids is not None else lists.order  # type: ignore[return-value]

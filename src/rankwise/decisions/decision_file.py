@@ -1,0 +1,243 @@
+"""Files of decision rules: JSON that only the known fields pass, and plain Python."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Iterator, Mapping
+from importlib import import_module
+from pathlib import Path
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from rankwise.runtime.files import write_file, writing
+from rankwise.runtime.messages import did_you_mean
+
+FORMAT, VERSION = "rankwise-decision", 1
+_MOST_BYTES = 1_000_000
+# Largest size of a number in a file: its square is finite.
+_LARGEST = 1e150
+_KINDS = {
+    "answer": "rankwise.decisions.answer_rule:AnswerRule",
+    "cut": "rankwise.decisions.cut_rule:CutRule",
+}
+Check = Callable[[Any], Any]
+
+
+class DecisionRule:
+    """Base class of decision rules: how they are stored, and how they become plain Python.
+
+    A subclass has a ``kind``, the ``_fields`` of its file with a check for each, ``_record``, which
+    returns their values, ``_restore``, which takes them back, ``_source`` and ``_examples``.
+    """
+
+    kind: ClassVar[str]
+    _fields: ClassVar[Mapping[str, Check]]
+
+    def _record(self) -> dict[str, Any]:
+        """Values of the fields of the file."""
+        raise NotImplementedError
+
+    @classmethod
+    def _restore(cls, record: Mapping[str, Any]) -> Self:
+        """Fitted rule of checked fields; ValueError if they do not fit each other."""
+        raise NotImplementedError
+
+    def _source(self) -> str:
+        """Python code of a function that decides one list."""
+        raise NotImplementedError
+
+    def _examples(self, rng: np.random.Generator) -> Iterator[tuple[tuple[Any, ...], Any]]:
+        """Arguments of that function, and decisions of the rule for them."""
+        raise NotImplementedError
+
+    def to_json(self, path: str | Path | None = None) -> str | None:
+        """Write the fitted rule as JSON, which :func:`load_decision` reads.
+
+        Parameters
+        ----------
+        path : str or Path, optional
+            File to write; None: return the text.
+
+        Raises
+        ------
+        OSError
+            If the file cannot be written; the message names it.
+        """
+        head = {"format": FORMAT, "version": VERSION, "kind": self.kind}
+        text = json.dumps(head | self._record(), allow_nan=False, ensure_ascii=False, indent=2)
+        if path is None:
+            return text
+        with writing(Path(path)):
+            write_file(path, f"{text}\n".encode())
+        return None
+
+    def to_python(self) -> str:
+        """Code of the fitted rule: a function of one list, without imports.
+
+        Returns
+        -------
+        str
+            The code has been run on random lists and decided as the rule does.
+
+        Raises
+        ------
+        RuntimeError
+            If the code decides a list in another way.
+        """
+        source, names = self._source(), {}
+        exec(source, {}, names)  # written here, from numbers
+        (function,) = names.values()
+        for arguments, decision in self._examples(np.random.default_rng(0)):
+            if function(*arguments) != decision:
+                raise RuntimeError(f"the code decides {arguments} as {not decision}.")
+        return source
+
+
+def load_decision(path: str | Path) -> Any:
+    """Read a rule that :meth:`AnswerRule.to_json` or :meth:`CutRule.to_json` has written.
+
+    Parameters
+    ----------
+    path : str or Path
+
+    Returns
+    -------
+    AnswerRule or CutRule
+        Fitted.
+
+    Raises
+    ------
+    OSError
+        If the file cannot be read.
+    ValueError
+        If the file is not a decision rule, has another version, lacks a field, has an unknown one,
+        or a value breaks its rule. The message names the file and the field.
+
+    Notes
+    -----
+    Only data are read, and no code of the file is run.
+    """
+    where = str(path)
+    with open(path, "rb") as file:
+        content = file.read(_MOST_BYTES + 1)
+    try:
+        if len(content) > _MOST_BYTES:
+            raise ValueError(f"it has more than {_MOST_BYTES:,} bytes")
+        record = json.loads(content.decode("utf-8-sig"), object_pairs_hook=_object)
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"{where} is not a decision rule: {error}.") from None
+    if not isinstance(record, dict) or record.get("format") != FORMAT:
+        raise ValueError(
+            f'{where} is not a decision rule: it lacks "format": "{FORMAT}". '
+            "Write rules with to_json or 'rankwise decide'."
+        )
+    version, kind = record.get("version"), record.get("kind")
+    if version != VERSION or isinstance(version, bool):
+        raise ValueError(
+            f"{where} has version {version!r} of the format, but this rankwise reads version "
+            f"{VERSION}. Fit the rule again, or update rankwise."
+        )
+    if not isinstance(kind, str) or kind not in _KINDS:
+        raise ValueError(f"{where}: kind must be one of {', '.join(_KINDS)}, got {kind!r}.")
+    module, _, name = _KINDS[kind].partition(":")
+    cls = getattr(import_module(module), name)
+    fields = {key: value for key, value in record.items() if key not in _HEAD}
+    try:
+        return cls._restore(check_fields(fields, cls._fields))
+    except ValueError as error:
+        raise ValueError(f"{where}: {error}") from None
+
+
+_HEAD = ("format", "version", "kind")
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError("an object has a key twice")
+    return found
+
+
+def check_fields(record: Any, known: Mapping[str, Check], within: str = "") -> dict[str, Any]:
+    """Checked values of a JSON object with exactly these fields."""
+    if not isinstance(record, dict):
+        raise ValueError(f"{within or 'the file'} must be an object, got {record!r}.")
+    for name in record:
+        if name not in known:
+            hint = did_you_mean(name, known, f"Known fields: {', '.join(known)}.")
+            raise ValueError(f"{within}{name} is not a field. {hint}")
+    values = {}
+    for name, check in known.items():
+        if name not in record:
+            raise ValueError(f"{within}{name} is missing. Fit the rule again.")
+        try:
+            values[name] = check(record[name])
+        except ValueError as error:
+            raise ValueError(f"{within}{name} {error}") from None
+    return values
+
+
+def number(low: float = -_LARGEST, high: float = _LARGEST) -> Check:
+    """Check for a finite number between two bounds, both included."""
+
+    def check(value: Any) -> float:
+        is_number = isinstance(value, int | float) and not isinstance(value, bool)
+        if not is_number or not low <= value <= high or not math.isfinite(value):
+            raise ValueError(f"must be a number from {low:g} to {high:g}, got {_shown(value)}.")
+        return float(value)
+
+    return check
+
+
+def whole(low: int = 0, high: int = 2**53) -> Check:
+    """Check for a whole number between two bounds, both included."""
+
+    def check(value: Any) -> int:
+        if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
+            raise ValueError(
+                f"must be a whole number from {low:,} to {high:,}, got {_shown(value)}."
+            )
+        return value
+
+    return check
+
+
+def word(*known: str) -> Check:
+    """Check for one of a few words; for any short text if there are none."""
+
+    def check(value: Any) -> str:
+        if not isinstance(value, str) or (known and value not in known) or len(value) > 200:
+            rule = f"must be one of {', '.join(known)}" if known else "must be a short text"
+            raise ValueError(f"{rule}, got {_shown(value)}.")
+        return value
+
+    return check
+
+
+def numbers_by_name(value: Any) -> dict[str, float]:
+    """Check for an object of finite numbers."""
+    if not isinstance(value, dict) or len(value) > 1000:
+        raise ValueError(f"must be an object of numbers, got {_shown(value)}.")
+    return {word()(name): number()(entry) for name, entry in value.items()}
+
+
+def texts(value: Any) -> list[str]:
+    """Check for a list of short texts."""
+    if not isinstance(value, list) or len(value) > 100:
+        raise ValueError(f"must be a list of texts, got {_shown(value)}.")
+    return [word()(entry) for entry in value]
+
+
+def or_none(check: Check) -> Check:
+    """Check that lets null pass."""
+    return lambda value: None if value is None else check(value)
+
+
+def _shown(value: Any) -> str:
+    try:
+        text = repr(value)
+    except ValueError:  # an int of too many digits
+        return "a huge number"
+    return text if len(text) <= 60 else f"{text[:60]}…"

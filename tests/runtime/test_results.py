@@ -160,8 +160,8 @@ RESULTS = [
 ]
 PACKAGES = (
     "clicks", "datasets", "decisions", "distributed", "experiments", "explain", "export", "fusion",
-    "labels", "metrics", "metrics.significance", "preferences", "rankers", "report", "selection", "text",
-    "trees",
+    "labels", "metrics", "metrics.significance", "preferences", "rankers", "report", "selection",
+    "text", "trees",
 )  # fmt: skip
 # What functions return to be passed on: rows, result lists' sources, models' parts and plans.
 DATA_OBJECTS = {

@@ -49,6 +49,7 @@ from .rankers.boosting.measure_ranker import AdaRank as AdaRank
 from .rankers.boosting.measure_ranker import CoordinateAscent as CoordinateAscent
 from .rankers.boosting.stump_ranker import FRank as FRank
 from .rankers.boosting.stump_ranker import RankBoost as RankBoost
+from .rankers.calibration import CalibratedRanker as CalibratedRanker
 from .rankers.elm import ELMRank as ELMRank
 from .rankers.elm import PairwiseELM as PairwiseELM
 from .rankers.elm import PointwiseELM as PointwiseELM

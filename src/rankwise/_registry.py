@@ -294,6 +294,13 @@ RANKERS: dict[str, Row] = {
         paper="tsai2010",
         params={"random_state": 0},
     ),
+    "calibrated_ranker": Row(
+        "rankers.calibration:CalibratedRanker",
+        "Any ranker with probabilities of relevance, calibrated on held-out queries",
+        "ensemble validation",
+        paper="kull2017",
+        params={"random_state": 0},
+    ),
     "score_blend": Row(
         "rankers.ensemble.blends_and_stacks:ScoreBlend",
         "Mean of ranker scores, standardised within queries (CombSUM)",

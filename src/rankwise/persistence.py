@@ -93,6 +93,8 @@ RESULT_TYPES = (
     "rankwise.solvers.boosting.perceptron_search.PerceptronEnsemble",
     "rankwise.solvers.boosting.stump_search.StumpEnsemble",
     "rankwise.ordinal.score_probabilities.ScoreCalibration",
+    "rankwise.rankers.calibration.ListCalibration",
+    "rankwise.rankers.calibration.ProbabilityMap",
     "rankwise.rankers.adapters.read_booster.ImportedBooster",
     "rankwise.trees.column_table.ColumnTable",
     "rankwise.trees.tree_ensemble.TreeEnsemble",

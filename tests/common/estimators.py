@@ -44,6 +44,7 @@ SMALL: dict[str, dict[str, Any]] = {
     },
     "auto": {"time_budget": None, "n_trials": 6, "cv": 2, "n_jobs": 1},
     "stacking_ranker": {"estimators": _MEMBERS, "final_estimator": "linear_regression", "cv": 3},
+    "calibrated_ranker": {"estimator": "linear_regression", "cv": 3},
     "score_blend": {"estimators": _MEMBERS},
     "borda_blend": {"estimators": _MEMBERS},
     "reciprocal_rank_blend": {"estimators": _MEMBERS},

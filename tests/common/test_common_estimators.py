@@ -20,7 +20,7 @@ from tests.common.estimators import NO_REPETITION, ORDINAL, RANKERS, accepts, ro
 
 # Rankers whose fit compares no rows, at least as the registry has them.
 POINTWISE = ["linear_regression", "ridge", "pointwise_elm", "elmrank", "svr", "lssvr", "model_tree"]
-POINTWISE += ["mc_rank"]
+POINTWISE += ["mc_rank", "calibrated_ranker"]
 pytestmark = pytest.mark.parametrize("key", RANKERS + ORDINAL)
 TIGHT = {"rtol": 1e-12, "atol": 1e-12}
 

@@ -68,6 +68,7 @@ CALLS: dict[str, tuple[list[str], list[str]]] = {
         [INDEX],
         ["search index queries.jsonl", "search index queries.jsonl --out found.run"],
     ),
+    "weights": ([], ["weights signals.csv --current '0.6*similarity + 0.4*recency'"]),
     "prefer": ([], ["prefer votes.csv --order-effect"]),
     "convert": ([], ["convert judged.csv --out judged.txt"]),
     "lint": ([], ["lint moved.csv"]),

@@ -18,6 +18,7 @@ import typer
 
 from rankwise.cli import (
     board,
+    budget,
     clicks,
     compare,
     decide,
@@ -30,6 +31,7 @@ from rankwise.cli import (
     predict,
     prefer,
     search,
+    weights,
 )
 from rankwise.cli._console import DEBUG_FLAG, OneLineGroup, OptionCommand, UsageError, echo
 
@@ -92,6 +94,8 @@ _COMMANDS = {
     "plan": board.plan,
     "fuse": fuse.fuse,
     "prefer": prefer.prefer,
+    "budget": budget.budget,
+    "weights": weights.weights,
     "index": search.index,
     "search": search.search,
     "export": model_files.export,

@@ -6,6 +6,15 @@ from .cut_rule import CutReport as CutReport
 from .cut_rule import CutRule as CutRule
 from .cut_rule import PolicyCost as PolicyCost
 from .decision_file import load_decision as load_decision
+from .label_budget import LabelBudget as LabelBudget
+from .label_budget import label_budget as label_budget
+from .rerank_budget import RerankBudget as RerankBudget
+from .rerank_budget import RerankSignal as RerankSignal
+from .rerank_budget import rerank_budget as rerank_budget
 from .risk_bounds import queries_needed as queries_needed
 from .scored_lists import ScoredLists as ScoredLists
 from .scored_lists import list_scores as list_scores
+from .weight_formula import format_weights as format_weights
+from .weight_formula import parse_weights as parse_weights
+from .weights import WeightComparison as WeightComparison
+from .weights import compare_weights as compare_weights

@@ -338,6 +338,7 @@ _READERS: dict[str, Reader] = {
     "xgboost": booster,
     "catboost": booster,
     "auto": blend,
+    "calibrated_ranker": lambda known: chain_of(known.estimator_),
     "prank": online_model,
     "voted_prank": all_hypotheses,
     "widrow_hoff": online_model,

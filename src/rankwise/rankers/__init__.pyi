@@ -9,6 +9,7 @@ from .boosting.measure_ranker import AdaRank as AdaRank
 from .boosting.measure_ranker import CoordinateAscent as CoordinateAscent
 from .boosting.stump_ranker import FRank as FRank
 from .boosting.stump_ranker import RankBoost as RankBoost
+from .calibration import CalibratedRanker as CalibratedRanker
 from .elm import ELMRank as ELMRank
 from .elm import PairwiseELM as PairwiseELM
 from .elm import PointwiseELM as PointwiseELM

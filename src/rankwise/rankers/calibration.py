@@ -1,19 +1,43 @@
-"""Probabilities of relevance from scores: isotonic, beta and logistic maps."""
+"""CalibratedRanker: probabilities of relevance from scores, by an isotonic, beta or logistic map.
+
+Composition: held-out scores of any ranker x features of each list x a map that never decreases.
+"""
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from numbers import Real
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from scipy.optimize import minimize
 from scipy.special import expit, log_expit
 from sklearn.isotonic import IsotonicRegression
+from sklearn.utils import get_tags
 
-from rankwise.runtime.messages import ArgumentError, check_choice
-from rankwise.structure.state_rules import Rule, Word, floats, require
-from rankwise.typing import ArrayLike, Float64Array
+from rankwise.base import Ranker
+from rankwise.checks.parameter_constraints import HasMethods, Interval, StrOptions
+from rankwise.checks.rows import check_fit, check_rows, check_validation, warn_of_one_query
+from rankwise.features.query_scaling import scale_rows
+from rankwise.groups import QueryGroups
+from rankwise.metrics.default import GRADED, MISRANKING, is_graded
+from rankwise.prediction import reads_queries, scores_of
+from rankwise.rankers.ensemble.members import (
+    Recipe,
+    fit_member,
+    make_member,
+    parts,
+    query_numbers,
+    score_held_out,
+)
+from rankwise.runtime.constraints import check_random_state
+from rankwise.runtime.messages import ArgumentError, callers_level, check_choice
+from rankwise.runtime.scikit_learn import check_is_fitted
+from rankwise.structure.state_rules import Fitted, Instance, Number, Rule, Word, floats, require
+from rankwise.typing import ArrayLike, Float64Array, FrameLike, Matrix, Seed
 
 Method = Literal["isotonic", "beta", "logistic"]
 METHODS: tuple[Method, ...] = ("isotonic", "beta", "logistic")
@@ -194,3 +218,344 @@ def fit_logistic(
 def _beta_columns(u: Any) -> Float64Array:
     """``ln F(u)`` and ``-ln(1 - F(u))``, shape (n_samples, 2)."""
     return np.stack([log_expit(u), -log_expit(-u)], axis=-1)
+
+
+# Weight of the penalty on the slopes of list features: with few queries, their effects are noise.
+_RIDGE = 10.0
+
+
+@dataclass(frozen=True, eq=False)
+class ListCalibration:
+    """Probabilities of relevance from the scores of whole lists.
+
+    A logistic model of the list features gives one number per row, and ``map`` the probability.
+    Within a list, probabilities never decrease with the score.
+
+    Attributes
+    ----------
+    map : ProbabilityMap
+    weights : ndarray of shape (1,) or (3,), float64
+        Of the score, the standardised score and the log of the number of rows of the list. (1,):
+        the score alone.
+    intercept : float
+    low, high : ndarray of the shape of ``weights``
+        Range of each feature in the fit, to which others are clipped.
+    share : float in [0, 1]
+        Share of relevant rows in the fit.
+    """
+
+    _structure: ClassVar[dict[str, Rule]] = {
+        "map": Instance((ProbabilityMap,)),
+        "weights": floats("n_list_features"),
+        "intercept": Number(),
+        "low": floats("n_list_features"),
+        "high": floats("n_list_features"),
+        "share": Number(low=0, high=1),
+    }
+
+    map: ProbabilityMap
+    weights: Float64Array
+    intercept: float
+    low: Float64Array
+    high: Float64Array
+    share: float
+
+    def probabilities(self, scores: Float64Array, groups: QueryGroups) -> Float64Array:
+        """Probability of each row, shape (n_samples,)."""
+        columns = list_features(scores, groups)[:, : len(self.weights)]
+        columns = np.clip(columns, self.low, self.high)
+        return self.map.transform(columns @ self.weights + self.intercept)
+
+    def _check_structure(self) -> None:
+        n = len(self.weights)
+        require(n in (1, 3), "weights", "have 1 or 3 items", n)
+        require((self.weights[:2] >= 0).all(), "weights", "ascend with the score", self.weights)
+
+
+def fit_list_calibration(
+    method: Method,
+    scores: Float64Array,
+    relevant: ArrayLike,
+    groups: QueryGroups,
+    weight: Float64Array | None = None,
+    features: Literal["list", "score"] = "list",
+) -> ListCalibration:
+    """Fit probabilities to the scores of lists, arrays (n_samples,); one query: to scores alone."""
+    X = list_features(scores, groups, weight)
+    y = np.asarray(relevant, dtype=np.float64)
+    w = np.ones(len(y)) if weight is None else weight
+    if features == "score" or groups.n_queries < 2:
+        weights, intercept = np.ones(1), 0.0
+    else:
+        ascending = [True, True, False]
+        weights, intercept = fit_logistic(X, platt_targets(y, w), w, ascending, _RIDGE)
+    X = X[:, : len(weights)]
+    found = fit_probability_map(method, X @ weights + intercept, y, w)
+    share = float(np.average(y, weights=w))
+    return ListCalibration(found, weights, intercept, X.min(axis=0), X.max(axis=0), share)
+
+
+def list_features(
+    scores: Float64Array, groups: QueryGroups, weight: Float64Array | None = None
+) -> Float64Array:
+    """Score, score standardised within its list, and log of the list's rows; (n_samples, 3)."""
+    sizes = np.bincount(groups.codes(), weight)[groups.codes()]
+    standard = scale_rows("standard", scores[:, None], groups, weight)[:, 0]
+    return np.column_stack([scores, standard, np.log(sizes)])
+
+
+class CalibratedRanker(Ranker):
+    """Ranker with probabilities of relevance that are comparable across queries.
+
+    Scores of a ranker order the documents of one query; a score of 0.7 means something else in the
+    next query, and for the next ranker. This ranker keeps the order of ``estimator``, and maps its
+    scores to probabilities, so that one threshold serves all queries and all rankers.
+
+    Parameters
+    ----------
+    estimator : estimator, registry key or None, default=None
+        Any ranker. A bare key is its tuned recipe. None: :class:`rankwise.LambdaMART`. A fitted
+        model in a ``sklearn.frozen.FrozenEstimator`` is not fitted again: pass rows to ``fit`` that
+        it was not trained on.
+    method : {"beta", "isotonic", "logistic"}, default="beta"
+        Map from scores to probabilities. "logistic" [1]_: an S-shaped curve with two parameters.
+        "beta" [3]_: five parameters, with two slopes. "isotonic" [2]_: any steps that ascend, for
+        many thousand rows.
+    features : {"list", "score"}, default="list"
+        "list": the map also reads how far a score lies above the mean of its list, in standard
+        deviations, and the number of rows of the list. "score": the score alone, so that a row does
+        not need its list.
+    relevant_from : float, default=1
+        Rows with at least this grade are relevant.
+    cv : int, splitter or iterable of (train rows, test rows), default=5
+        Number of folds of queries. The map is fitted to scores of queries that the ranker of the
+        fold was not trained on.
+    random_state : int, RandomState, Generator or None, default=None
+        Seed for ``estimator`` if its own ``random_state`` is None.
+
+    Attributes
+    ----------
+    estimator_ : fitted estimator
+        The ranker, fitted on all rows.
+    calibration_ : ListCalibration
+        Weights of the list features, and the map to probabilities.
+    score_name_ : str
+        Name of the measure that ``score`` returns.
+    n_features_in_ : int
+        Number of columns of X.
+
+    Notes
+    -----
+    ``predict`` returns the scores of ``estimator_`` unchanged. Measures such as nDCG are therefore
+    those of ``estimator``, and equal probabilities (the steps of "isotonic") remain in the order of
+    the scores. Exported models compute these scores.
+
+    In-sample scores would make the probabilities too extreme. The folds cost ``cv`` more fits. If
+    there are fewer queries than folds, folds contain single rows. With a single query, the map
+    reads the score alone.
+
+    No probability is 0 or 1, and none lies outside those of the fit. They are true for queries and
+    lists like those of ``fit``, from the same retrieval with the same number of documents per list.
+    A row of weight w counts as w equal rows. Apart from the ranker, N rows take O(N log N) time and
+    O(N) memory.
+
+    References
+    ----------
+    .. [1] Platt, "Probabilistic outputs for support vector machines and comparisons to regularized
+       likelihood methods", Advances in Large Margin Classifiers, 1999.
+    .. [2] Zadrozny & Elkan, "Transforming classifier scores into accurate multiclass probability
+       estimates", KDD 2002.
+    .. [3] Kull, Silva Filho & Flach, "Beta calibration: a well-founded and easily implemented
+       improvement on logistic calibration for binary classifiers", AISTATS 2017.
+
+    See Also
+    --------
+    rankwise.metrics.relevance_calibration : log loss and calibration error of probabilities.
+
+    Examples
+    --------
+    >>> from rankwise import CalibratedRanker, RankSVM
+    >>> from rankwise.datasets import load_dataset
+    >>> rows = load_dataset("lambdarank", fold=1).train
+    >>> model = CalibratedRanker(RankSVM()).fit(rows.X, rows.y, qid=rows.qid)
+    >>> first = rows.qid == rows.qid[0]
+    >>> model.predict_relevance(rows.X[first], qid=rows.qid[first]).round(2)
+    array([0.69])
+    """
+
+    _structure: ClassVar[dict[str, Rule]] = {
+        "estimator_": Fitted("n_features_in_"),
+        "calibration_": Instance((ListCalibration,)),
+    }
+    __metadata_request__predict: ClassVar[dict[str, Any]] = {"qid": True}
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "estimator": [
+            HasMethods(["fit", "predict"]),
+            HasMethods(["fit", "rank_score"]),
+            str,
+            None,
+        ],
+        "method": [StrOptions(set(METHODS))],
+        "features": [StrOptions({"list", "score"})],
+        "relevant_from": [Interval(Real, None, None, closed="neither")],
+        "cv": ["cv_object"],
+        "random_state": ["random_state"],
+    }
+
+    def __init__(
+        self,
+        estimator: Any = None,
+        *,
+        method: Method = "beta",
+        features: Literal["list", "score"] = "list",
+        relevant_from: float = 1.0,
+        cv: Any = 5,
+        random_state: Seed = None,
+    ) -> None:
+        self.estimator = estimator
+        self.method: Method = method
+        self.features: Literal["list", "score"] = features
+        self.relevant_from = relevant_from
+        self.cv = cv
+        self.random_state = random_state
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        with suppress(ImportError):  # its extra is not installed
+            member = self._member(GRADED, 0)
+            own = get_tags(member.estimator if isinstance(member, Recipe) else member).input_tags
+            tags.input_tags.sparse, tags.input_tags.allow_nan = own.sparse, own.allow_nan
+        return tags
+
+    def fit(
+        self,
+        X: FrameLike,
+        y: ArrayLike,
+        *,
+        qid: ArrayLike | QueryGroups | None = None,
+        sample_weight: ArrayLike | None = None,
+        X_val: FrameLike | None = None,
+        y_val: ArrayLike | None = None,
+        qid_val: ArrayLike | QueryGroups | None = None,
+    ) -> Self:
+        """Fit the ranker on each fold, the map to held-out scores, and the ranker on all rows.
+
+        Parameters
+        ----------
+        X : array-like or CSR of shape (n_samples, n_features)
+            Features. Sparse X and missing values are accepted if the ranker supports them.
+        y : array-like of shape (n_samples,)
+            Grades; rows of at least ``relevant_from`` are relevant.
+        qid : array-like of shape (n_samples,), optional
+            Query of each row. None: all rows form one query, and folds contain single rows.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weight of each row, >= 0, if the ranker accepts weights.
+        X_val, y_val, qid_val : array-like, optional
+            Validation data for a ranker that tunes parameters or stops early on it, in every fold.
+        """
+        self._validate_params()
+        rules = self._rules()
+        data = check_fit(self, X, y, qid, sample_weight, pairs=False, **rules)
+        if data.sample_weight is not None and (data.sample_weight == 1).all():
+            data = replace(data, sample_weight=None)  # the ranker need not accept weights
+        rows = check_validation(self, data, X_val, y_val, qid_val, **rules)
+        validation = None
+        if rows is not None:
+            ids = None if qid_val is None else rows.groups.row_ids()
+            validation = {"X_val": rows.X, "y_val": rows.y, "qid_val": ids}
+        self._set_score_name(data.y)
+        seed = int(check_random_state(self.random_state).randint(2**31))
+        measure = GRADED if is_graded(data.y) else MISRANKING
+        member = self._member(measure, seed, validation is not None)
+        has_qid, numbers = qid is not None, query_numbers(data)
+        splits = parts(self.cv, None, data, numbers)
+        held = score_held_out({"estimator": member}, data, splits, numbers, has_qid, validation)
+        relevant = held.y >= self.relevant_from
+        lists = data.groups.take(np.concatenate([test for _, test in splits]))
+        self.calibration_: ListCalibration = fit_list_calibration(
+            self.method, held.scores[:, 0], relevant, lists, held.weight, self.features
+        )
+        self.estimator_: Any = fit_member(
+            member, data.X, data.y, numbers if has_qid else None, validation, data.sample_weight,
+            setting="estimator",
+        )  # fmt: skip
+        return self
+
+    def predict(self, X: FrameLike, *, qid: ArrayLike | QueryGroups | None = None) -> Float64Array:
+        """Score of every row by ``estimator_``; a higher score ranks higher within its query.
+
+        Parameters
+        ----------
+        X : array-like or CSR of shape (n_samples, n_features)
+        qid : array-like of shape (n_samples,), optional
+            Query of each row, for rankers whose scores depend on the other rows of the query.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,), float64
+            See ``predict_relevance`` for probabilities.
+        """
+        check_is_fitted(self)
+        X = check_rows(self, X, **self._rules())
+        return self._scores(X, qid)
+
+    def predict_relevance(
+        self, X: FrameLike, *, qid: ArrayLike | QueryGroups | None = None
+    ) -> Float64Array:
+        """Probability of every row that it is relevant.
+
+        Parameters
+        ----------
+        X : array-like or CSR of shape (n_samples, n_features)
+            Rows of whole lists, unless ``features="score"``.
+        qid : array-like of shape (n_samples,), optional
+            Query of each row. None: all rows form one list.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,), float64
+            Probability of a grade of at least ``relevant_from``, in (0, 1).
+
+        Warns
+        -----
+        OneQueryWarning
+            If ``qid`` is missing, but the model was fitted on several queries and reads lists.
+        UserWarning
+            If no row of ``fit`` was relevant, or every row: all probabilities are nearly equal.
+        """
+        check_is_fitted(self)
+        X = check_rows(self, X, **self._rules())
+        groups = QueryGroups.from_qid(qid, X.shape[0])
+        if len(self.calibration_.weights) > 1:
+            warn_of_one_query(self, f"{type(self).__name__}.predict_relevance", qid, X.shape[0])
+        if (share := self.calibration_.share) in (0.0, 1.0):
+            warnings.warn(
+                f"{'every' if share else 'no'} row of fit had a grade of at least relevant_from="
+                f"{self.relevant_from:g}, so all probabilities are nearly equal. Fit again with "
+                "another relevant_from.",
+                UserWarning,
+                stacklevel=callers_level(),
+            )
+        return self.calibration_.probabilities(self._scores(X, qid), groups)
+
+    def _predict_within(self, X: FrameLike, qid: ArrayLike | QueryGroups | None) -> Float64Array:
+        return self.predict(X, qid=qid)
+
+    def _scores(self, X: Matrix, qid: ArrayLike | QueryGroups | None) -> Float64Array:
+        ids = None if qid is None else QueryGroups.from_qid(qid, X.shape[0]).row_ids()
+        return scores_of(self.estimator_, X, ids)
+
+    def _reads_queries(self) -> bool:
+        """Whether scores, unlike probabilities, depend on the other rows of the query."""
+        return reads_queries(self.estimator_)
+
+    def _rules(self) -> dict[str, Any]:
+        tags = self.__sklearn_tags__().input_tags
+        return {"accept_sparse": tags.sparse, "allow_nan": tags.allow_nan}
+
+    def _member(self, measure: Any, seed: int, has_validation: bool = True) -> Any:
+        """Unfitted ranker, or Recipe."""
+        ranker = "lambdamart()" if self.estimator is None else self.estimator
+        return make_member(
+            ranker, measure, seed, has_validation=has_validation, setting="estimator"
+        )

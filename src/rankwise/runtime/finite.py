@@ -39,7 +39,14 @@ from rankwise.runtime.renames import PUBLIC, say_new_name
 from rankwise.typing import is_sparse
 
 FITTING = ("fit", "partial_fit")
-SCORING = ("predict", "predict_proba", "decision_function", "rank_score", "transform")
+SCORING = (
+    "predict",
+    "predict_proba",
+    "predict_relevance",
+    "decision_function",
+    "rank_score",
+    "transform",
+)
 OTHERS = ("score", "predict_ranking")
 # Fitted attributes from which scores are computed.
 COEFFICIENTS = ("coef_", "intercept_", "dual_coef_", "output_weights_", "thresholds_")

@@ -1,0 +1,169 @@
+"""Linear formulas of signals: read from text without evaluating it, and written for other systems.
+
+The grammar is ``number*name`` joined by + or -. A name is letters, digits, ``_`` and ``.``, or any
+text in double quotes or backticks, in which the same quote is doubled.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from rankwise.runtime.messages import ArgumentError, check_choice
+
+WeightFormat = Literal["formula", "json", "sql", "javascript", "elasticsearch", "solr"]
+FORMATS = ("formula", "json", "sql", "javascript", "elasticsearch", "solr")
+_NUMBER = r"(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
+_PLAIN = r"[^\W\d][\w.]*"
+_NAME = rf'{_PLAIN}|"(?:[^"]|"")+"|`(?:[^`]|``)+`'
+_TERM = re.compile(rf"\s*([+\-−])?\s*({_NUMBER})?\s*(\*)?\s*({_NAME})?\s*")
+_HOW = "Write number*name joined by + or -, such as 0.6*similarity + 0.4*recency, with quotes "
+_HOW += "around names that have spaces or signs"
+
+
+def parse_weights(formula: str) -> dict[str, float]:
+    """Read a linear formula, such as ``0.4*similarity + 0.3*recency``.
+
+    Parameters
+    ----------
+    formula : str
+        ``number*name`` joined by + or -. Put names with spaces or other signs into double quotes or
+        backticks. The text is never evaluated.
+
+    Returns
+    -------
+    dict of str to float
+        Weight of each signal, in the order of the formula.
+
+    Raises
+    ------
+    ValueError
+        If the formula holds anything else, a name twice, or weights that are all 0.
+
+    Examples
+    --------
+    >>> parse_weights('0.4*similarity - 2e-1*"days old"')
+    {'similarity': 0.4, 'days old': -0.2}
+    """
+    weights: dict[str, float] = {}
+    at = 0
+    while at < len(formula):
+        found = _TERM.match(formula, at)
+        assert found is not None  # every part of the pattern is optional
+        sign, number, star, name = found.groups()
+        if number and name and not star:
+            raise _wrong(f"{number} {name}", f"Write {number}*{name}.")
+        if number and not name:
+            raise _wrong(f"{number} without a signal", f"{_HOW}.")
+        if name and not number:
+            raise _wrong(f"{name} without a weight", f"Write 1*{name} if it counts once.")
+        if not name or (weights and sign is None):
+            raise _wrong(repr(formula[at : at + 20].strip() or formula), f"{_HOW}.")
+        if name[0] in '"`':
+            name = name[1:-1].replace(name[0] * 2, name[0])
+        if name in weights:
+            raise _wrong(f"{name!r} twice", "Add its weights up.")
+        weights[name] = float(number) * (1.0 if sign in (None, "+") else -1.0)
+        at = found.end()
+    return check_weights(weights)
+
+
+def check_weights(weights: Mapping[str, Any]) -> dict[str, float]:
+    """Weights as floats; refuse what is not finite, and weights that are all 0."""
+    checked = {str(name): float(weight) for name, weight in weights.items()}
+    for name, weight in checked.items():
+        if not math.isfinite(weight):
+            raise _wrong(f"{weight} for {name!r}", "Give every signal a finite weight.")
+    if not any(checked.values()):
+        raise _wrong("no weight other than 0", f"{_HOW}.")
+    return checked
+
+
+def _wrong(found: str, fix: str) -> ArgumentError:
+    return ArgumentError("current", f"must be weights of signals, got {found}. {fix}")
+
+
+def format_weights(weights: Mapping[str, float], form: WeightFormat = "formula") -> str:
+    """Write a linear formula for another system.
+
+    Parameters
+    ----------
+    weights : mapping of str to float
+        Weight of each signal. Weights are written with six digits ("json": all digits), and
+        signals of weight 0 are left out ("json": kept).
+    form : {"formula", "json", "sql", "javascript", "elasticsearch", "solr"}
+        "formula": text that :func:`parse_weights` reads. "sql": an expression of columns.
+        "javascript": a function of an object. "elasticsearch": a ``function_score`` query with one
+        ``field_value_factor`` per signal; its weights must not be negative, and documents without
+        the field count 0. "solr": a function query, for ``bf`` or ``sort``.
+
+    Returns
+    -------
+    str
+
+    Raises
+    ------
+    ValueError
+        If a weight is negative and ``form`` is "elasticsearch", or ``form`` is unknown.
+
+    Examples
+    --------
+    >>> weights = {"similarity": 0.5, "days old": -0.2}
+    >>> format_weights(weights)
+    '0.5*similarity - 0.2*"days old"'
+    >>> format_weights(weights, "sql")
+    '0.5 * "similarity" - 0.2 * "days old"'
+    >>> format_weights(weights, "solr")
+    'sum(product(0.5,field("similarity")),product(-0.2,field("days old")))'
+    """
+    check_choice("form", form, FORMATS)
+    if form == "json":
+        return json.dumps(dict(weights), ensure_ascii=False)
+    used = {name: weight for name, weight in weights.items() if weight}
+    if form == "elasticsearch":
+        return json.dumps(_function_score(used), ensure_ascii=False, indent=1)
+    if form == "solr":
+        parts = (f"product({w:.6g},field({_quote(name)}))" for name, w in used.items())
+        return f"sum({','.join(parts)})"
+    quoted = {"formula": _formula_name, "sql": _sql_name, "javascript": _property}[form]
+    times = "*" if form == "formula" else " * "
+    terms = [(w, f"{abs(w):.6g}{times}{quoted(name)}") for name, w in used.items()]
+    (first, text), *rest = terms
+    text = ("-" if first < 0 else "") + text + "".join(f" {'+-'[w < 0]} {t}" for w, t in rest)
+    return f"(signals) => {text}" if form == "javascript" else text
+
+
+def _function_score(weights: Mapping[str, float]) -> dict[str, Any]:
+    """Query whose score is the weighted sum; Elasticsearch refuses negative scores."""
+    for name, weight in weights.items():
+        if weight < 0:
+            raise ArgumentError(
+                "form",
+                f"must be another format for negative weights, got {weight:.4g} for {name!r}. "
+                "Elasticsearch takes none: index its opposite, such as freshness for age.",
+            )
+    functions = [
+        {"field_value_factor": {"field": name, "missing": 0}, "weight": float(f"{weight:.6g}")}
+        for name, weight in weights.items()
+    ]
+    body = {"query": {"match_all": {}}, "functions": functions}
+    return {"query": {"function_score": {**body, "score_mode": "sum", "boost_mode": "replace"}}}
+
+
+def _formula_name(name: str) -> str:
+    return name if re.fullmatch(_PLAIN, name) else _sql_name(name)
+
+
+def _sql_name(name: str) -> str:
+    return '"{}"'.format(name.replace('"', '""'))
+
+
+def _quote(name: str) -> str:
+    return '"{}"'.format(name.replace("\\", "\\\\").replace('"', '\\"'))
+
+
+def _property(name: str) -> str:
+    return f"signals[{json.dumps(name)}]"

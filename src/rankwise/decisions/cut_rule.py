@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, NamedTuple, Self
@@ -36,7 +37,7 @@ POLICIES = ("fixed_k", "score_floor", "below_top", "standardised", "probability"
 # Columns of the model of probabilities, and its intercept.
 _COLUMNS = ("top", "below_top", "standardised", "rank", "intercept")
 # Share of the queries that choose the policy, and the fewest of them that may.
-_CHOICE_SHARE, _FEWEST_TO_CHOOSE = 0.3, 50
+_CHOICE_SHARE, _FEWEST_TO_CHOOSE = 0.3, 90
 # Share of 1 - confidence_level that fixed k has if other policies are considered.
 _FIXED_SHARE = 0.8
 _N_RESAMPLES, _N_FOLDS, _N_THRESHOLDS = 400, 4, 60
@@ -218,7 +219,7 @@ class CutRule(DecisionRule):
         - "probability": the share of the expected relevant documents that are above, or for
           "precision" the expected precision, by a logistic regression on a part of the queries;
         - "auto": fixed k, unless another policy is significantly better on a part of the queries.
-          With fewer than 167 judged queries, fixed k.
+          With fewer than about 300 judged queries, fixed k.
     rel : float
         Lowest grade of a relevant document.
     random_state : int, RandomState, Generator or None
@@ -441,13 +442,17 @@ class CutRule(DecisionRule):
             shown = [cuts.shown(threshold) for threshold in cuts.thresholds()]
             losses = np.array([1.0 - cuts.at(cuts.values, counts) for counts in shown])
             cost = np.array([self._cost(cuts, counts=counts) for counts in shown])
-            passed = [self._passes(row, plan.level, len(plan.tested) / n) for row in losses]
             means = weights @ losses.T
+
+            def passes(i: int, losses: Float64Array = losses, plan: _Plan = plan) -> bool:
+                return self._passes(losses[i], plan.level, len(plan.tested) / n)
+
+            indices = range(len(losses))
             if self.measure == "precision":
-                last = passed.index(False) - 1 if False in passed else len(passed) - 1
+                last = next((i for i in indices if not passes(i)), len(losses)) - 1
                 target, means = losses[max(last, 0)].mean(), np.maximum.accumulate(means, axis=1)
             else:  # ascending, as np.interp needs them
-                first = passed.index(True) if True in passed else len(passed) - 1
+                first = min(bisect_left(indices, True, key=passes), len(losses) - 1)
                 target, means = -losses[first].mean(), -means
             costs[policy] = np.array(
                 [np.interp(target, a, b) for a, b in zip(means, weights @ cost.T, strict=True)]
@@ -781,7 +786,7 @@ class _Judged:
 
 
 def _rows_of(lists: ScoredLists, queries: Int64Array) -> Int64Array:
-    return np.flatnonzero(np.repeat(np.isin(np.arange(len(lists)), queries), lists.sizes))
+    return np.flatnonzero(np.repeat(np.bincount(queries, minlength=len(lists)), lists.sizes))
 
 
 def _ranks(lists: ScoredLists) -> Int64Array:
@@ -817,13 +822,13 @@ def _measure_cuts(lists: ScoredLists, measure: str, rel: float) -> Float64Array:
 
 def _standardise(lists: ScoredLists) -> tuple[Float64Array, Float64Array]:
     """Top score of the list, and standardised score, of each row; NaN if all scores are equal."""
-    top, z = np.empty(len(lists.scores)), np.empty(len(lists.scores))
-    for rows in lists:
-        s = lists.scores[rows]
-        if len(s):
-            top[rows] = s[0]
-            z[rows] = (s - s.mean()) / s.std() if s[0] > s[-1] else np.nan
-    return top, z
+    s, sizes = lists.scores, lists.sizes[lists.sizes > 0]
+    starts = lists.indptr[:-1][lists.sizes > 0]
+    top = np.repeat(s[starts], sizes)
+    centred = s - np.repeat(np.add.reduceat(s, starts) / sizes, sizes)
+    spread = np.repeat(np.sqrt(np.add.reduceat(centred**2, starts) / sizes), sizes)
+    differs = np.repeat(s[starts] > s[starts + sizes - 1], sizes)
+    return top, np.divide(centred, spread, where=differs, out=np.full(len(s), np.nan))
 
 
 def _model_columns(lists: ScoredLists) -> Float64Array:

@@ -69,6 +69,13 @@ CALLS: dict[str, tuple[list[str], list[str]]] = {
         ["search index queries.jsonl", "search index queries.jsonl --out found.run"],
     ),
     "prefer": ([], ["prefer votes.csv --order-effect"]),
+    "budget": (
+        [],
+        [
+            "budget bm25.run dense.run judgements.qrels --price 0.001 --seconds 0.02",
+            "budget column:bm25 column:clicks judged.csv --labels",
+        ],
+    ),
     "convert": ([], ["convert judged.csv --out judged.txt"]),
     "lint": ([], ["lint moved.csv"]),
     "lint --against": ([FIT], ["lint moved.csv --against model.rankwise"]),

@@ -176,7 +176,8 @@ def label_budget(
         for test in tests:
             train = shuffled[~np.isin(shuffled, test)][:size]
             rows = np.flatnonzero(np.isin(query, train) & np.isfinite(y))
-            fitted = clone(ranker).fit(X[rows], y[rows], qid=data.qid[rows])
+            fitted: Any = clone(ranker)
+            fitted.fit(X[rows], y[rows], qid=data.qid[rows])
             rows = np.flatnonzero(np.isin(query, test))
             predicted[rows] = fitted.predict(X[rows])
     board = evaluate_systems(data, scores, measures=[spec])

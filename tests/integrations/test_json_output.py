@@ -73,7 +73,7 @@ CALLS: dict[str, tuple[list[str], list[str]]] = {
         [],
         [
             "budget bm25.run dense.run judgements.qrels --price 0.001 --seconds 0.02",
-            "budget column:bm25 column:clicks judged.csv --labels",
+            "budget column:f1 column:f2 judged.csv --labels",
         ],
     ),
     "convert": ([], ["convert judged.csv --out judged.txt"]),

@@ -18,7 +18,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from numbers import Real
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from scipy.special import entr, ndtri
@@ -33,6 +33,7 @@ from rankwise.metrics.measure import MeasureLike
 from rankwise.metrics.spec import list_specs, parse
 from rankwise.metrics.statistics.intervals import mean_intervals
 from rankwise.prediction import predictions
+from rankwise.runtime.finite import names_its_class
 from rankwise.runtime.messages import ArgumentError, check_share, check_whole
 from rankwise.runtime.result import Result, ResultList
 from rankwise.selection.cells.candidates import COLUMN, ColumnScores, model_rows, run_scores
@@ -144,7 +145,7 @@ class RerankBudget(Result):
     best: int
     cheapest: int | None
     n_queries_needed: int | None
-    verdict: str
+    verdict: Literal["helps", "hurts", "unclear"]
     signals: ResultList[RerankSignal]
     notes: list[str]
 
@@ -231,6 +232,7 @@ class RerankBudget(Result):
         ]
 
 
+@names_its_class
 def rerank_budget(
     first: Any,
     reranked: Any,
@@ -334,7 +336,7 @@ def rerank_budget(
     calls = np.minimum(lists.sizes[counted][:, None], steps).mean(axis=0)
 
     ends = np.vstack([np.zeros((1, 2)), bound_gains(values, span, confidence_level)])
-    verdict = "unclear"
+    verdict: Literal["helps", "hurts", "unclear"] = "unclear"
     if (ends[1:, 0] > 0).any():
         verdict = "helps"
     elif (ends[1:, 1] < 0).any():

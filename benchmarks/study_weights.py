@@ -3,8 +3,8 @@
     python -m benchmarks.study_weights > docs/study_weights.txt
 
 *Users*: eight simulated users label lists of documents with four to six signals. The current
-weights are the user's own ("right"), near them, or wrong in one way. Each of 200 draws gives n
-queries to ``compare_weights``. If the verdict is "take", the learnt weights are measured on 3,000
+weights are the user's own ("right"), near them, or wrong in one way. Each of 100 draws gives n
+queries to ``compare_weights``. If the verdict is "take", the learnt weights are measured on 2,000
 other queries of the user; draws are "worse" if the learnt weights are significantly worse there
 (paired t, 5 %). "naive" takes what fits the same n queries best, without held-out queries, pull or
 test.
@@ -112,29 +112,23 @@ class Row:
     """What the draws of one user and size came to."""
 
     def __init__(self) -> None:
-        self.takes, self.gains, self.worse, self.naive, self.naive_worse = 0, [], 0, [], 0
+        self.takes, self.gains, self.worse = 0, [], 0
+        self.naive, self.naive_worse = [], 0
 
-    def add(self, drawn: RankingData, rest: RankingData, current: dict[str, float]) -> None:
-        """Compare on the drawn queries, and measure on the rest."""
+    def add(
+        self, drawn: RankingData, rest: RankingData, current: dict[str, float], now: Any = None
+    ) -> None:
+        """Compare on the drawn queries, and measure on the rest, where ``now`` are the values."""
         found = compare_weights(drawn, current, n_resamples=0)
-        groups = rest.groups
-
-        def gain_of(weights: Any) -> tuple[float, bool]:
-            new, now = (
-                parse(MEASURE).per_query(rest.y, rest.X @ w, groups)
-                for w in (weights, found.current)
-            )
-            test = paired_test(new, now)
-            return test.mean_difference, test.p_value < 0.05 and test.mean_difference < 0
-
-        quiet: list[str] = []
-        fits = _Fits(_drop_uniform(drawn, quiet), found.current, True, parse(MEASURE), 0)
-        gain, is_worse = gain_of(fits._fit(fits.whole, NO_PULL)[0])
+        fits = _Fits(_drop_uniform(drawn, []), found.current, True, parse(MEASURE), 0)
+        if now is None:
+            now = _measure(rest, found.current)
+        gain, is_worse = _gain(rest, fits.learn(NO_PULL), now)
         self.naive.append(gain)
         self.naive_worse += is_worse
         if found.verdict == "take":
             self.takes += 1
-            gain, is_worse = gain_of(found.learned)
+            gain, is_worse = _gain(rest, found.learned, now)
             self.gains.append(gain)
             self.worse += is_worse
         else:
@@ -150,6 +144,16 @@ class Row:
         )
 
 
+def _measure(rest: RankingData, weights: Any) -> Any:
+    return parse(MEASURE).per_query(rest.y, rest.X @ weights, rest.groups)
+
+
+def _gain(rest: RankingData, weights: Any, now: Any) -> tuple[float, bool]:
+    """True gain of weights, and whether they are significantly worse."""
+    test = paired_test(_measure(rest, weights), now)
+    return test.mean_difference, test.p_value < 0.05 and test.mean_difference < 0
+
+
 HEADER = f"{'':12}{'n':>6}{'takes':>8}{'worse':>8}{'gain':>9}{'if taken':>9}"
 HEADER += f"{'naive worse':>13}{'gain':>9}"
 
@@ -158,12 +162,13 @@ def study_users(first: int, n_draws: int) -> None:
     """Shares of draws and true gains of the simulated users."""
     print(f"users: {n_draws} draws of each size\n{HEADER}")
     for number, (name, user) in enumerate(USERS.items()):
-        rest = user.draw(np.random.default_rng([number, 10**6]), 3000)
+        rest = user.draw(np.random.default_rng([number, 10**6]), 2000)
         current = dict(zip(SIGNALS, user.current, strict=False))
+        now = _measure(rest, np.array(user.current))
         for n in SIZES:
             row = Row()
             for seed in range(first, first + n_draws):
-                row.add(user.draw(np.random.default_rng([number, n, seed]), n), rest, current)
+                row.add(user.draw(np.random.default_rng([number, n, seed]), n), rest, current, now)
             print(row.line(name, n), flush=True)
     print()
 
@@ -195,7 +200,7 @@ def study_intervals(first: int, n_draws: int) -> None:
         many = _drop_uniform(user.draw(np.random.default_rng([number, 2 * 10**6]), 20_000), [])
         scale = np.abs(user.current).sum()
         fits = _Fits(many, np.array(user.current, dtype=float), True, parse(MEASURE), 0)
-        best = fits._fit(fits.whole, NO_PULL)[0]
+        best = fits.learn(NO_PULL)
         cells = []
         for n in SIZES[:4]:
             hits, widths = 0, []
@@ -220,7 +225,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("parts", nargs="*", choices=[*PARTS, []])
     parser.add_argument("--first-seed", type=int, default=0)
-    parser.add_argument("--draws", type=int, default=200)
+    parser.add_argument("--draws", type=int, default=100)
     options = parser.parse_args()
     for part in options.parts or PARTS:
         PARTS[part](options.first_seed, options.draws)

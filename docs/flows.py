@@ -38,6 +38,11 @@ SERVING = (
     Stage("Workers", (), lines("share code and", "model in memory"), "HTTP"),
     Stage("Scores", (), lines("the first request", "compiles nothing"), ""),
 )
+WEIGHTS = (
+    Stage("Your formula", (), lines("0.6*similarity", "+ 0.4*recency"), "learn"),
+    Stage("Other weights", (), lines("pulled towards", "yours"), "hold out"),
+    Stage("Verdict", (), lines("take, or", "keep yours"), ""),
+)
 FLOWS = {
     "commands": (
         COMMANDS,
@@ -53,6 +58,11 @@ FLOWS = {
         SERVING,
         (170, 150, 150),
         "The process that forks loads and compiles; its workers share the code and answer at once.",
+    ),
+    "weights": (
+        WEIGHTS,
+        (150, 150, 120),
+        "Weights learnt from feedback replace yours only if held-out queries show a gain.",
     ),
     "pyterrier": (
         PYTERRIER,

@@ -223,6 +223,8 @@ RUNS = [
     "fuse production_of_last_year.run candidate_with_text.run --out fused.run",
     "fuse production_of_last_year.run candidate_with_text.run --out fused.run --qrels qrels.txt",
     "prefer games.csv",
+    "weights judged.csv --current"
+    " 0.5*mean_of_the_clicks_of_the_last_1_days+0.5*mean_of_the_clicks_of_the_last_90_days",
     "index documents.jsonl --out index",
     "search index tea",
     "search index tea --out found.run",

@@ -107,7 +107,7 @@ def test_elasticsearch_sums_field_values():
         part["weight"] * SIGNALS[part["field_value_factor"]["field"]] for part in query["functions"]
     )
     assert found == pytest.approx(sum(w * SIGNALS[name] for name, w in positive.items()), rel=1e-5)
-    with pytest.raises(ArgumentError, match="negative weights, got -0.2 for 'days old'"):
+    with pytest.raises(ArgumentError, match=r"negative weights, got -0\.2 for 'days old'"):
         format_weights(WEIGHTS, "elasticsearch")
 
 
@@ -123,5 +123,5 @@ def test_solr_sums_products():
 
 
 def test_unknown_format():
-    with pytest.raises(ArgumentError, match="form must be one of 'formula', .*'sql'"):
+    with pytest.raises(ArgumentError, match=r"form must be one of 'formula', .*'sql'"):
         format_weights({"a": 1.0}, "mysql")  # type: ignore[arg-type]

@@ -26,6 +26,8 @@ def folder(tmp_path, monkeypatch):
     Path("judged.csv").write_text("\n".join(["qid,doc_id,label,f1,f2,f3", *rows, ""]))
     moved = [",".join([*row.split(",")[:3], "9", *row.split(",")[4:]]) for row in rows]
     Path("moved.csv").write_text("\n".join(["qid,doc_id,label,f1,f2,f3", *moved, ""]))
+    named = "\n".join(["qid,doc_id,label,similarity,recency,importance", *rows, ""])
+    Path("signals.csv").write_text(named)
     write_qrels(Qrels(qid, doc_ids, y), "judgements.qrels")
     write_qrels(Qrels(qid[::3], doc_ids[::3], y[::3]), "few.qrels")
     for name, weight in {"old": 0.2, "new": 0.8, "bm25": 0.3, "dense": 0.5}.items():

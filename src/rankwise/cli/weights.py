@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rankwise.cli._console import REGRESSED, echo, print_json, say, waiting
+from rankwise.cli._console import (
+    REGRESSED,
+    echo,
+    number,
+    print_json,
+    print_table,
+    say,
+    waiting,
+)
 from rankwise.cli._data import name_bad_values
 from rankwise.cli._options import (
     NO_COLUMNS,
@@ -19,6 +27,9 @@ from rankwise.cli._options import (
     reads_tables,
 )
 from rankwise.runtime.messages import check_choice
+
+if TYPE_CHECKING:
+    from rankwise.decisions import WeightComparison
 
 FORMATS = ("formula", "json", "sql", "javascript", "elasticsearch", "solr")
 
@@ -133,14 +144,38 @@ def weights(
     if json:
         print_json(found)
     elif form is not None:
-        for line in str(found).splitlines():
+        for line in (found.summary, *(f"note: {note}" for note in found.notes)):
             say(line)
         echo(found.export(form))
     else:
-        echo(str(found))
-        echo(f"\n{found.export()}")
+        _show(found)
     if fail_if is not None and found.verdict != "take":
         raise typer.Exit(REGRESSED)
+
+
+def _show(found: WeightComparison) -> None:
+    """Print the verdict, the weights side by side, and the formula to use."""
+    echo(f"{found.summary}\n")
+    values = (found.current, found.learned, found.low, found.high, found.worth, found.worth_p)
+    rows = [
+        [
+            name,
+            number(current, ".3f"),
+            number(learned, ".3f"),
+            f"{number(low, '.3f')} – {number(high, '.3f')}",
+            number(worth, "+.4f"),
+            number(p, ".3f"),
+        ]
+        for name, current, learned, low, high, worth, p in zip(
+            found.signals.tolist(), *(column.tolist() for column in values), strict=True
+        )
+    ]
+    level = f"{found.confidence_level:.0%} interval"
+    head = ["signal", "yours", "learned", level, "worth", "p"]
+    print_table(head, rows, right=head[1:])
+    for note in found.notes:
+        echo(f"note: {note}")
+    echo(f"\n{found.export()}")
 
 
 weights = reads_tables(weights, ("label", "qid", "doc_id", "sep"))

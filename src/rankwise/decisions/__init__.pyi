@@ -1,6 +1,10 @@
 from .answer_rule import AnswerDecisions as AnswerDecisions
 from .answer_rule import AnswerReport as AnswerReport
 from .answer_rule import AnswerRule as AnswerRule
+from .cut_rule import CutDecisions as CutDecisions
+from .cut_rule import CutReport as CutReport
+from .cut_rule import CutRule as CutRule
+from .cut_rule import PolicyCost as PolicyCost
 from .decision_file import load_decision as load_decision
 from .label_budget import LabelBudget as LabelBudget
 from .label_budget import label_budget as label_budget

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from numbers import Real
+from pathlib import Path
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -12,7 +14,9 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from rankwise.datasets.data import RankingData
+from rankwise.datasets.readers.trec import Run
 from rankwise.decisions.decision_file import (
+    LARGEST,
     Check,
     DecisionRule,
     check_fields,
@@ -43,10 +47,10 @@ UNANSWERABLE = ("auto", "judged", "removed")
 _FIRST = 10  # documents at the top of a list that its features describe
 _SCORE_FEATURES = ("top", "gap", "lead", "spread")
 # Numbers of wrong answers that the first sets to be tested may have, each by its own test.
-_STARTS = (0, 1, 3, 7)
-_MODEL_SHARE = 0.4
-# The model is used if so many times the fewest queries that can keep a promise are left.
-_ENOUGH = {"wrong_answers": 2.0, "false_answers": 1.0}
+_STARTS = (0, 4)
+_MODEL_SHARE = 0.3  # of the queries
+# Without so many times the fewest queries that can keep a promise, all set the threshold.
+_ENOUGH = 1.5
 # Largest number of judged queries to ask for, as a multiple of those there are.
 _MOST_TIMES = 1024.0
 
@@ -298,13 +302,15 @@ class AnswerRule(DecisionRule):
         check_choice("policy", policy, POLICIES)
         check_choice("unanswerable", unanswerable, UNANSWERABLE)
         check_share("unanswerable_share", unanswerable_share)
+        if not isinstance(rel, Real) or not np.isfinite(float(rel)):
+            raise ArgumentError("rel", f"must be a finite number, got {rel!r}.")
         if depth is not None:
             check_whole("depth", depth, 1)
         self.promise = promise
         self.at_most = at_most
         self.confidence_level = confidence_level
         self.policy = policy
-        self.rel = rel
+        self.rel = float(rel)
         self.depth = depth
         self.unanswerable = unanswerable
         self.unanswerable_share = unanswerable_share
@@ -351,7 +357,7 @@ class AnswerRule(DecisionRule):
         If the promise cannot be kept with these queries, the fitted rule abstains from every query,
         and ``n_queries_needed_`` says how many would do.
         """
-        read = [list_scores(entry, y, qid) for entry in (scores, *others)]
+        read = _read(scores, others, y, qid)
         own = read[0]
         if own.y is None:
             raise ArgumentError("y", "must give judgements, got none. Pass grades or qrels.")
@@ -420,7 +426,7 @@ class AnswerRule(DecisionRule):
         about = ~answerable if self.promise == "false_answers" else np.ones_like(is_fit)
         n_left = len(np.unique(query[about & ~is_fit]))
         needed = queries_needed(self.at_most, self.confidence_level)
-        if self.policy == "auto" and n_left < _ENOUGH[self.promise] * needed:
+        if self.policy == "auto" and n_left < _ENOUGH * needed:
             is_fit[:] = False
         return is_fit
 
@@ -431,7 +437,7 @@ class AnswerRule(DecisionRule):
         has_list = ~np.isnan(features).any(axis=1)
         features, answerable, weight = features[has_list], answerable[has_list], weight[has_list]
         self.policy_, self.coefficients_, self.intercept_ = "top_score", {"top": 1.0}, 0.0
-        if min(answerable.sum(), (~answerable).sum()) < 2:
+        if min(answerable.sum(), (~answerable).sum()) < 5:
             return
         from sklearn.linear_model import LogisticRegression
 
@@ -514,7 +520,8 @@ class AnswerRule(DecisionRule):
         -------
         AnswerDecisions
         """
-        lists, names, features = self._read(scores, qid, others, query_columns)
+        self._check_fitted()
+        lists, names, features = self._read_features(scores, qid, others, query_columns)
         if self.policy_ == "model" and names != list(self.coefficients_):
             known = ", ".join(self.coefficients_)
             raise ValueError(
@@ -549,14 +556,14 @@ class AnswerRule(DecisionRule):
             of the first ten that other systems have among their first ten; then the
             ``query_columns``. NaN for an empty list.
         """
-        _, names, features = self._read(scores, qid, others, query_columns)
+        _, names, features = self._read_features(scores, qid, others, query_columns)
         return ResultColumns(zip(names, features.T, strict=True))
 
-    def _read(
+    def _read_features(
         self, scores: Any, qid: Any, others: Sequence[Any], query_columns: Any
     ) -> tuple[ScoredLists, list[str], Float64Array]:
         data, qid = (qid, None) if isinstance(qid, RankingData) else (None, qid)
-        read = [list_scores(entry, data, qid) for entry in (scores, *others)]
+        read = _read(scores, others, data, qid)
         return read[0], *_describe(read, query_columns, self.depth)
 
     def __str__(self) -> str:
@@ -578,9 +585,8 @@ class AnswerRule(DecisionRule):
     @classmethod
     def _restore(cls, record: Mapping[str, Any]) -> Self:
         report = AnswerReport(**check_fields(record["report"], _REPORT, "report."))
-        names, known = list(record["coefficients"]), [*_SCORE_FEATURES, "agreement"]
-        expected = known[: len(names)] if report.policy == "model" else ["top"]
-        if names[: len(expected)] != expected and names[:4] != known[:4]:
+        expected = _SCORE_FEATURES if report.policy == "model" else ("top",)
+        if tuple(record["coefficients"])[: len(expected)] != expected:
             raise ValueError(f"coefficients must begin with {', '.join(expected)}.")
         rule = cls(
             report.promise,  # type: ignore[arg-type]
@@ -727,6 +733,13 @@ def _first_sizes(at_most: float, level: float, n: int) -> list[int]:
     return []
 
 
+def _read(scores: Any, others: Sequence[Any], y: Any, qid: Any) -> list[ScoredLists]:
+    """Lists of a system, then of others."""
+    if isinstance(others, str | Path | Mapping | Run):
+        raise ArgumentError("others", "must be a list of runs or scores. Write others=[…].")
+    return [list_scores(entry, y, qid) for entry in (scores, *others)]
+
+
 def _describe(
     read: Sequence[ScoredLists],
     query_columns: Mapping[str, Mapping[Any, float]] | None,
@@ -745,6 +758,8 @@ def _describe(
     names = [*_SCORE_FEATURES, *(["agreement"] if others else []), *columns]
     if twice := {*columns} & {*_SCORE_FEATURES, "agreement"}:
         raise ArgumentError("query_columns", f"must have other names than {twice.pop()!r}.")
+    if own.scores.size and (largest := np.abs(own.scores).max()) > LARGEST:
+        raise ArgumentError("scores", f"must be at most {LARGEST:g} in size, got {largest:g}.")
     shown = [_shown_rows(lists, depth, without) for lists in read]
     firsts = [
         {

@@ -49,7 +49,7 @@ N_FOLDS, LEAST_QUERIES = 10, 10
 # Blocks of queries that the bootstrap draws, and draws.
 MOST_BLOCKS, N_DRAWS = 1000, 1000
 LEAST_PROPENSITY = 0.1
-NO_PULL = np.array([1e-6])
+NO_PULL = 1e-6
 ERRORS = 1.0
 FEEDBACK = ("click", "use", "open", "purchas", "bought", "order", "accept", "copied", "liked")
 
@@ -123,12 +123,19 @@ class WeightComparison(Result):
         """Write :attr:`weights` for another system, see :func:`format_weights`."""
         return format_weights(self.weights, form)
 
-    def _heading(self) -> str:
+    @property
+    def summary(self) -> str:
+        """The verdict, and the gain that it rests on."""
+        idle = self.without_gain
+        shown = f" No gain is shown by {', '.join(idle)}." if idle else ""
         return (
             f"{self.verdict}: {self.measure} {self.current_mean:.4f} now, {self.learned_mean:.4f} "
             f"learned, on {self.n_queries} held-out queries; gain {self.gain:+.4f} "
-            f"({self.gain_low:+.4f} to {self.gain_high:+.4f}), p = {self.p_value:.2g}"
+            f"({self.gain_low:+.4f} to {self.gain_high:+.4f}), p = {self.p_value:.2g}.{shown}"
         )
+
+    def _heading(self) -> str:
+        return self.summary
 
 
 def compare_weights(
@@ -294,7 +301,9 @@ def _read_rows(
         raise ValueError(f"rows must be of several queries, but all {len(data)} have one. {fix}")
     notes = []
     if data.judged is not None:
-        notes.append(f"{int((~data.judged).sum())} rows without a label are left out")
+        n_unjudged = int((~data.judged).sum())
+        what = "row" if n_unjudged == 1 else "rows"
+        notes.append(f"{n_unjudged} {what} without a label left out")
     if data.sample_weight is not None:
         notes.append("sample weights are not used: every query weighs the same")
     at = None if position is None or shown else np.asarray(position)
@@ -373,7 +382,9 @@ def _drop_uniform(rows: RankingData, notes: list[str]) -> RankingData:
             "labels. Label more queries, or check the column of queries."
         )
     if n < groups.n_queries:
-        notes.append(f"{groups.n_queries - n} queries without different labels are left out")
+        left = groups.n_queries - n
+        what = "query" if left == 1 else "queries"
+        notes.append(f"{left} {what} without different labels left out")
         rows = rows.take(np.flatnonzero(differ[groups.codes()]))
     return rows
 
@@ -440,18 +451,20 @@ class _Fits:
         if not n_draws:
             return np.full(p, np.nan), np.full(p, np.nan)
         rng = np.random.default_rng(self.seed)
+        pull = np.array([NO_PULL])
         counts = rng.multinomial(n, np.full(n, 1 / n), n_draws).astype(np.float64)
         matrices = counts @ np.stack([gram.matrix.ravel() for gram in self.blocks])
         sides = counts @ np.stack([gram.rhs for gram in self.blocks])
         parts = zip(matrices.reshape(-1, p, p), sides, strict=True)
         draws = np.array(
             [
-                self._fit(replace(self.whole, matrix=matrix, rhs=rhs), NO_PULL)[0]
+                self._fit(replace(self.whole, matrix=matrix, rhs=rhs), pull)[0]
                 for matrix, rhs in parts
             ]
         )
-        # A draw lies inside if none of its signals is among the first or last ranks.
-        ranks = rankdata(draws, method="min", axis=0), rankdata(-draws, method="min", axis=0)
+        # A draw lies inside if none of its signals is among the first or last ranks. Ties, as of
+        # weights at 0, are inside together.
+        ranks = rankdata(draws, method="max", axis=0), rankdata(-draws, method="max", axis=0)
         depth = np.minimum(*ranks).min(axis=1)
         tail = max(np.quantile(depth, 1 - confidence_level, method="lower") - 1, 0) / n_draws
         low, high = np.quantile(draws, [tail, 1 - tail], axis=0)
@@ -486,13 +499,14 @@ class _Fits:
         r, u0 = np.where(used, gram.rhs, 0.0) / unit, w0 * used * unit
         fitted = u0 @ R @ u0
         scale = max(u0 @ r / fitted, 0.0) if fitted > 0 else 0.0
-        found = np.tile(w0, (len(strengths), 1))
-        for row in np.flatnonzero(np.isfinite(strengths)):
-            pulled = replace(gram, matrix=R, rhs=r + strengths[row] * scale * u0)
-            if self.keeps_signs:
-                u = non_negative_coef(pulled, 1.0 / strengths[row : row + 1])[0]
-            else:
-                u = np.linalg.solve(R + strengths[row] * np.eye(len(u0)), pulled.rhs)
+        found, eye = np.tile(w0, (len(strengths), 1)), np.eye(len(w0))
+        pulls = strengths[np.isfinite(strengths)]
+        sides = r + pulls[:, None] * scale * u0
+        free = np.linalg.solve(R + pulls[:, None, None] * eye, sides[:, :, None])[:, :, 0]
+        for row, u in zip(np.flatnonzero(np.isfinite(strengths)), free, strict=True):
+            if self.keeps_signs and (u < 0).any():  # else the bounds do not bind
+                bounded = replace(gram, matrix=R, rhs=r + strengths[row] * scale * u0)
+                u = non_negative_coef(bounded, 1.0 / strengths[row : row + 1])[0]
             w = np.where(used, u / unit, scale * w0)
             if w.any():
                 found[row] = w * (np.abs(self.current).sum() / np.abs(w).sum())

@@ -78,6 +78,13 @@ CALLS: dict[str, tuple[list[str], list[str]]] = {
     ),
     "weights": ([], ["weights signals.csv --current '0.6*similarity + 0.4*recency'"]),
     "prefer": ([], ["prefer votes.csv --order-effect"]),
+    "budget": (
+        [],
+        [
+            "budget bm25.run dense.run judgements.qrels --price 0.001 --seconds 0.02",
+            "budget column:f1 column:f2 judged.csv --labels",
+        ],
+    ),
     "convert": ([], ["convert judged.csv --out judged.txt"]),
     "lint": ([], ["lint moved.csv"]),
     "lint --test-data": ([], ["lint few.qrels --test-data judgements.qrels"]),

@@ -111,14 +111,14 @@ class CutReport(Result):
         value = f"{self.measure} {self.value:.3f} on {self.n_tested:,} queries"
         shown = f"Shown: {self.n_shown:.1f} of {self.n_listed:.1f} documents per query"
         if self.threshold is None:
-            what = "the top document" if self.measure == "precision" else "whole lists"
+            what = "top documents" if self.measure == "precision" else "whole lists"
             lines.append(
                 f"{self.n_queries:,} judged queries cannot keep it: the rule shows {what}."
             )
             lines.append(
                 f"About {self.n_queries_needed:,} would do, if losses stay as they are."
                 if self.n_queries_needed is not None
-                else f"Nor can more of them, as {what} have {value}: promise less."
+                else f"Nor can more of them: {what} have {value}. Promise less."
             )
             return [*lines, f"{shown}."]
         lines.append(f"Policy: {_RULES[self.policy].format(self.threshold)}.")
@@ -296,6 +296,13 @@ class CutRule(DecisionRule):
     >>> scores = 2.0 * y + rng.normal(size=4000)
     >>> rule = CutRule("recall", at_least=0.8, policy="fixed_k").fit(scores, y, qid)
     >>> print(rule)
+    Promise: mean recall of at least 0.8 (confidence 95 %).
+    Policy: show the first 5 documents.
+    Judged: recall 0.838 on 177 queries (whole lists: 1.000).
+    Shown: 5.0 of 20.0 documents per query, 83.8 % of the relevant ones.
+    More judgements: twice as many would show 5.0, four times as many 5.0.
+    note: unjudged documents count as not relevant
+    note: queries without a relevant document, which do not count: 23
     >>> rule.decide([0.3, 2.5, 1.1], qid=["a", "a", "a"]).n_shown
     array([3])
     """
@@ -417,9 +424,10 @@ class CutRule(DecisionRule):
 
     def _passes(self, losses: Float64Array, level: float, times: float = 1.0) -> bool:
         """Whether losses of the tested queries keep the promise; ``times``: if seen so often."""
+        at_most = round(1.0 - self.at_least, 12)  # 0.1 for 0.9
         if self.confidence_level is None:
-            return conformal_risk(losses, times) <= 1.0 - self.at_least
-        return mean_risk_p_value(losses, 1.0 - self.at_least, times) <= level
+            return conformal_risk(losses, times) <= at_most + 1e-12
+        return mean_risk_p_value(losses, at_most, times) <= level
 
     def _plan(
         self, judged: _Judged, part: Int64Array, rest: Int64Array, level: float

@@ -194,6 +194,14 @@ class TestPolicies:
         assert found.n_shown[1] == 1
         assert found.n_listed.tolist() == [3, 1]
 
+    def test_order_of_rows_with_equal_scores_does_not_matter(self):
+        qid, y = np.repeat(np.arange(60), 5), np.tile([1, 0, 0, 0, 0], 60)
+
+        rule = CutRule("recall", 0.5, policy="fixed_k").fit(np.zeros(300), y, qid)
+
+        assert rule.threshold_ == 3  # k documents in random order have a recall of k / 5
+        assert rule.report_.value == pytest.approx(0.6)
+
     def test_probability_is_tested_on_other_queries_than_fitted(self):
         report = CutRule("recall", 0.7, policy="probability").fit(*make_lists()).report_
 

@@ -125,10 +125,11 @@ class CutReport(Result):
         lines.append(f"Judged: {value} (whole lists: {self.whole:.3f}).")
         kept = "" if self.kept is None else f", {100 * self.kept:.1f} % of the relevant ones"
         lines.append(f"{shown}{kept}.")
-        lines.append(
-            f"More judgements: twice as many would show {self.shown_with_twice:.1f}, four times as "
-            f"many {self.shown_with_four_times:.1f}."
-        )
+        if self.shown_with_twice is not None and self.shown_with_four_times is not None:
+            lines.append(
+                f"More judgements: twice as many would show {self.shown_with_twice:.1f}, four "
+                f"times as many {self.shown_with_four_times:.1f}."
+            )
         return lines
 
     def __str__(self) -> str:
@@ -509,7 +510,9 @@ class CutRule(DecisionRule):
             return last
         if not passes(np.inf):
             return None
+        # Without finite ones all scores of each list are equal, and any threshold shows them.
         known = np.unique(cuts.stops[np.isfinite(cuts.stops)])
+        known = known if len(known) else np.zeros(1)
         low, high = -1, len(known) - 1
         while high - low > 1:
             middle = (low + high) // 2
@@ -533,7 +536,10 @@ class CutRule(DecisionRule):
         listed = np.diff(cuts.indptr)
         kept = cuts.at(cuts.recall, shown)
         value = float(cuts.at(cuts.values, shown).mean())
-        with_more = [float(cuts.shown(entry or threshold).mean()) for entry in more] or [None, None]
+        twice, four_times = (
+            None if entry is None else float(cuts.shown(entry).mean())
+            for entry in more or (None, None)
+        )
         fixed = judged.cuts("fixed_k", queries)
         best = fixed.shown(1.0 if self.measure == "precision" else np.inf)
         n_left_out = len(judged.lists) - len(queries)
@@ -558,7 +564,8 @@ class CutRule(DecisionRule):
             float(listed.mean()),
             None if np.isnan(kept).all() else float(np.nanmean(kept)),
             self.n_queries_needed_,
-            *with_more,
+            twice,
+            four_times,
             notes,
         )
 
@@ -815,11 +822,16 @@ def _measure_cuts(lists: ScoredLists, measure: str, rel: float) -> Float64Array:
         ideal_rank = np.arange(len(best)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
         discount = discounts("log2", int(sizes.max(initial=1)))
         ideal = np.expm1(np.log(2.0) * all_grades[best]) * discount[ideal_rank]
-        gains = np.expm1(np.log(2.0) * grades) * discount[rank - 1]
+        gains = np.expm1(np.log(2.0) * grades)
         totals = np.bincount(all_queries, ideal, n)
     else:
+        discount = np.ones(int(lists.sizes.max(initial=1)))
         gains = (grades >= rel).astype(np.float64)
         totals = np.bincount(all_queries, all_grades >= rel, n)
+    # Equal scores of a list have no order, so that each has their mean gain.
+    is_new = (rank == 1) | np.append(True, np.diff(lists.scores) != 0)
+    tied = np.cumsum(is_new) - 1
+    gains = (np.bincount(tied, gains) / np.bincount(tied))[tied] * discount[rank - 1]
     found = np.append(0.0, np.cumsum(gains))
     found = found[1:] - np.repeat(found[lists.indptr[:-1]], lists.sizes)
     if measure == "precision":

@@ -39,12 +39,17 @@ CALLS: dict[str, tuple[list[str], list[str]]] = {
     "evaluate --judge-next": ([], ["evaluate new.run few.qrels --systems old.run --judge-next 5"]),
     "evaluate --judge": ([], [JUDGE, f"{JUDGE} --documents documents.jsonl"]),
     "plan": ([], ["plan scores.csv --difference 0.05"]),
-    "fit": ([], ["fit judged.csv --ranker ridge --out model.rankwise"]),
+    "fit": (
+        [],
+        [FIT.removeprefix("rankwise "), f"{FIT.removeprefix('rankwise ')} --calibrate beta"],
+    ),
     "predict": (
-        [FIT],
+        [f"{FIT} --calibrate beta"],
         [
             "predict model.rankwise judged.csv",
+            "predict model.rankwise judged.csv --probabilities",
             "predict model.rankwise judged.csv -k 2 --format csv",
+            "predict model.rankwise judged.csv -k 2 --format csv --probabilities",
             "predict model.rankwise judged.csv --out best.csv",
         ],
     ),

@@ -13,7 +13,7 @@ from sklearn.base import clone
 from sklearn.utils import check_random_state
 
 from rankwise.datasets.data import RankingData
-from rankwise.decisions.rerank_budget import score_rows
+from rankwise.decisions.rerank_budget import read_measure, score_rows
 from rankwise.metrics.measure import MeasureLike
 from rankwise.metrics.statistics.intervals import mean_intervals
 from rankwise.rankers.regression import RidgeRanker
@@ -144,12 +144,15 @@ def label_budget(
     'The student of the model beats the first stage (+0'
     """
     check_share("confidence_level", confidence_level)
+    spec, _ = read_measure(measure)
+    if not isinstance(data, RankingData) or not data.n_features:
+        raise ArgumentError("data", "must be judged rows with features for the student.")
     start, taught = (score_rows(*pair, data) for pair in (("first", first), ("reranked", reranked)))
     # A column with the labels would let their student look.
     X = data.X if isinstance(data.X, np.ndarray) else data.X.toarray()
     X = X[:, [not np.array_equal(column, taught, equal_nan=True) for column in X.T]]
     if not X.shape[1]:
-        raise ArgumentError("data", "must have features for the student, got none.")
+        raise ArgumentError("data", "must have more features for the student than the labels.")
     ranker = RidgeRanker(alpha="cv", measure="Misranking") if student is None else student
     labels = {"judged": data.y.astype(np.float64), "labelled": taught}
     groups = data.groups
@@ -176,17 +179,16 @@ def label_budget(
             fitted = clone(ranker).fit(X[rows], y[rows], qid=data.qid[rows])
             rows = np.flatnonzero(np.isin(query, test))
             predicted[rows] = fitted.predict(X[rows])
-    board = evaluate_systems(data, scores, measures=[measure])
+    board = evaluate_systems(data, scores, measures=[spec])
     values = board.per_query()
     means = {name: float(np.nanmean(column)) for name, column in values.items()}
     judged, labelled = (np.array([means[f"{name} {size}"] for size in steps]) for name in labels)
-    sign = 1.0 if board.greater_is_better() else -1.0
     # Made monotone against the noise of single draws.
-    climbed = np.maximum.accumulate(sign * judged)
-    equal = np.exp(np.interp(sign * labelled, climbed, np.log(steps)))
-    equal[sign * labelled < climbed[0]] = math.nan
-    equal[sign * labelled > climbed[-1]] = math.inf
-    gain = sign * (values[f"labelled {steps[-1]}"] - values["first"])
+    climbed = np.maximum.accumulate(judged)
+    equal = np.exp(np.interp(labelled, climbed, np.log(steps)))
+    equal[labelled < climbed[0]] = math.nan
+    equal[labelled > climbed[-1]] = math.inf
+    gain = values[f"labelled {steps[-1]}"] - values["first"]
     low, high = mean_intervals(gain[:, None], confidence_level=confidence_level)[0].tolist()
     return LabelBudget(
         queries=steps,

@@ -296,8 +296,8 @@ def rerank_budget(
 
     Equal scores of a run are ordered as by trec_eval, those of rows without document ids at random;
     equal scores of the reranker keep the order of the first stage. Queries count that are judged
-    and have a list. Unjudged documents count as not relevant; many of them make a good reranker
-    look harmful, if only the first stage was judged.
+    and that the reranker has scored. Unjudged documents count as not relevant; many of them make a
+    good reranker look harmful, if only the first stage was judged.
 
     Examples
     --------
@@ -313,9 +313,7 @@ def rerank_budget(
         if value is not None and (not isinstance(value, Real) or not 0 <= float(value) < math.inf):
             raise ArgumentError(name, f"must be a number >= 0, got {value!r}.")
     check_share("confidence_level", confidence_level)
-    specs = list_specs(measure)
-    if len(specs) != 1:
-        raise ArgumentError("measure", f"must be one measure, got {len(specs)}.")
+    spec, span = read_measure(measure)
     start, scored, qrels = read_runs(first, reranked, data)
     lists, new, notes = join_lists(start, scored)
     position = np.arange(len(new)) - np.repeat(lists.indptr[:-1], lists.sizes)
@@ -329,32 +327,30 @@ def rerank_budget(
     if len(steps) == 1:
         raise ArgumentError("depths", "must name at least one depth, got none.")
 
-    board = evaluate_depths(lists, new, steps.tolist(), qrels, specs[0])
+    board = evaluate_depths(lists, new, steps.tolist(), qrels, spec)
     values = np.column_stack([*board.per_query().values()])
     counts = ~np.isnan(values).any(axis=1)
     if not counts.any():
-        raise ValueError(f"no query counts for {specs[0]}: {board.why_undefined()}.")
+        raise ValueError(f"no query counts for {spec}: {board.why_undefined()}.")
     values = values[counts]
-    sizes = lists.sizes[_find(lists.qids, np.asarray(board.qids)[counts])]
-    calls = np.minimum(sizes[:, None], steps).mean(axis=0)
-    own = parse(specs[0])
-    sign = 1.0 if own.greater_is_better else -1.0
-    span = own.bounds[1] - own.bounds[0]
+    counted = _find(lists.qids, np.asarray(board.qids)[counts])
+    calls = np.minimum(lists.sizes[counted][:, None], steps).mean(axis=0)
 
-    ends = np.vstack([np.zeros((1, 2)), bound_gains(sign * values, span, confidence_level)])
+    ends = np.vstack([np.zeros((1, 2)), bound_gains(values, span, confidence_level)])
     verdict = "unclear"
     if (ends[1:, 0] > 0).any():
         verdict = "helps"
     elif (ends[1:, 1] < 0).any():
         verdict = "hurts"
-    loss_high = bound_losses(sign * values, span, confidence_level)
+    loss_high = bound_losses(values, span, confidence_level)
     chosen = choose_depth(loss_high, margin)
     mean = values.mean(axis=0)
     signal_depth = chosen or len(steps) - 1
     unjudged = np.array(
         [math.nan if (x := board.unjudged(name)) is None else x for name in board.rankers]
     )
-    missing = np.isnan(new[position < steps[-1]]).mean()
+    is_counted = np.repeat(np.isin(np.arange(len(lists)), counted), lists.sizes)
+    missing = np.isnan(new[is_counted & (position < steps[-1])]).mean()
     if missing:
         notes.append(
             f"{missing:.1%} of the first {steps[-1]} documents have no score of the reranker and "
@@ -372,30 +368,41 @@ def rerank_budget(
         depth=steps,
         calls=calls,
         mean=mean,
-        gain=sign * (mean - mean[0]),
+        gain=mean - mean[0],
         gain_low=ends[:, 0],
         gain_high=ends[:, 1],
-        loss=(sign * mean).max() - sign * mean,
+        loss=mean.max() - mean,
         loss_high=loss_high,
         unjudged=unjudged,
         seconds=None if seconds is None else calls * seconds,
         cost=None if price is None else 1000 * calls * price,
-        measure=str(specs[0]),
+        measure=str(spec),
         n_queries=len(values),
         margin=float(margin),
         confidence_level=confidence_level,
-        best=int(steps[np.argmax(sign * mean)]),
+        best=int(steps[np.argmax(mean)]),
         cheapest=None if chosen is None else int(steps[chosen]),
         n_queries_needed=None
         if chosen is not None
-        else _plan_queries(sign * values, span, confidence_level, margin),
+        else _plan_queries(values, span, confidence_level, margin),
         verdict=verdict,
         signals=_correlate(
-            lists, np.asarray(board.qids)[counts], values[:, [0, signal_depth]], sign, span,
+            lists, counted, values[:, [0, signal_depth]], span,
             confidence_level,
         ),
         notes=notes,
     )  # fmt: skip
+
+
+def read_measure(measure: MeasureLike) -> tuple[Any, float]:
+    """One measure, and the distance of its bounds."""
+    specs = list_specs(measure)
+    if len(specs) != 1:
+        raise ArgumentError("measure", f"must be one measure, got {len(specs)}.")
+    own = parse(specs[0])
+    if not own.greater_is_better:
+        raise ArgumentError("measure", f"must be larger for better lists, got {specs[0]}.")
+    return specs[0], own.bounds[1] - own.bounds[0]
 
 
 def read_runs(first: Any, reranked: Any, data: Any) -> tuple[Run, Run, Any]:
@@ -472,6 +479,14 @@ def score_rows(name: str, system: Any, data: RankingData) -> Float64Array:
 
 def join_lists(first: Run, reranked: Run) -> tuple[ScoredLists, Float64Array, list[str]]:
     """Lists of the first stage, the reranker's scores of their rows (NaN: none), and notes."""
+    notes = []
+    kept, n_queries = np.isin(first.qid, reranked.qid), len(np.unique(first.qid))
+    if kept.any() and not kept.all():
+        first = Run(first.qid[kept], first.doc_ids[kept], first.scores[kept])
+        n = n_queries - len(np.unique(first.qid))
+        notes.append(
+            f"{n:,} of {n_queries:,} queries have no score of the reranker and do not count"
+        )
     largest = np.finfo(np.float32).max  # single precision as in trec_eval
     scores = np.clip(first.scores, -largest, largest).astype(np.float32).astype(np.float64)
     lists = list_scores(replace(first, scores=scores))
@@ -487,7 +502,6 @@ def join_lists(first: Run, reranked: Run) -> tuple[ScoredLists, Float64Array, li
             f"query {str(qid[0])!r} has document {str(doc_ids[0])!r}, and reranked has query "
             f"{str(reranked.qid[0])!r} with document {str(reranked.doc_ids[0])!r}. Check the ids."
         )
-    notes = []
     if lost := len(new_q) - int((at >= 0).sum()):
         notes.append(
             f"{lost:,} of {len(new_q):,} documents of the reranker are not in the first lists and "
@@ -562,18 +576,20 @@ def _plan_queries(
 
 def _correlate(
     lists: ScoredLists,
-    qids: Any,
+    queries: Int64Array,
     values: Float64Array,
-    sign: float,
     span: float,
     confidence_level: float,
 ) -> ResultList[RerankSignal]:
-    """How signals of the first lists go with the gain; ``values``: without and with reranking."""
+    """How signals of the lists of some queries go with the gain.
+
+    ``values`` are those of the queries without and with reranking.
+    """
     n = len(values)
     found: dict[str, list[float]] = {
         name: [] for name in ("top", "gap", "lead", "spread", "entropy")
     }
-    for query in _find(lists.qids, qids).tolist():
+    for query in queries.tolist():
         top = lists.scores[lists.indptr[query] : lists.indptr[query + 1]][:_TOP]
         above = top - top[-1]
         share = above / above.sum() if above.sum() > 0 else np.full(len(top), 1 / len(top))
@@ -583,7 +599,7 @@ def _correlate(
         found["spread"].append(-top.std())
         found["entropy"].append(entr(share).sum() / math.log(max(2, len(top))))
     doubts = {name: np.array(column) for name, column in found.items() if np.ptp(column) > 0}
-    gain = sign * (values[:, 1] - values[:, 0])
+    gain = values[:, 1] - values[:, 0]
     if n < 10 or not np.ptp(gain) or not doubts:
         return ResultList(RerankSignal)
     tail = (1 - confidence_level) / (2 * len(doubts))

@@ -4,8 +4,9 @@
 
 The queries of each set of :mod:`benchmarks.decision_sets` are a population: n judged queries are
 drawn from it with replacement, so that the true mean of a measure is known: that over all queries
-of the set, with the rule of the draw. There are 200 draws (seeds 0 to 199); shares and thresholds
-of the rule were chosen on seeds from 1000 on. Three promises are measured:
+of the set, with the rule of the draw. Sets have their first 500 queries at most. There are 200
+draws of 100 judged queries (seeds 0 to 199), and 100 of 400; the shares that the rule gives to its
+parts were chosen on seeds from 1000 on. Three promises are measured:
 
 - recall of at least 0.9 times that of the whole lists, at a confidence of 95 %;
 - the same on average over draws (conformal risk control);
@@ -39,8 +40,8 @@ from rankwise.decisions import CutRule
 from rankwise.decisions.risk_bounds import mean_risk_p_value
 
 STORE = Path("build/study_cuts.jsonl")
-N_DRAWS, BLOCK, LEVEL = 200, 50, 0.95
-SIZES = (100, 400)
+N_DRAWS, BLOCK, LEVEL = {100: 200, 400: 100}, 25, 0.95
+N_QUERIES = 500
 # Promises: measure, confidence level, part of the best mean that is promised.
 PROMISES: dict[str, tuple[Any, float | None, float]] = {
     "recall": ("recall", LEVEL, 0.9),
@@ -48,14 +49,14 @@ PROMISES: dict[str, tuple[Any, float | None, float]] = {
     "precision": ("precision", LEVEL, 0.7),
 }
 HALVES = ("scifact", "nfcorpus", "mq2008")
-# Losses and their probabilities, with a mean of 0.1.
+# Losses and their probabilities; their mean is about 0.1.
 LOSSES = {
     "0, 1": ([0, 1], [0.9, 0.1]),
     "0, 1/2": ([0, 0.5], [0.8, 0.2]),
     "0, 1/4, 1": ([0, 0.25, 1], [0.75, 0.2, 0.05]),
-    "0, 1/10, 1": ([0, 0.1, 1], [0.46, 0.49, 0.051]),
-    "0.05, 1": ([0.05, 1], [0.95 / 0.95 - 0.05 / 0.95, 0.05 / 0.95]),
-    "0.09, 0.2": ([0.09, 0.2], [10 / 11, 1 / 11]),
+    "0, 1/10, 1": ([0, 0.1, 1], [0.45, 0.5, 0.05]),
+    "0.05, 1": ([0.05, 1], [0.95, 0.05]),
+    "0.09, 0.2": ([0.09, 0.2], [0.9, 0.1]),
 }
 
 
@@ -85,7 +86,7 @@ class Population:
 
 @cache
 def load_population(name: str) -> Population:
-    return Population(load_lists(name)[:1500])
+    return Population(load_lists(name)[:N_QUERIES])
 
 
 def measure_draw(name: str, promise: str, n: int, policy: str, seed: int, half: bool) -> Any:
@@ -120,19 +121,17 @@ def measure_all(names: list[str]) -> dict[tuple[Any, ...], list[Any]]:
             found[tuple(key)][seed] = cell["draw"]
     STORE.parent.mkdir(exist_ok=True)
     own_store = STORE.with_stem(f"{STORE.stem}-{names[0]}") if names != list(SETS) else STORE
-    # Rules are the same for both policies if there are too few queries to choose.
-    cells = [
-        (n, policy) for n in SIZES for policy in ("fixed_k", "auto") if (n, policy) != (100, "auto")
-    ]
-    for block in range(0, N_DRAWS, BLOCK):
+    # With 100 queries there are too few to choose, and "auto" is fixed k.
+    cells = [(100, "fixed_k"), (400, "fixed_k"), (400, "auto")]
+    keys = [(*cell, promise, False) for promise in PROMISES for cell in cells]
+    for block in range(0, max(N_DRAWS.values()), BLOCK):
         for name in names:
-            keys = [(name, p, n, policy, False) for p in PROMISES for n, policy in cells]
-            keys += [(name, "recall", 100, "fixed_k", True)] if name in HALVES else []
-            for key in keys:
-                for seed in range(block, block + BLOCK):
+            halves = [(100, "fixed_k", "recall", True)] if name in HALVES else []
+            for n, policy, promise, half in [*keys, *halves]:
+                key = (name, promise, n, policy, half)
+                for seed in range(block, min(block + BLOCK, N_DRAWS[n])):
                     if seed in found[key]:
                         continue
-                    name, promise, n, policy, half = key
                     draw = measure_draw(name, promise, n, policy, seed, half)
                     found[key][seed] = draw
                     with own_store.open("a") as file:
@@ -142,7 +141,7 @@ def measure_all(names: list[str]) -> dict[tuple[Any, ...], list[Any]]:
 
 def print_promise(found: dict[tuple[Any, ...], list[Any]], promise: str) -> None:
     columns = ("promised", "made", "broken", "on average", "shown", "kept")
-    print(f"\nPromise: {promise}, over {N_DRAWS} draws of n judged queries\n")
+    print(f"\nPromise: {promise}, over draws of n judged queries\n")
     print(f"{'':14}{'n':>5}  {'policy':9}" + "".join(f"{c:>12}" for c in columns) + "  chosen")
     for (name, own, n, policy, half), draws in sorted(found.items(), key=lambda e: _position(e[0])):
         if own != promise:
@@ -183,13 +182,12 @@ def print_differences(found: dict[tuple[Any, ...], list[Any]]) -> None:
 
 
 def print_bound(n_samples: int = 4000) -> None:
-    print("\nAccepted though the mean loss is 0.1, promised less than 0.1, at a level of 5 %\n")
+    print("\nAccepted though the mean loss is exactly what is promised, at a level of 5 %\n")
     print(f"{'losses':14}{'n = 30':>10}{'n = 100':>10}{'n = 400':>10}")
     for name, (losses, p) in LOSSES.items():
         shares = []
         for n in (30, 100, 400):
             rng = np.random.default_rng(n)
-            p = np.array(p) / np.sum(p)
             at_most = float(np.dot(losses, p))
             samples = rng.choice(losses, (n_samples, n), p=p)
             accepted = [mean_risk_p_value(sample, at_most) <= 0.05 for sample in samples]
@@ -212,7 +210,8 @@ def main() -> None:
     if names != list(SETS):
         return
     check()
-    print(f"study_cuts: {len(SETS)} sets, {N_DRAWS} draws")
+    draws = " and ".join(f"{count} draws of {n}" for n, count in N_DRAWS.items())
+    print(f"study_cuts: {len(SETS)} sets, {draws} judged queries")
     for promise in PROMISES:
         print_promise(found, promise)
     print_differences(found)

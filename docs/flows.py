@@ -43,6 +43,11 @@ WEIGHTS = (
     Stage("Other weights", (), lines("pulled towards", "yours"), "hold out"),
     Stage("Verdict", (), lines("take, or", "keep yours"), ""),
 )
+ANSWERS = (
+    Stage("Judged lists", (), lines("scores of any system", "some without an answer"), "fit"),
+    Stage("Rule", (), lines("threshold with", "a tested promise"), "decide"),
+    Stage("New lists", (), lines("answer", "or nothing found"), ""),
+)
 FLOWS = {
     "commands": (
         COMMANDS,
@@ -58,6 +63,11 @@ FLOWS = {
         SERVING,
         (170, 150, 150),
         "The process that forks loads and compiles; its workers share the code and answer at once.",
+    ),
+    "answers": (
+        ANSWERS,
+        (170, 150, 140),
+        "Judged lists set a threshold; the rule then answers a query or abstains.",
     ),
     "weights": (
         WEIGHTS,

@@ -31,6 +31,7 @@ from rankwise.decisions.risk_bounds import queries_needed, risk_p_value
 from rankwise.decisions.scored_lists import ScoredLists, list_scores
 from rankwise.metrics.statistics.stratified import check_level
 from rankwise.runtime.constraints import make_generator
+from rankwise.runtime.finite import names_its_class
 from rankwise.runtime.messages import (
     ArgumentError,
     check_choice,
@@ -93,12 +94,12 @@ class AnswerReport(Result):
     notes : list of str
     """
 
-    promise: str
+    promise: Literal["wrong_answers", "false_answers"]
     at_most: float
     confidence_level: float
-    policy: str
+    policy: Literal["top_score", "model"]
     threshold: float | None
-    unanswerable: str
+    unanswerable: Literal["judged", "removed"]
     n_queries: int
     n_unanswerable: int
     n_tested: int
@@ -171,6 +172,7 @@ class AnswerDecisions(Result):
     n_shown: Int64Array
 
 
+@names_its_class
 class AnswerRule(DecisionRule):
     """Answer a query, or abstain because its list holds nothing relevant.
 
@@ -277,8 +279,9 @@ class AnswerRule(DecisionRule):
         "coefficients": numbers_by_name,
         "report": lambda value: value,
     }
+    promise: Literal["wrong_answers", "false_answers"]
     threshold_: float
-    policy_: str
+    policy_: Literal["top_score", "model"]
     risk_: float | None
     kept_: float | None
     n_queries_needed_: int | None
@@ -459,7 +462,7 @@ class AnswerRule(DecisionRule):
         return values + np.nan_to_num(features) @ weights + self.intercept_
 
     def _set_threshold(
-        self, curve: _Curve, source: str, n_queries: int, n_unanswerable: int, notes: list[str]
+        self, curve: _Curve, source: Any, n_queries: int, n_unanswerable: int, notes: list[str]
     ) -> None:
         """Take the lowest threshold that the tests allow, and report what it does."""
         choose = partial(curve.choose, self.promise, self.at_most, 1.0 - self.confidence_level)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, NamedTuple, Self
@@ -36,7 +37,7 @@ POLICIES = ("fixed_k", "score_floor", "below_top", "standardised", "probability"
 # Columns of the model of probabilities, and its intercept.
 _COLUMNS = ("top", "below_top", "standardised", "rank", "intercept")
 # Share of the queries that choose the policy, and the fewest of them that may.
-_CHOICE_SHARE, _FEWEST_TO_CHOOSE = 0.3, 50
+_CHOICE_SHARE, _FEWEST_TO_CHOOSE = 0.3, 90
 # Share of 1 - confidence_level that fixed k has if other policies are considered.
 _FIXED_SHARE = 0.8
 _N_RESAMPLES, _N_FOLDS, _N_THRESHOLDS = 400, 4, 60
@@ -110,24 +111,25 @@ class CutReport(Result):
         value = f"{self.measure} {self.value:.3f} on {self.n_tested:,} queries"
         shown = f"Shown: {self.n_shown:.1f} of {self.n_listed:.1f} documents per query"
         if self.threshold is None:
-            what = "the top document" if self.measure == "precision" else "whole lists"
+            what = "top documents" if self.measure == "precision" else "whole lists"
             lines.append(
                 f"{self.n_queries:,} judged queries cannot keep it: the rule shows {what}."
             )
             lines.append(
                 f"About {self.n_queries_needed:,} would do, if losses stay as they are."
                 if self.n_queries_needed is not None
-                else f"Nor can more of them, as {what} have {value}: promise less."
+                else f"Nor can more of them: {what} have {value}. Promise less."
             )
             return [*lines, f"{shown}."]
         lines.append(f"Policy: {_RULES[self.policy].format(self.threshold)}.")
         lines.append(f"Judged: {value} (whole lists: {self.whole:.3f}).")
         kept = "" if self.kept is None else f", {100 * self.kept:.1f} % of the relevant ones"
         lines.append(f"{shown}{kept}.")
-        lines.append(
-            f"More judgements: twice as many would show {self.shown_with_twice:.1f}, four times as "
-            f"many {self.shown_with_four_times:.1f}."
-        )
+        if self.shown_with_twice is not None and self.shown_with_four_times is not None:
+            lines.append(
+                f"More judgements: twice as many would show {self.shown_with_twice:.1f}, four "
+                f"times as many {self.shown_with_four_times:.1f}."
+            )
         return lines
 
     def __str__(self) -> str:
@@ -218,7 +220,7 @@ class CutRule(DecisionRule):
         - "probability": the share of the expected relevant documents that are above, or for
           "precision" the expected precision, by a logistic regression on a part of the queries;
         - "auto": fixed k, unless another policy is significantly better on a part of the queries.
-          With fewer than 167 judged queries, fixed k.
+          With fewer than about 300 judged queries, fixed k.
     rel : float
         Lowest grade of a relevant document.
     random_state : int, RandomState, Generator or None
@@ -295,6 +297,13 @@ class CutRule(DecisionRule):
     >>> scores = 2.0 * y + rng.normal(size=4000)
     >>> rule = CutRule("recall", at_least=0.8, policy="fixed_k").fit(scores, y, qid)
     >>> print(rule)
+    Promise: mean recall of at least 0.8 (confidence 95 %).
+    Policy: show the first 5 documents.
+    Judged: recall 0.838 on 177 queries (whole lists: 1.000).
+    Shown: 5.0 of 20.0 documents per query, 83.8 % of the relevant ones.
+    More judgements: twice as many would show 5.0, four times as many 5.0.
+    note: unjudged documents count as not relevant
+    note: queries without a relevant document, which do not count: 23
     >>> rule.decide([0.3, 2.5, 1.1], qid=["a", "a", "a"]).n_shown
     array([3])
     """
@@ -416,9 +425,10 @@ class CutRule(DecisionRule):
 
     def _passes(self, losses: Float64Array, level: float, times: float = 1.0) -> bool:
         """Whether losses of the tested queries keep the promise; ``times``: if seen so often."""
+        at_most = round(1.0 - self.at_least, 12)  # 0.1 for 0.9
         if self.confidence_level is None:
-            return conformal_risk(losses, times) <= 1.0 - self.at_least
-        return mean_risk_p_value(losses, 1.0 - self.at_least, times) <= level
+            return conformal_risk(losses, times) <= at_most + 1e-12
+        return mean_risk_p_value(losses, at_most, times) <= level
 
     def _plan(
         self, judged: _Judged, part: Int64Array, rest: Int64Array, level: float
@@ -441,13 +451,17 @@ class CutRule(DecisionRule):
             shown = [cuts.shown(threshold) for threshold in cuts.thresholds()]
             losses = np.array([1.0 - cuts.at(cuts.values, counts) for counts in shown])
             cost = np.array([self._cost(cuts, counts=counts) for counts in shown])
-            passed = [self._passes(row, plan.level, len(plan.tested) / n) for row in losses]
             means = weights @ losses.T
+
+            def passes(i: int, losses: Float64Array = losses, plan: _Plan = plan) -> bool:
+                return self._passes(losses[i], plan.level, len(plan.tested) / n)
+
+            indices = range(len(losses))
             if self.measure == "precision":
-                last = passed.index(False) - 1 if False in passed else len(passed) - 1
+                last = next((i for i in indices if not passes(i)), len(losses)) - 1
                 target, means = losses[max(last, 0)].mean(), np.maximum.accumulate(means, axis=1)
             else:  # ascending, as np.interp needs them
-                first = passed.index(True) if True in passed else len(passed) - 1
+                first = min(bisect_left(indices, True, key=passes), len(losses) - 1)
                 target, means = -losses[first].mean(), -means
             costs[policy] = np.array(
                 [np.interp(target, a, b) for a, b in zip(means, weights @ cost.T, strict=True)]
@@ -496,7 +510,9 @@ class CutRule(DecisionRule):
             return last
         if not passes(np.inf):
             return None
+        # Without finite ones all scores of each list are equal, and any threshold shows them.
         known = np.unique(cuts.stops[np.isfinite(cuts.stops)])
+        known = known if len(known) else np.zeros(1)
         low, high = -1, len(known) - 1
         while high - low > 1:
             middle = (low + high) // 2
@@ -520,7 +536,10 @@ class CutRule(DecisionRule):
         listed = np.diff(cuts.indptr)
         kept = cuts.at(cuts.recall, shown)
         value = float(cuts.at(cuts.values, shown).mean())
-        with_more = [float(cuts.shown(entry or threshold).mean()) for entry in more] or [None, None]
+        twice, four_times = (
+            None if entry is None else float(cuts.shown(entry).mean())
+            for entry in more or (None, None)
+        )
         fixed = judged.cuts("fixed_k", queries)
         best = fixed.shown(1.0 if self.measure == "precision" else np.inf)
         n_left_out = len(judged.lists) - len(queries)
@@ -545,7 +564,8 @@ class CutRule(DecisionRule):
             float(listed.mean()),
             None if np.isnan(kept).all() else float(np.nanmean(kept)),
             self.n_queries_needed_,
-            *with_more,
+            twice,
+            four_times,
             notes,
         )
 
@@ -781,7 +801,7 @@ class _Judged:
 
 
 def _rows_of(lists: ScoredLists, queries: Int64Array) -> Int64Array:
-    return np.flatnonzero(np.repeat(np.isin(np.arange(len(lists)), queries), lists.sizes))
+    return np.flatnonzero(np.repeat(np.bincount(queries, minlength=len(lists)), lists.sizes))
 
 
 def _ranks(lists: ScoredLists) -> Int64Array:
@@ -802,11 +822,16 @@ def _measure_cuts(lists: ScoredLists, measure: str, rel: float) -> Float64Array:
         ideal_rank = np.arange(len(best)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
         discount = discounts("log2", int(sizes.max(initial=1)))
         ideal = np.expm1(np.log(2.0) * all_grades[best]) * discount[ideal_rank]
-        gains = np.expm1(np.log(2.0) * grades) * discount[rank - 1]
+        gains = np.expm1(np.log(2.0) * grades)
         totals = np.bincount(all_queries, ideal, n)
     else:
+        discount = np.ones(int(lists.sizes.max(initial=1)))
         gains = (grades >= rel).astype(np.float64)
         totals = np.bincount(all_queries, all_grades >= rel, n)
+    # Equal scores of a list have no order, so that each has their mean gain.
+    is_new = (rank == 1) | np.append(True, np.diff(lists.scores) != 0)
+    tied = np.cumsum(is_new) - 1
+    gains = (np.bincount(tied, gains) / np.bincount(tied))[tied] * discount[rank - 1]
     found = np.append(0.0, np.cumsum(gains))
     found = found[1:] - np.repeat(found[lists.indptr[:-1]], lists.sizes)
     if measure == "precision":
@@ -817,13 +842,13 @@ def _measure_cuts(lists: ScoredLists, measure: str, rel: float) -> Float64Array:
 
 def _standardise(lists: ScoredLists) -> tuple[Float64Array, Float64Array]:
     """Top score of the list, and standardised score, of each row; NaN if all scores are equal."""
-    top, z = np.empty(len(lists.scores)), np.empty(len(lists.scores))
-    for rows in lists:
-        s = lists.scores[rows]
-        if len(s):
-            top[rows] = s[0]
-            z[rows] = (s - s.mean()) / s.std() if s[0] > s[-1] else np.nan
-    return top, z
+    s, sizes = lists.scores, lists.sizes[lists.sizes > 0]
+    starts = lists.indptr[:-1][lists.sizes > 0]
+    top = np.repeat(s[starts], sizes)
+    centred = s - np.repeat(np.add.reduceat(s, starts) / sizes, sizes)
+    spread = np.repeat(np.sqrt(np.add.reduceat(centred**2, starts) / sizes), sizes)
+    differs = np.repeat(s[starts] > s[starts + sizes - 1], sizes)
+    return top, np.divide(centred, spread, where=differs, out=np.full(len(s), np.nan))
 
 
 def _model_columns(lists: ScoredLists) -> Float64Array:

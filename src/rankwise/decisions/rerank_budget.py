@@ -1,17 +1,14 @@
 """Is the reranker worth its calls: the measure by the number of reranked documents per query.
 
-The promise is "at most ``margin`` worse than the best depth". It is tested without reranking first,
-and then from the deepest depth upwards until a depth fails. Each of the two ways has half of the
-error, and a fixed order needs no further correction [1]_. A depth passes if it is not worse than
-any other depth, each by its own bound (an intersection-union test [2]_).
+A depth loses at most what it is worse than any other depth, each by its own bound (an
+intersection-union test [1]_); which depth is the best need not be known. By Bonferroni over the
+depths, the bounds hold jointly, so a depth and a margin may be chosen after a look at them.
 
 References
 ----------
-.. [1] Angelopoulos, Bates, Candès, Jordan & Lei, "Learn then test: calibrating predictive
-   algorithms to achieve risk control", Ann. Appl. Stat. 19(2), 2025 (fixed-sequence testing).
-.. [2] Berger & Hsu, "Bioequivalence trials, intersection-union tests and equivalence confidence
+.. [1] Berger & Hsu, "Bioequivalence trials, intersection-union tests and equivalence confidence
    sets", Statistical Science 11(4):283-319, 1996.
-.. [3] Bonett & Wright, "Sample size requirements for estimating Pearson, Kendall and Spearman
+.. [2] Bonett & Wright, "Sample size requirements for estimating Pearson, Kendall and Spearman
    correlations", Psychometrika 65(1):23-28, 2000.
 """
 
@@ -21,7 +18,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from numbers import Real
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from scipy.special import entr, ndtri
@@ -36,6 +33,7 @@ from rankwise.metrics.measure import MeasureLike
 from rankwise.metrics.spec import list_specs, parse
 from rankwise.metrics.statistics.intervals import mean_intervals
 from rankwise.prediction import predictions
+from rankwise.runtime.finite import names_its_class
 from rankwise.runtime.messages import ArgumentError, check_share, check_whole
 from rankwise.runtime.result import Result, ResultList
 from rankwise.selection.cells.candidates import COLUMN, ColumnScores, model_rows, run_scores
@@ -60,22 +58,22 @@ class RerankSignal(Result):
         "top": highest score; "gap": it minus the second; "lead": it minus the mean of the first
         ten; "spread": standard deviation of the first ten; "entropy" of the first ten scores above
         the tenth, from 0 to 1. All but the last with the sign that a large value means doubt.
-    rho, rho_low, rho_high : float in [-1, 1]
+    rho, low, high : float in [-1, 1]
         Spearman's rank correlation with the gain by reranking the query, and its joint interval.
     half : float
         Mean of the measure if the half of the queries with the most doubt is reranked.
-    difference, difference_low, difference_high : float
-        ``half`` minus the mean if all queries are reranked, and its joint interval.
+    loss, loss_low, loss_high : float
+        Mean if all queries are reranked minus ``half``, and its joint interval.
     """
 
     name: str
     rho: float
-    rho_low: float
-    rho_high: float
+    low: float
+    high: float
     half: float
-    difference: float
-    difference_low: float
-    difference_high: float
+    loss: float
+    loss_low: float
+    loss_high: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,8 +94,8 @@ class RerankBudget(Result):
     loss : ndarray of shape (n_depths,), float64 >= 0
         Mean of the best depth minus the own one.
     loss_high : ndarray of shape (n_depths,), float64
-        Upper bound of what the depth is worse than the best one, which may be another depth than in
-        these queries. Each holds at the level ``(1 + confidence_level) / 2``.
+        Upper bounds of what each depth is worse than the best one, which may be another depth than
+        in these queries; they hold jointly for all depths.
     unjudged : ndarray of shape (n_depths,), float64
         Share of unjudged documents among those that the measure reads; NaN if not known.
     seconds, cost : ndarray of shape (n_depths,), float64, or None
@@ -147,7 +145,7 @@ class RerankBudget(Result):
     best: int
     cheapest: int | None
     n_queries_needed: int | None
-    verdict: str
+    verdict: Literal["helps", "hurts", "unclear"]
     signals: ResultList[RerankSignal]
     notes: list[str]
 
@@ -174,7 +172,7 @@ class RerankBudget(Result):
             if column is not None:
                 header.append(name)
                 rows = [[*row, f"{x:.4g}"] for row, x in zip(rows, column, strict=True)]
-        if not np.isnan(self.unjudged).all():
+        if np.nan_to_num(self.unjudged).any():
             header.append("unjudged")
             rows = [[*row, f"{x:.0%}"] for row, x in zip(rows, self.unjudged, strict=True)]
         return [header, *rows], self.advice
@@ -205,8 +203,8 @@ class RerankBudget(Result):
                 f"of depth {self.depth[-1]}."
             )
         text = f"No depth is shown to be {promise}."
-        least = min((0, -1), key=lambda i: np.nan_to_num(self.loss_high[i], nan=math.inf))
-        if np.isfinite(self.loss_high[least]):
+        if np.isfinite(self.loss_high).any():
+            least = int(np.nanargmin(self.loss_high))
             text += (
                 " The smallest margin that these queries can show is "
                 f"{math.ceil(1000 * self.loss_high[least]) / 1000:g}, at depth {self.depth[least]}."
@@ -219,21 +217,22 @@ class RerankBudget(Result):
         if not self.signals:
             return []
         rho = [signal.rho for signal in self.signals]
-        known = [signal for signal in self.signals if signal.rho_low > 0]
+        known = [signal for signal in self.signals if signal.low > 0]
         if not known:
             return [
                 "Choosing queries: no signal of the first list predicts the gain (rho "
                 f"{min(rho):+.2f} to {max(rho):+.2f})."
             ]
-        best = max(known, key=lambda signal: signal.rho_low)
+        best = max(known, key=lambda signal: signal.low)
+        names = " and ".join(signal.name for signal in known)
         return [
-            f"Choosing queries: {', '.join(signal.name for signal in known)} predicts the gain. "
-            f"Half of the queries, by {best.name}: {best.half:.4f}, {best.difference:+.4f} to all "
-            f"({best.difference_low:+.4f} to {best.difference_high:+.4f}). Test this on other "
-            "queries."
+            f"Choosing queries: doubt by {names} goes with the gain. Half of the queries, by "
+            f"{best.name}, lose {best.loss:.4f} ({best.loss_low:+.4f} to {best.loss_high:+.4f}) "
+            "compared with all. Test this on other queries."
         ]
 
 
+@names_its_class
 def rerank_budget(
     first: Any,
     reranked: Any,
@@ -288,16 +287,16 @@ def rerank_budget(
     -----
     Intervals are those of :func:`rankwise.metrics.significance.mean_intervals` for paired
     differences, by Bonferroni over the depths. They are wide for few queries: if the same documents
-    come first in all of n queries, up to 3.7 / n of all queries may still differ. The promise
+    come first in all of n queries, about 5 / n of all queries may still differ. The promise
     "``cheapest`` is at most ``margin`` below the best depth" is wrong with a probability of at most
-    ``1 - confidence_level``: no reranking is tested first, then all depths from the deepest one
-    until one fails, each way at half of the error. ``python -m benchmarks.study_budget`` measures
-    how often it is wrong. It holds for queries like the judged ones.
+    ``1 - confidence_level``, also for a margin chosen after a look at ``loss_high``. It holds for
+    queries like the judged ones. ``python -m benchmarks.study_budget`` measures how often it is
+    wrong.
 
     Equal scores of a run are ordered as by trec_eval, those of rows without document ids at random;
     equal scores of the reranker keep the order of the first stage. Queries count that are judged
-    and have a list. Unjudged documents count as not relevant; many of them make a good reranker
-    look harmful, if only the first stage was judged.
+    and that the reranker has scored. Unjudged documents count as not relevant; many of them make a
+    good reranker look harmful, if only the first stage was judged.
 
     Examples
     --------
@@ -313,9 +312,7 @@ def rerank_budget(
         if value is not None and (not isinstance(value, Real) or not 0 <= float(value) < math.inf):
             raise ArgumentError(name, f"must be a number >= 0, got {value!r}.")
     check_share("confidence_level", confidence_level)
-    specs = list_specs(measure)
-    if len(specs) != 1:
-        raise ArgumentError("measure", f"must be one measure, got {len(specs)}.")
+    spec, span = read_measure(measure)
     start, scored, qrels = read_runs(first, reranked, data)
     lists, new, notes = join_lists(start, scored)
     position = np.arange(len(new)) - np.repeat(lists.indptr[:-1], lists.sizes)
@@ -329,32 +326,31 @@ def rerank_budget(
     if len(steps) == 1:
         raise ArgumentError("depths", "must name at least one depth, got none.")
 
-    board = evaluate_depths(lists, new, steps.tolist(), qrels, specs[0])
+    board = evaluate_depths(lists, new, steps.tolist(), qrels, spec)
     values = np.column_stack([*board.per_query().values()])
     counts = ~np.isnan(values).any(axis=1)
     if not counts.any():
-        raise ValueError(f"no query counts for {specs[0]}: {board.why_undefined()}.")
+        raise ValueError(f"no query counts for {spec}: {board.why_undefined()}.")
     values = values[counts]
-    sizes = lists.sizes[_find(lists.qids, np.asarray(board.qids)[counts])]
-    calls = np.minimum(sizes[:, None], steps).mean(axis=0)
-    own = parse(specs[0])
-    sign = 1.0 if own.greater_is_better else -1.0
-    span = own.bounds[1] - own.bounds[0]
+    counted = _find(lists.qids, np.asarray(board.qids)[counts])
+    calls = np.minimum(lists.sizes[counted][:, None], steps).mean(axis=0)
 
-    ends = np.vstack([np.zeros((1, 2)), bound_gains(sign * values, span, confidence_level)])
-    verdict = "unclear"
+    ends = np.vstack([np.zeros((1, 2)), bound_gains(values, span, confidence_level)])
+    verdict: Literal["helps", "hurts", "unclear"] = "unclear"
     if (ends[1:, 0] > 0).any():
         verdict = "helps"
     elif (ends[1:, 1] < 0).any():
         verdict = "hurts"
-    loss_high = bound_losses(sign * values, span, confidence_level)
-    chosen = choose_depth(loss_high, margin)
+    loss_high = bound_losses(values, span, confidence_level)
+    passed = np.flatnonzero(loss_high <= margin)
+    chosen = int(passed[0]) if len(passed) else None
     mean = values.mean(axis=0)
     signal_depth = chosen or len(steps) - 1
     unjudged = np.array(
         [math.nan if (x := board.unjudged(name)) is None else x for name in board.rankers]
     )
-    missing = np.isnan(new[position < steps[-1]]).mean()
+    is_counted = np.repeat(np.isin(np.arange(len(lists)), counted), lists.sizes)
+    missing = np.isnan(new[is_counted & (position < steps[-1])]).mean()
     if missing:
         notes.append(
             f"{missing:.1%} of the first {steps[-1]} documents have no score of the reranker and "
@@ -372,30 +368,41 @@ def rerank_budget(
         depth=steps,
         calls=calls,
         mean=mean,
-        gain=sign * (mean - mean[0]),
+        gain=mean - mean[0],
         gain_low=ends[:, 0],
         gain_high=ends[:, 1],
-        loss=(sign * mean).max() - sign * mean,
+        loss=mean.max() - mean,
         loss_high=loss_high,
         unjudged=unjudged,
         seconds=None if seconds is None else calls * seconds,
         cost=None if price is None else 1000 * calls * price,
-        measure=str(specs[0]),
+        measure=str(spec),
         n_queries=len(values),
         margin=float(margin),
         confidence_level=confidence_level,
-        best=int(steps[np.argmax(sign * mean)]),
+        best=int(steps[np.argmax(mean)]),
         cheapest=None if chosen is None else int(steps[chosen]),
         n_queries_needed=None
         if chosen is not None
-        else _plan_queries(sign * values, span, confidence_level, margin),
+        else _plan_queries(values, span, confidence_level, margin),
         verdict=verdict,
         signals=_correlate(
-            lists, np.asarray(board.qids)[counts], values[:, [0, signal_depth]], sign, span,
+            lists, counted, values[:, [0, signal_depth]], span,
             confidence_level,
         ),
         notes=notes,
     )  # fmt: skip
+
+
+def read_measure(measure: MeasureLike) -> tuple[Any, float]:
+    """One measure, and the distance of its bounds."""
+    specs = list_specs(measure)
+    if len(specs) != 1:
+        raise ArgumentError("measure", f"must be one measure, got {len(specs)}.")
+    own = parse(specs[0])
+    if not own.greater_is_better:
+        raise ArgumentError("measure", f"must be larger for better lists, got {specs[0]}.")
+    return specs[0], own.bounds[1] - own.bounds[0]
 
 
 def read_runs(first: Any, reranked: Any, data: Any) -> tuple[Run, Run, Any]:
@@ -472,6 +479,14 @@ def score_rows(name: str, system: Any, data: RankingData) -> Float64Array:
 
 def join_lists(first: Run, reranked: Run) -> tuple[ScoredLists, Float64Array, list[str]]:
     """Lists of the first stage, the reranker's scores of their rows (NaN: none), and notes."""
+    notes = []
+    kept, n_queries = np.isin(first.qid, reranked.qid), len(np.unique(first.qid))
+    if kept.any() and not kept.all():
+        first = Run(first.qid[kept], first.doc_ids[kept], first.scores[kept])
+        n = n_queries - len(np.unique(first.qid))
+        notes.append(
+            f"{n:,} of {n_queries:,} queries have no score of the reranker and do not count"
+        )
     largest = np.finfo(np.float32).max  # single precision as in trec_eval
     scores = np.clip(first.scores, -largest, largest).astype(np.float32).astype(np.float64)
     lists = list_scores(replace(first, scores=scores))
@@ -487,7 +502,6 @@ def join_lists(first: Run, reranked: Run) -> tuple[ScoredLists, Float64Array, li
             f"query {str(qid[0])!r} has document {str(doc_ids[0])!r}, and reranked has query "
             f"{str(reranked.qid[0])!r} with document {str(reranked.doc_ids[0])!r}. Check the ids."
         )
-    notes = []
     if lost := len(new_q) - int((at >= 0).sum()):
         notes.append(
             f"{lost:,} of {len(new_q):,} documents of the reranker are not in the first lists and "
@@ -529,24 +543,17 @@ def bound_gains(values: Float64Array, span: float, confidence_level: float) -> F
 
 
 def bound_losses(values: Float64Array, span: float, confidence_level: float) -> Float64Array:
-    """Upper bounds of what each column is worse than the best one, (n_columns,)."""
-    first, second = np.triu_indices(values.shape[1], 1)
+    """Joint upper bounds of what each column is worse than the best one, (n_columns,)."""
+    n_columns = values.shape[1]
+    first, second = np.triu_indices(n_columns, 1)
     ends = mean_intervals(
         values[:, first] - values[:, second],
         bounds=(-span, span),
-        confidence_level=confidence_level,
+        confidence_level=1 - 2 * (1 - confidence_level) / n_columns,  # of which one end is used
     )
-    losses = np.zeros((values.shape[1],) * 2)
+    losses = np.zeros((n_columns, n_columns))
     losses[second, first], losses[first, second] = ends[:, 1], -ends[:, 0]
     return losses.max(axis=1)
-
-
-def choose_depth(loss_high: Float64Array, margin: float) -> int | None:
-    """Column of the promise: 0 if it passes, else the last one in a row from the deepest up."""
-    if loss_high[0] <= margin:
-        return 0
-    failed = np.flatnonzero(~(loss_high <= margin))
-    return int(failed[-1]) + 1 if failed[-1] + 1 < len(loss_high) else None
 
 
 def _plan_queries(
@@ -554,26 +561,27 @@ def _plan_queries(
 ) -> int | None:
     """Number of queries that would keep the promise, if the judged ones came several times."""
     for times in (*range(2, 8), *range(8, _MOST_TIMES + 1, 4)):
-        bounds = bound_losses(np.tile(values, (times, 1)), span, confidence_level)
-        if choose_depth(bounds, margin) is not None:
+        if bound_losses(np.tile(values, (times, 1)), span, confidence_level).min() <= margin:
             return times * len(values)
     return None
 
 
 def _correlate(
     lists: ScoredLists,
-    qids: Any,
+    queries: Int64Array,
     values: Float64Array,
-    sign: float,
     span: float,
     confidence_level: float,
 ) -> ResultList[RerankSignal]:
-    """How signals of the first lists go with the gain; ``values``: without and with reranking."""
+    """How signals of the lists of some queries go with the gain.
+
+    ``values`` are those of the queries without and with reranking.
+    """
     n = len(values)
     found: dict[str, list[float]] = {
         name: [] for name in ("top", "gap", "lead", "spread", "entropy")
     }
-    for query in _find(lists.qids, qids).tolist():
+    for query in queries.tolist():
         top = lists.scores[lists.indptr[query] : lists.indptr[query + 1]][:_TOP]
         above = top - top[-1]
         share = above / above.sum() if above.sum() > 0 else np.full(len(top), 1 / len(top))
@@ -583,20 +591,20 @@ def _correlate(
         found["spread"].append(-top.std())
         found["entropy"].append(entr(share).sum() / math.log(max(2, len(top))))
     doubts = {name: np.array(column) for name, column in found.items() if np.ptp(column) > 0}
-    gain = sign * (values[:, 1] - values[:, 0])
+    gain = values[:, 1] - values[:, 0]
     if n < 10 or not np.ptp(gain) or not doubts:
         return ResultList(RerankSignal)
     tail = (1 - confidence_level) / (2 * len(doubts))
     signals = []
     for name, doubt in doubts.items():
-        rho = float(spearmanr(doubt, gain).statistic)
+        rho = float(spearmanr(doubt, gain)[0])
         width = -ndtri(tail) * math.sqrt((1 + rho**2 / 2) / (n - 3))
         low, high = (
             np.tanh(np.arctanh(rho) + np.array([-width, width])) if abs(rho) < 1 else (rho, rho)
         )
         chosen = np.zeros(n, dtype=bool)
         chosen[np.argsort(-doubt, kind="stable")[: n // 2]] = True
-        lost = np.where(chosen, 0.0, values[:, 0] - values[:, 1])
+        lost = np.where(chosen, 0.0, gain)
         ends = mean_intervals(lost[:, None], bounds=(-span, span), confidence_level=1 - 2 * tail)[0]
         half = float(np.where(chosen, values[:, 1], values[:, 0]).mean())
         found_ends = [float(low), float(high), half, float(lost.mean()), *ends.tolist()]

@@ -203,11 +203,10 @@ def relevance_calibration(
     )
     means = {}
     for name, loss in (("log_loss", log_loss), ("brier", (relevant - p) ** 2)):
-        mean = float(loss.mean())
-        sums = np.bincount(query, loss) - mean * groups.sizes
-        of_queries = mean + sums * groups.n_queries / len(p)
-        interval = (np.nan, np.nan)
+        mean, interval = float(loss.mean()), (np.nan, np.nan)
         if groups.n_queries > 1 and np.isfinite(mean):
+            sums = np.bincount(query, loss) - mean * groups.sizes
+            of_queries = mean + sums * groups.n_queries / len(p)
             interval = tuple(
                 t_intervals(of_queries[:, None], confidence_level=confidence_level)[0].tolist()
             )

@@ -3,7 +3,7 @@
     python -m benchmarks.study_weights > docs/study_weights.txt
 
 *Users*: eight simulated users label lists of documents with four to six signals. The current
-weights are the user's own ("right"), near them, or wrong in one way. Each of 100 draws gives n
+weights are the user's own ("right"), near them, or wrong in one way. Each of 25 draws gives n
 queries to ``compare_weights``. If the verdict is "take", the learnt weights are measured on 2,000
 other queries of the user; draws are "worse" if the learnt weights are significantly worse there
 (paired t, 5 %). "naive" takes what fits the same n queries best, without held-out queries, pull or
@@ -32,6 +32,7 @@ from rankwise import RankingData
 from rankwise.datasets.judged_source import load_source
 from rankwise.decisions import compare_weights
 from rankwise.decisions.weights import NO_PULL, _drop_uniform, _Fits
+from rankwise.fusion import NonNegativeRanker
 from rankwise.metrics import parse
 from rankwise.metrics.significance import paired_test
 
@@ -112,18 +113,19 @@ class Row:
     """What the draws of one user and size came to."""
 
     def __init__(self) -> None:
-        self.takes, self.gains, self.worse = 0, [], 0
-        self.naive, self.naive_worse = [], 0
+        self.takes, self.worse, self.naive_worse = 0, 0, 0
+        self.gains: list[float] = []
+        self.naive: list[float] = []
 
     def add(
         self, drawn: RankingData, rest: RankingData, current: dict[str, float], now: Any = None
     ) -> None:
         """Compare on the drawn queries, and measure on the rest, where ``now`` are the values."""
         found = compare_weights(drawn, current, n_resamples=0)
-        fits = _Fits(_drop_uniform(drawn, []), found.current, True, parse(MEASURE), 0)
+        fitted = NonNegativeRanker(0.0, query_weight="query").fit(drawn.X, drawn.y, qid=drawn.qid)
         if now is None:
             now = _measure(rest, found.current)
-        gain, is_worse = _gain(rest, fits.learn(NO_PULL), now)
+        gain, is_worse = _gain(rest, fitted.coef_, now)
         self.naive.append(gain)
         self.naive_worse += is_worse
         if found.verdict == "take":
@@ -133,6 +135,14 @@ class Row:
             self.worse += is_worse
         else:
             self.gains.append(0.0)
+
+    def extend(self, other: Row) -> None:
+        """Add the draws of another user or set."""
+        self.takes += other.takes
+        self.worse += other.worse
+        self.naive_worse += other.naive_worse
+        self.gains += other.gains
+        self.naive += other.naive
 
     def line(self, name: str, n: int) -> str:
         """The shares and means of the draws."""
@@ -161,6 +171,7 @@ HEADER += f"{'naive worse':>13}{'gain':>9}"
 def study_users(first: int, n_draws: int) -> None:
     """Shares of draws and true gains of the simulated users."""
     print(f"users: {n_draws} draws of each size\n{HEADER}")
+    pooled = {n: Row() for n in SIZES}
     for number, (name, user) in enumerate(USERS.items()):
         rest = user.draw(np.random.default_rng([number, 10**6]), 2000)
         current = dict(zip(SIGNALS, user.current, strict=False))
@@ -170,12 +181,16 @@ def study_users(first: int, n_draws: int) -> None:
             for seed in range(first, first + n_draws):
                 row.add(user.draw(np.random.default_rng([number, n, seed]), n), rest, current, now)
             print(row.line(name, n), flush=True)
+            pooled[n].extend(row)
+    for n, row in pooled.items():
+        print(row.line("all", n))
     print()
 
 
 def study_sets(first: int, n_draws: int) -> None:
     """The same of real sets, of which the half that is not drawn from measures."""
     print(f"sets: {n_draws} draws of each size\n{HEADER}")
+    pooled = Row()
     for name in SETS:
         rows, current = load_signals(name)
         labels, starts = rows.groups.sort(rows.y), rows.groups.indptr[:-1]
@@ -188,7 +203,8 @@ def study_sets(first: int, n_draws: int) -> None:
                 half = len(order) // 2
                 row.add(rows.queries(order[:n]), rows.queries(order[half:]), current)
             print(row.line(name, n), flush=True)
-    print()
+            pooled.extend(row)
+    print(pooled.line("all", 0).replace("     0", "      ", 1) + "\n")
 
 
 def study_intervals(first: int, n_draws: int) -> None:
@@ -225,7 +241,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("parts", nargs="*", choices=[*PARTS, []])
     parser.add_argument("--first-seed", type=int, default=0)
-    parser.add_argument("--draws", type=int, default=100)
+    parser.add_argument("--draws", type=int, default=25)
     options = parser.parse_args()
     for part in options.parts or PARTS:
         PARTS[part](options.first_seed, options.draws)

@@ -299,6 +299,8 @@ def put(value, row, column):
             {"position": np.ones(360), "propensities": [1.0]},
             "label must be 0 or 1 with positions, got 2",
         ),
+        (broken(), {"propensities": [1.0]}, "propensities must come with positions"),
+        (broken(), {"n_resamples": -1}, "n_resamples must be a whole number >= 0"),
         (broken(), {"confidence_level": 95}, "confidence_level must lie between 0 and 1"),
     ],
 )

@@ -12,6 +12,8 @@ test.
 *Sets*: draws of n queries from one half of a real set, drawn anew each time; the other half
 measures. The hand-made weights were written down before any result was seen.
 
+*Story*: weights tuned by trial win on the queries that they were tuned on, and lose on others.
+
 *Intervals*: share of draws in which all best weights lie inside the joint 95 % intervals. The best
 weights are those of 20,000 queries.
 
@@ -36,6 +38,7 @@ from rankwise.fusion import NonNegativeRanker
 from rankwise.metrics import parse
 from rankwise.metrics.significance import paired_test
 
+N_TRIALS = 1000
 SIZES = (20, 50, 100, 200, 500)
 MEASURE = "nDCG@10"
 SIGNALS = ("similarity", "recency", "importance", "length", "popularity", "trust")
@@ -232,8 +235,31 @@ def study_intervals(first: int, n_draws: int) -> None:
     print()
 
 
+def study_story(first: int, n_draws: int) -> None:
+    """Weights tuned by trial on n queries: their gain there, elsewhere, and the verdict."""
+    user, current = USERS["right"], np.array(USERS["right"].current)
+    rest = user.draw(np.random.default_rng([0, 10**6]), 2000)
+    now = _measure(rest, current)
+    print(f"story: the best of {N_TRIALS} random weights on n queries; the user's own are right")
+    print(f"{'n':>6}{'gain there':>12}{'elsewhere':>11}{'worse':>8}{'keep yours':>12}")
+    for n in (10, 20, 40):
+        rows = []
+        for seed in range(first, first + n_draws):
+            drawn = user.draw(np.random.default_rng([0, n, seed]), n)
+            trials = np.random.default_rng(seed).dirichlet(np.ones(len(current)), N_TRIALS)
+            means = [_measure(drawn, trial).mean() for trial in trials]
+            best = int(np.argmax(means))
+            there = means[best] - _measure(drawn, current).mean()
+            found = compare_weights(drawn, dict(zip(SIGNALS, current, strict=False)), n_resamples=0)
+            rows.append((there, *_gain(rest, trials[best], now), found.verdict != "take"))
+        there, elsewhere, worse, kept = np.mean(rows, axis=0)
+        print(f"{n:6}{there:+12.4f}{elsewhere:+11.4f}{worse:8.3f}{kept:12.3f}", flush=True)
+    print()
+
+
 PARTS: dict[str, Callable[[int, int], None]] = {
-    "users": study_users, "sets": study_sets, "intervals": study_intervals,
+    "users": study_users, "sets": study_sets, "story": study_story,
+    "intervals": study_intervals,
 }  # fmt: skip
 
 

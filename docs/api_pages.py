@@ -74,7 +74,7 @@ GUIDES_OF_MODULES = {
     "rankwise.preferences": ("preferences", "leaderboard_of_models"),
     "rankwise.rankers": ("training_log",),
     "rankwise.report": ("report",),
-    "rankwise.selection": ("is_the_difference_real", "tune_a_ranker", "boards"),
+    "rankwise.selection": ("is_the_difference_real", "is_the_gain_memory", "boards"),
     "rankwise.streams": ("cluster", "laptop_to_cluster"),
     "rankwise.text": ("text", "documents_to_ranker"),
     "rankwise.trees": ("report", "explain"),

@@ -43,6 +43,11 @@ WEIGHTS = (
     Stage("Other weights", (), lines("pulled towards", "yours"), "hold out"),
     Stage("Verdict", (), lines("take, or", "keep yours"), ""),
 )
+CUTS = (
+    Stage("Judged lists", (), lines("scores of any system", "what is relevant"), "fit"),
+    Stage("Rule", (), lines("threshold with", "a tested promise"), "decide"),
+    Stage("New lists", (), lines("the first 8,", "or the first 3"), ""),
+)
 FLOWS = {
     "commands": (
         COMMANDS,
@@ -63,6 +68,11 @@ FLOWS = {
         WEIGHTS,
         (150, 150, 120),
         "Weights learnt from feedback replace yours only if held-out queries show a gain.",
+    ),
+    "cuts": (
+        CUTS,
+        (170, 150, 130),
+        "Judged lists set a threshold; the rule then says how many documents of a list to show.",
     ),
     "pyterrier": (
         PYTERRIER,

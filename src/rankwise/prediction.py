@@ -114,6 +114,9 @@ def rank(estimator: Any, X: Any, qid: ArrayLike | QueryGroups | None = None) -> 
     return QueryGroups.from_qid(qid, len(found)).ranks(found)
 
 
+_WARMED = (
+    "predict", "rank_score", "predict_proba", "predict_relevance", "decision_function", "transform",
+)  # fmt: skip
 _WARM_SIZES = (1, 100, 2_000)  # few rows may take other code than many
 
 
@@ -126,7 +129,8 @@ def warm_up(estimator: Any, rows: Any = None) -> None:
     a fork would not copy.
 
     The model scores 1, 100 and 2,000 rows, in float64 and float32, by each of ``predict``,
-    ``rank_score``, ``predict_proba``, ``decision_function`` and ``transform`` that it has.
+    ``rank_score``, ``predict_proba``, ``predict_relevance``, ``decision_function`` and
+    ``transform`` that it has.
     Explanations (:mod:`rankwise.explain`) still compile at their first call.
 
     Parameters
@@ -160,12 +164,7 @@ def warm_up(estimator: Any, rows: Any = None) -> None:
     check_is_fitted(estimator)
     ends = innermost(estimator)
     methods = [
-        name
-        for name in (
-            "predict", "rank_score", "predict_proba", "predict_relevance", "decision_function",
-            "transform",
-        )  # fmt: skip
-        if hasattr(ends if name == "rank_score" else estimator, name)
+        name for name in _WARMED if hasattr(ends if name == "rank_score" else estimator, name)
     ]
     try:
         with always_compiled(), use_one_thread(), warnings.catch_warnings():

@@ -93,7 +93,7 @@ def test_formats_are_those_that_can_be_written(key, fitted):
         warnings.simplefilter("ignore", UserWarning)
         found = tried(model)
     assert export_formats(model) == found
-    if key != "auto":
+    if key not in ("auto", "calibrated_ranker"):  # whose members decide
         assert found == known
 
 

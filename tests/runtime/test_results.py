@@ -28,6 +28,7 @@ from rankwise.explain import (
 )
 from rankwise.export import ParityCertificate
 from rankwise.export.verification import RowDifference
+from rankwise.decisions import RerankSignal, label_budget, rerank_budget
 from rankwise.fusion import JudgementCurve, pool_runs
 from rankwise.metrics import calibration, confusion, evaluate_labels, kappa_interval
 from rankwise.metrics import significance as tests_of
@@ -136,6 +137,9 @@ RESULTS = [
     OffPolicyEstimate(0.1, 0.0, 0.2, 5.0, 2.0, 9, 0.1, "CTR", BAD, 0.95),
     interleave(*RUNS.values(), names=[BAD, "b"], random_state=0),
     InterleavingTest((BAD, "b"), *np.arange(5.0).tolist(), *range(5), 0.0, 1.0, 0.95, 1.0, 2.0, []),
+    rerank_budget(RUNS[BAD], RUNS["b"], HUMAN, price=1.0),
+    RerankSignal(BAD, *np.arange(7.0).tolist()),
+    label_budget(X[:, 0], X[:, 1], DATA, sizes=[2], cv=2),
     explain_pair(MODEL, FRAME[:1], FRAME[1:2]),
     explain_ranking(MODEL, FRAME, QID),
     explain_scores(MODEL, FRAME, FRAME[:9]),

@@ -86,14 +86,19 @@ def chunks_to_score(
 
 
 def predict_rows(
-    estimator: Any, chunks: Iterator[Chunk], classes: bool, trained: RowSummary | None = None
+    estimator: Any,
+    chunks: Iterator[Chunk],
+    classes: bool,
+    trained: RowSummary | None = None,
+    probabilities: bool = False,
 ) -> Iterator[pa.Table]:
     """Predict scores or classes of all rows, chunk by chunk; notes tell what training had not.
 
     Tables have the columns ``qid``, if there are queries, ``doc_id`` or ``row``, and ``class`` or
-    ``score``. A model that scores whole queries needs the rows of a query to be adjacent.
+    ``score``, and last ``probability`` if asked. A model that scores whole queries, and a
+    calibrated one, need the rows of a query to be adjacent.
     """
-    if reads_queries(estimator, "predict" if classes else None):
+    if probabilities or reads_queries(estimator, "predict" if classes else None):
         chunks = _whole_queries(chunks)
     names = getattr(estimator, "feature_names_in_", None)
     names = None if names is None else [str(name) for name in names]
@@ -119,6 +124,8 @@ def predict_rows(
                 values = call_with(estimator, "predict", X, chunk.qid)
             else:
                 values = scores_of(estimator, X, chunk.qid)
+            if probabilities:
+                shares = call_with(estimator, "predict_relevance", X, chunk.qid)
         except RowError as error:
             raise error.at(row + error.row) from None
         except ValueError as error:
@@ -129,7 +136,10 @@ def predict_rows(
             columns["row"] = pa.array(np.arange(row, row + len(values)))
         else:
             columns["doc_id"] = pa.array(chunk.doc_ids.tolist(), pa.string())
-        yield pa.table(columns | {"class" if classes else "score": pa.array(values)})
+        columns["class" if classes else "score"] = pa.array(values)
+        if probabilities:
+            columns["probability"] = pa.array(shares)
+        yield pa.table(columns)
         row += chunk.n_rows
     if np.any(gaps) and fills and not by_frame:
         _say_filled(gaps, names, imputer)

@@ -23,7 +23,7 @@ from rankwise.cli._console import (
     waiting,
 )
 from rankwise.cli._options import Json, read_number
-from rankwise.runtime.messages import ArgumentError, check_share
+from rankwise.runtime.messages import ArgumentError, check_choice, check_share
 
 app: Any = typer.Typer(
     cls=PagedGroup,
@@ -139,10 +139,27 @@ def cut(
     promise: Annotated[
         str,
         typer.Option(
-            metavar="MEASURE>=VALUE", help="Mean of a measure over queries, such as recall."
+            metavar="MEASURE>=VALUE",
+            help="Mean over queries of the recall, nDCG or precision of what is shown.",
         ),
     ] = "recall>=0.9",
-    policy: Annotated[str, typer.Option(help="How lists are cut; auto chooses it.")] = "auto",
+    confidence_level: Level = 0.95,
+    on_average: Annotated[
+        bool,
+        typer.Option(
+            "--on-average",
+            help="Keep the promise on average over judged queries only: shows less, and breaks it "
+            "in about half of the cases.",
+        ),
+    ] = False,
+    policy: Annotated[
+        str,
+        typer.Option(
+            help="What is compared with the threshold: fixed_k, score_floor, below_top, "
+            "standardised, probability, or auto."
+        ),
+    ] = "auto",
+    rel: Annotated[float, typer.Option(help="Lowest grade of a relevant document.")] = 1.0,
     random_state: Annotated[int, typer.Option(help="Seed for the split of the queries.")] = 0,
     out: Out = None,
     python: Python = None,
@@ -150,15 +167,27 @@ def cut(
 ) -> None:
     """Decide how many documents of each list to show.
 
-    The exit code is 1 if the promise cannot be kept with these judgements.
+    The exit code is 1 if the promise cannot be kept with these judgements. The rule then shows
+    whole lists, or for precision the top documents, and the text says how many judged queries
+    would do.
 
     Example: rankwise decide cut bm25.run qrels.txt --promise "recall>=0.9" --out rule.json
     """
-    from rankwise.decisions import CutRule  # type: ignore[attr-defined]
+    from rankwise.decisions import CutRule
+    from rankwise.decisions.cut_rule import MEASURES
 
     _check(scores, qrels, out=out, python=python)
     measure, at_least = read_promise(promise, ">=")
-    rule: Any = CutRule(measure, at_least, policy=policy, random_state=random_state)
+    check_choice("promise", measure, MEASURES)
+    check_share("promise", at_least, "Write recall>=0.9 for 90 %.")
+    if on_average and measure == "precision":
+        raise UsageError(
+            "--on-average is for recall and nDCG: precision may rise and fall with what is shown. "
+            "Drop it."
+        )
+    chosen: dict[str, Any] = {"policy": policy, "rel": rel, "random_state": random_state}
+    level = None if on_average else confidence_level
+    rule = CutRule(measure, at_least, level, **chosen)  # type: ignore[arg-type]
     with waiting("Fitting"):
         rule.fit(scores, qrels)
     _show(rule, out, python, json)
@@ -208,9 +237,8 @@ def apply_(
         print_json(found.to_dict() | {"out": None if out is None else str(out)})
         return
     show_result(found, json=False)
-    echo(
-        f"{n_shown:,} of {len(found.qid):,} queries show documents, {found.n_shown.sum():,} in all."
-    )
+    n_documents = int(found.n_shown.sum())
+    echo(f"{n_shown:,} of {len(found.qid):,} queries show {n_documents:,} documents.")
 
 
 def _check(*files: Path, out: Path | None, python: Path | None) -> None:

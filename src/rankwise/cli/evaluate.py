@@ -109,20 +109,28 @@ def evaluate(
             "ArguAna and Quora.",
         ),
     ] = False,
+    train_data: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE",
+            help="Judgements that systems learnt from: is a gain memory of their relevant "
+            "documents?",
+        ),
+    ] = None,
     judge: Annotated[
         list[str] | None,
         typer.Option(
             metavar="QRELS",
-            help="TREC runs: judgements of a machine on the queries of DATA and on more; DATA "
-            "holds human ones of a random sample. Prints prediction-powered means and differences.",
+            help="TREC runs: judgements of a machine on the queries of DATA and more; DATA holds "
+            "human ones of a random sample. Prints prediction-powered means.",
         ),
     ] = None,
     documents: Annotated[
         list[str] | None,
         typer.Option(
             metavar="FILES",
-            help="With --judge: texts of the documents (JSON lines, TREC, or lines with tabs), to "
-            "print the bias of the machine by their length.",
+            help="With --judge: texts of the documents (JSON lines, TREC or tabs), for "
+            "the machine's bias by length.",
         ),
     ] = None,
     judge_next: Annotated[
@@ -180,6 +188,7 @@ def evaluate(
         "--per-query": per_query,
         "--all-queries": all_queries,
         "--differing-queries": differing_queries,
+        "--train-data": train_data,
     }
     if judge:
         _refuse_beside(
@@ -230,6 +239,7 @@ def evaluate(
             preset=preset,
             all_queries=all_queries,
             differing_queries=differing_queries,
+            train=None if train_data is None else _judgments([train_data], columns),
         )
     if several:
         command = shlex.join(["rankwise", *context.obj])
@@ -320,12 +330,13 @@ def _show_one(board: Leaderboard, wanted: dict[str, Any], per_query: bool, json:
     import numpy as np
 
     from rankwise.metrics.significance import mean_intervals
-    from rankwise.selection.leaderboard import describe_uniform, none_counts
+    from rankwise.selection.leaderboard import describe_memory_of, describe_uniform, none_counts
 
     (cell,) = board.cells
     notes = cell.notes + none_counts(board)
     if uniform := describe_uniform(board):
         notes.append(uniform)
+    notes += describe_memory_of(board)
     found: dict[str, dict[str, Any]] = {}
     values = {spec: cell.values[str(measure)] for spec, measure in wanted.items()}
     for spec, measure in wanted.items():
@@ -343,6 +354,7 @@ def _show_one(board: Leaderboard, wanted: dict[str, Any], per_query: bool, json:
     if json:
         facts: dict[str, Any] = {"queries": len(board.qids), "measures": found}
         facts |= {"qids": board.qids, "per_query": values} if per_query else {}
+        facts |= {"memory": board.memory.to_dict()} if board.memory else {}
         print_json(facts | {"notes": notes})
         return
     if per_query:
@@ -397,6 +409,17 @@ def _refuse_runs(data: list[str]) -> None:
             )
 
 
+def read_judged(
+    systems: dict[str, Any], data: list[str], columns: ColumnOptions
+) -> Qrels | RankingData:
+    """Read judgements if all systems are runs, else the judged rows that they score."""
+    from rankwise.datasets import Run
+
+    if all(isinstance(system, Run) for system in systems.values()):
+        return _judgments(data, columns)
+    return _rows(systems, data, columns, may_be_one=False)
+
+
 def _judgments(data: list[str], columns: ColumnOptions) -> Qrels | RankingData:
     """Read judgements of documents, in files of any format, or judged data with document ids."""
     from rankwise.cli._data import load_table
@@ -410,8 +433,8 @@ def _judgments(data: list[str], columns: ColumnOptions) -> Qrels | RankingData:
     table = _quietly(load_table, data, columns=columns)
     if table.doc_ids is None:
         raise JobError(
-            f"a TREC run needs document ids in DATA, but {data[0]} has none. Pass a qrels file, "
-            "add a comment '#docid = …' to each line of LETOR text, or use --doc-id NAME."
+            f"a TREC run or --train-data needs document ids, but {data[0]} has none. Pass a qrels "
+            "file, add a comment '#docid = …' to each line of LETOR text, or use --doc-id NAME."
         )
     return table
 

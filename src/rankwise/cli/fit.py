@@ -37,6 +37,7 @@ from rankwise.cli._options import (
     read_measures,
     reads_tables,
 )
+from rankwise.runtime.messages import check_choice
 
 Text = Annotated[
     Path | None,
@@ -67,6 +68,15 @@ Unjudged = Annotated[
     typer.Option(
         metavar="RULE",
         help="Unjudged candidates of --text: zero (not relevant; default), ignore or sample.",
+    ),
+]
+
+Calibrate = Annotated[
+    str | None,
+    typer.Option(
+        metavar="METHOD",
+        help="Also fit probabilities of relevance, for 'rankwise predict --probabilities': beta, "
+        "isotonic or logistic. The order of the rows does not change. Five more fits.",
     ),
 ]
 
@@ -162,6 +172,7 @@ def fit(
     qrels: TextQrels = None,
     n_candidates: Candidates = None,
     unjudged: Unjudged = None,
+    calibrate: Calibrate = None,
     columns: ColumnOptions = NO_COLUMNS,
     json: Json = False,
 ) -> None:
@@ -184,8 +195,11 @@ def fit(
     from rankwise.metrics.default import GRADED, MISRANKING, is_graded
 
     if text is not None or qrels is not None:
-        if vali_data is not None or columns != NO_COLUMNS:
-            raise UsageError("--text takes neither --vali-data nor options of columns. Drop them.")
+        if vali_data is not None or calibrate is not None or columns != NO_COLUMNS:
+            raise UsageError(
+                "--text takes neither --vali-data nor --calibrate nor options of columns. Drop "
+                "them."
+            )
         estimator, space = make_ranker(ranker, set_, random_state)
         by = measure or getattr(estimator, "measure", None) or GRADED
         chosen = read_measures(by, preset)[by]
@@ -214,12 +228,17 @@ def fit(
     from rankwise.selection.cells.candidates import describe_settings, model_rows, takes_categories
 
     estimator, space = make_ranker(ranker, set_, random_state)
+    if calibrate is not None:
+        from rankwise.rankers.calibration import METHODS
+
+        check_choice("calibrate", calibrate, METHODS)
     is_recipe = not set_ and "(" not in ranker
     ran = describe_settings(estimator, space, is_recipe=is_recipe)
     by = measure or getattr(estimator, "measure", None)
     measures = {} if by is None else read_measures(by, preset)
     check_target(out, "--out")
-    columns = replace(columns, categories=takes_categories(estimator))
+    categories = calibrate is None and takes_categories(estimator)
+    columns = replace(columns, categories=categories)
     train, validation = load_training(data, vali_data, columns)
     if vali_data is not None and validation is not None:
         check_apart(train, validation, data, f"--vali-data {vali_data}")
@@ -238,6 +257,18 @@ def fit(
             estimator, train, validation, chosen, space=space, random_state=random_state,
             refit=True, early_stopping=not set_ and "(" not in ranker,
         )  # fmt: skip
+        if calibrate is not None:
+            from sklearn.base import clone
+
+            from rankwise.rankers.calibration import CalibratedRanker
+            from rankwise.selection.cells.fold_tuning import fit as fit_in_place
+
+            method: Any = calibrate
+            calibrated = CalibratedRanker(
+                clone(tuned.estimator), method=method, random_state=random_state
+            )
+            notes = fit_in_place(calibrated, train, validation)
+            tuned = replace(tuned, estimator=calibrated, notes=[*tuned.notes, *notes])
     seconds = time.perf_counter() - start
     by_measure = bool(space) or "measure" in estimator.get_params()
     make_folder(out)
@@ -269,6 +300,7 @@ def fit(
         "fit_seconds": seconds,
         "notes": tuned.notes,
         "left_out": train.left_out,
+        "calibrated": calibrate,
     }
     tried = getattr(tuned.estimator, "history_", None)
     if tried is not None:
@@ -294,5 +326,7 @@ def fit(
         echo(tuned.estimator.report())
     for note in tuned.notes:
         echo(f"note: {note}")
+    if calibrate is not None:
+        echo(f"probabilities: {calibrate}, see rankwise predict --probabilities")
     echo(f"exports to: {', '.join(formats) or 'no format, see rankwise export'}")
     echo(str(out))

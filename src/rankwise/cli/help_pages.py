@@ -25,7 +25,8 @@ _PANELS = {
     "Options": (),
     "Data": (
         "label", "qid", "features", "doc_id", "sample_weight", "ignore", "sep", "one_query",
-        "unjudged", "vali_data", "test_data", "decimal", "encoding", "documents", "qrels", "text",
+        "unjudged", "vali_data", "test_data", "train_data", "decimal", "encoding", "documents",
+        "qrels", "text",
         "system", "unit", "score", "run", "average_repeats", "stratum", "cluster", "missing",
         "events", "by", "place", "click", "session", "user", "weight", "time", "propensity",
         "list_propensity", "arm", "item_a", "item_b", "winner", "orders", "lower_is_better",

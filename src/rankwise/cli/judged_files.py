@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from rankwise.datasets import RankingData
+    from rankwise.selection import MemoryAudit
 
 
 @reads_tables
@@ -61,7 +62,9 @@ def lint(
 ) -> None:
     """Check judged data: empty queries, useless features, leakage between parts, labels, sizes.
 
-    Parts are folds, --test-data, or --vali-data as in 'rankwise fit'.
+    Parts are folds, --test-data, or --vali-data as in 'rankwise fit'. Of judgements (qrels) and
+    those of --test-data, the share of test queries is shown whose relevant documents were relevant
+    in training.
 
     Caches of LETOR text are verified by checksums of the whole text, and damaged caches are
     rebuilt. The exit code is 1 if the data contain an error, or if --against is given and a feature
@@ -79,7 +82,7 @@ def lint(
     from rankwise.cli._data import load_folds, load_training
     from rankwise.datasets import Fold
     from rankwise.datasets import lint as check
-    from rankwise.datasets.judged_source import ignore_columns
+    from rankwise.datasets.judged_source import SourceError, ignore_columns
     from rankwise.datasets.linting import lint_text
     from rankwise.selection.splits import convert_to_folds
 
@@ -96,7 +99,13 @@ def lint(
         train, vali = load_training(data, vali_data, columns)
         loaded, n_folds = Fold(train, vali, None, ""), "auto"  # type: ignore[arg-type]
     else:
-        loaded, n_folds = load_folds(data, cv, vali_data, test_data, columns, splits=False)
+        try:
+            loaded, n_folds = load_folds(data, cv, vali_data, test_data, columns, splits=False)
+        except SourceError:
+            if test_data is None or (audit := _audit_judgements(data, test_data)) is None:
+                raise
+            show_result(audit, json)
+            return
     loaded = ignore_columns(loaded, columns.words, data)
     if test_data is not None:
         loaded = replace(loaded, name="")  # the parts have the names of their files
@@ -112,6 +121,17 @@ def lint(
         say(f"warning: {problem}; rebuilt")
     if not report.ok:
         raise typer.Exit(FAILED)
+
+
+def _audit_judgements(data: list[str], test_data: str) -> MemoryAudit | None:
+    """Documents that two parts without features share; None if they are not judgements."""
+    from rankwise.datasets.judged_source import expand_patterns
+    from rankwise.selection import memory_audit
+
+    try:
+        return memory_audit(None, expand_patterns(data), expand_patterns([test_data]))
+    except (ValueError, OSError):
+        return None
 
 
 def _lint_against(path: Path, data: list[str], columns: ColumnOptions, json: bool) -> None:

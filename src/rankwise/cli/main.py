@@ -18,6 +18,7 @@ import typer
 
 from rankwise.cli import (
     board,
+    budget,
     clicks,
     compare,
     decide,
@@ -93,6 +94,7 @@ _COMMANDS = {
     "plan": board.plan,
     "fuse": fuse.fuse,
     "prefer": prefer.prefer,
+    "budget": budget.budget,
     "weights": weights.weights,
     "index": search.index,
     "search": search.search,

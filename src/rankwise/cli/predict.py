@@ -60,6 +60,13 @@ def predict(
         bool,
         typer.Option("--classes", help="Predict the classes of an ordinal model, not scores."),
     ] = False,
+    probabilities: Annotated[
+        bool,
+        typer.Option(
+            "--probabilities",
+            help="Also write probabilities of relevance, by a model of 'rankwise fit --calibrate'.",
+        ),
+    ] = False,
     tag: Annotated[str, typer.Option(help="Name of the system in a TREC run.")] = "rankwise",
     columns: ColumnOptions = NO_COLUMNS,
     json: Json = False,
@@ -68,8 +75,9 @@ def predict(
 
     Labels are not needed. Rows are read and scored chunk by chunk. If the model knows the names of
     its features, columns are chosen by these names. Scores rank rows; for MAE, Kappa and similar
-    measures of an ordinal model, add --classes. With --json, the scores are part of the JSON
-    unless --out names a file.
+    measures of an ordinal model, add --classes. --probabilities of a calibrated model can be
+    compared across queries; in a list of scores, they replace the scores. With --json, the scores
+    are part of the JSON unless --out names a file.
 
     Example: rankwise predict model.rankwise new.csv --out scores.csv
     """
@@ -78,6 +86,11 @@ def predict(
     from rankwise.trees.column_table import UNKNOWN_CATEGORIES
 
     form = _format(format, out, k, classes)
+    if probabilities and (classes or form is ScoreFormat.trec):
+        raise UsageError(
+            "--probabilities needs rows with scores and another column. Drop --classes, or choose "
+            "--format csv, tsv, jsonl or parquet."
+        )
     check_model_file(model)
     if out is not None:
         check_target(out, "--out")
@@ -86,6 +99,11 @@ def predict(
         raise UsageError(
             f"--classes needs a model that predicts classes, but {str(model)!r} holds a "
             f"{type(innermost(estimator)).__name__}. Drop --classes to get its scores."
+        )
+    if probabilities and not hasattr(estimator, "predict_relevance"):
+        raise UsageError(
+            f"--probabilities needs a calibrated model, but {str(model)!r} holds a "
+            f"{type(innermost(estimator)).__name__}. Fit it again: rankwise fit … --calibrate beta."
         )
     from rankwise.cli._scoring import (
         best_of_each_query,
@@ -120,7 +138,7 @@ def predict(
         as_trec = form is ScoreFormat.trec
         if as_trec:
             chunks = check_trec_ids(chunks)
-        tables: Any = counted(predict_rows(estimator, chunks, classes, trained))
+        tables: Any = counted(predict_rows(estimator, chunks, classes, trained, probabilities))
         if k is not None or as_trec:
 
             def where(row: int) -> str:
@@ -152,6 +170,8 @@ def predict(
         "format": "classes" if classes and form is ScoreFormat.scores else form.value,
         "out": None if out is None else str(out),
     }
+    if probabilities and out is None and k is None:
+        facts["probabilities"] = tables[0]["probability"].to_pylist()
     if out is None and k is None:
         facts["classes" if classes else "scores"] = tables[0][
             "class" if classes else "score"

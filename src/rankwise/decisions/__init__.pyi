@@ -1,7 +1,16 @@
 from .answer_rule import AnswerDecisions as AnswerDecisions
 from .answer_rule import AnswerReport as AnswerReport
 from .answer_rule import AnswerRule as AnswerRule
+from .cut_rule import CutDecisions as CutDecisions
+from .cut_rule import CutReport as CutReport
+from .cut_rule import CutRule as CutRule
+from .cut_rule import PolicyCost as PolicyCost
 from .decision_file import load_decision as load_decision
+from .label_budget import LabelBudget as LabelBudget
+from .label_budget import label_budget as label_budget
+from .rerank_budget import RerankBudget as RerankBudget
+from .rerank_budget import RerankSignal as RerankSignal
+from .rerank_budget import rerank_budget as rerank_budget
 from .risk_bounds import queries_needed as queries_needed
 from .scored_lists import ScoredLists as ScoredLists
 from .scored_lists import list_scores as list_scores

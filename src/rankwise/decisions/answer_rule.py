@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from numbers import Real
+from pathlib import Path
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -12,7 +14,9 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from rankwise.datasets.data import RankingData
+from rankwise.datasets.readers.trec import Run
 from rankwise.decisions.decision_file import (
+    LARGEST,
     Check,
     DecisionRule,
     check_fields,
@@ -43,10 +47,10 @@ UNANSWERABLE = ("auto", "judged", "removed")
 _FIRST = 10  # documents at the top of a list that its features describe
 _SCORE_FEATURES = ("top", "gap", "lead", "spread")
 # Numbers of wrong answers that the first sets to be tested may have, each by its own test.
-_STARTS = (0, 1, 3, 7)
-_MODEL_SHARE = 0.4
-# The model is used if so many times the fewest queries that can keep a promise are left.
-_ENOUGH = {"wrong_answers": 2.0, "false_answers": 1.0}
+_STARTS = (0, 4)
+_MODEL_SHARE = 0.3  # of the queries
+# Without so many times the fewest queries that can keep a promise, all set the threshold.
+_ENOUGH = 1.5
 # Largest number of judged queries to ask for, as a multiple of those there are.
 _MOST_TIMES = 1024.0
 
@@ -130,12 +134,13 @@ class AnswerReport(Result):
             f"Judged: {self.n_wrong:,} of {self.n_decided:,} {about} {what_is_wrong} "
             f"({100 * (self.risk or 0):.1f} %).",
         ]
-        if self.kept is not None:
-            lines += [
-                f"Kept: {100 * self.kept:.1f} % of answerable queries are answered.",
-                f"More judgements: twice as many would keep {100 * self.kept_with_twice:.1f} %, "
-                f"four times as many {100 * self.kept_with_four_times:.1f} %.",
-            ]
+        kept = [self.kept, self.kept_with_twice, self.kept_with_four_times]
+        now, twice, more = (100 * (share or 0.0) for share in kept)
+        lines += [
+            f"Kept: {now:.1f} % of answerable queries are answered.",
+            f"More judgements: twice as many would keep {twice:.1f} %, four times as many "
+            f"{more:.1f} %.",
+        ]
         return lines
 
     def __str__(self) -> str:
@@ -257,10 +262,10 @@ class AnswerRule(DecisionRule):
     >>> rule = AnswerRule("wrong_answers", at_most=0.1).fit(scores, y, qid)
     >>> print(rule)
     Promise: at most 10 % of answered queries have nothing relevant in their list (confidence 95 %).
-    Policy: answer if the log odds of the model are at least 1.872.
-    Judged: 1 of 66 answered queries without anything relevant (1.5 %).
-    Kept: 59.6 % of answerable queries are answered.
-    More judgements: twice as many would keep 71.6 %, four times as many 72.5 %.
+    Policy: answer if the log odds of the model are at least 1.736.
+    Judged: 2 of 79 answered queries without anything relevant (2.5 %).
+    Kept: 61.1 % of answerable queries are answered.
+    More judgements: twice as many would keep 69.0 %, four times as many 69.8 %.
     note: unjudged documents count as not relevant
     """
 
@@ -298,13 +303,15 @@ class AnswerRule(DecisionRule):
         check_choice("policy", policy, POLICIES)
         check_choice("unanswerable", unanswerable, UNANSWERABLE)
         check_share("unanswerable_share", unanswerable_share)
+        if not isinstance(rel, Real) or not np.isfinite(float(rel)):
+            raise ArgumentError("rel", f"must be a finite number, got {rel!r}.")
         if depth is not None:
             check_whole("depth", depth, 1)
         self.promise = promise
         self.at_most = at_most
         self.confidence_level = confidence_level
         self.policy = policy
-        self.rel = rel
+        self.rel = float(rel)
         self.depth = depth
         self.unanswerable = unanswerable
         self.unanswerable_share = unanswerable_share
@@ -351,7 +358,7 @@ class AnswerRule(DecisionRule):
         If the promise cannot be kept with these queries, the fitted rule abstains from every query,
         and ``n_queries_needed_`` says how many would do.
         """
-        read = [list_scores(entry, y, qid) for entry in (scores, *others)]
+        read = _read(scores, others, y, qid)
         own = read[0]
         if own.y is None:
             raise ArgumentError("y", "must give judgements, got none. Pass grades or qrels.")
@@ -420,7 +427,7 @@ class AnswerRule(DecisionRule):
         about = ~answerable if self.promise == "false_answers" else np.ones_like(is_fit)
         n_left = len(np.unique(query[about & ~is_fit]))
         needed = queries_needed(self.at_most, self.confidence_level)
-        if self.policy == "auto" and n_left < _ENOUGH[self.promise] * needed:
+        if self.policy == "auto" and n_left < _ENOUGH * needed:
             is_fit[:] = False
         return is_fit
 
@@ -431,13 +438,13 @@ class AnswerRule(DecisionRule):
         has_list = ~np.isnan(features).any(axis=1)
         features, answerable, weight = features[has_list], answerable[has_list], weight[has_list]
         self.policy_, self.coefficients_, self.intercept_ = "top_score", {"top": 1.0}, 0.0
-        if min(answerable.sum(), (~answerable).sum()) < 2:
+        if min(answerable.sum(), (~answerable).sum()) < 5:
             return
         from sklearn.linear_model import LogisticRegression
 
         mean, scale = features.mean(axis=0), features.std(axis=0)
         scale = np.where(scale > 0, scale, 1.0)
-        model = LogisticRegression(C=1.0, max_iter=1000)
+        model: Any = LogisticRegression(C=1.0, max_iter=1000)
         model.fit((features - mean) / scale, answerable, weight / weight.mean())
         weights = model.coef_[0] / scale
         self.policy_ = "model"
@@ -514,7 +521,8 @@ class AnswerRule(DecisionRule):
         -------
         AnswerDecisions
         """
-        lists, names, features = self._read(scores, qid, others, query_columns)
+        self._check_fitted()
+        lists, names, features = self._read_features(scores, qid, others, query_columns)
         if self.policy_ == "model" and names != list(self.coefficients_):
             known = ", ".join(self.coefficients_)
             raise ValueError(
@@ -549,14 +557,14 @@ class AnswerRule(DecisionRule):
             of the first ten that other systems have among their first ten; then the
             ``query_columns``. NaN for an empty list.
         """
-        _, names, features = self._read(scores, qid, others, query_columns)
+        _, names, features = self._read_features(scores, qid, others, query_columns)
         return ResultColumns(zip(names, features.T, strict=True))
 
-    def _read(
+    def _read_features(
         self, scores: Any, qid: Any, others: Sequence[Any], query_columns: Any
     ) -> tuple[ScoredLists, list[str], Float64Array]:
         data, qid = (qid, None) if isinstance(qid, RankingData) else (None, qid)
-        read = [list_scores(entry, data, qid) for entry in (scores, *others)]
+        read = _read(scores, others, data, qid)
         return read[0], *_describe(read, query_columns, self.depth)
 
     def __str__(self) -> str:
@@ -578,9 +586,8 @@ class AnswerRule(DecisionRule):
     @classmethod
     def _restore(cls, record: Mapping[str, Any]) -> Self:
         report = AnswerReport(**check_fields(record["report"], _REPORT, "report."))
-        names, known = list(record["coefficients"]), [*_SCORE_FEATURES, "agreement"]
-        expected = known[: len(names)] if report.policy == "model" else ["top"]
-        if names[: len(expected)] != expected and names[:4] != known[:4]:
+        expected = _SCORE_FEATURES if report.policy == "model" else ("top",)
+        if tuple(record["coefficients"])[: len(expected)] != expected:
             raise ValueError(f"coefficients must begin with {', '.join(expected)}.")
         rule = cls(
             report.promise,  # type: ignore[arg-type]
@@ -727,6 +734,13 @@ def _first_sizes(at_most: float, level: float, n: int) -> list[int]:
     return []
 
 
+def _read(scores: Any, others: Sequence[Any], y: Any, qid: Any) -> list[ScoredLists]:
+    """Lists of a system, then of others."""
+    if isinstance(others, str | Path | Mapping | Run):
+        raise ArgumentError("others", "must be a list of runs or scores. Write others=[…].")
+    return [list_scores(entry, y, qid) for entry in (scores, *others)]
+
+
 def _describe(
     read: Sequence[ScoredLists],
     query_columns: Mapping[str, Mapping[Any, float]] | None,
@@ -745,45 +759,51 @@ def _describe(
     names = [*_SCORE_FEATURES, *(["agreement"] if others else []), *columns]
     if twice := {*columns} & {*_SCORE_FEATURES, "agreement"}:
         raise ArgumentError("query_columns", f"must have other names than {twice.pop()!r}.")
-    shown = [_shown_rows(lists, depth, without) for lists in read]
-    firsts = [
-        {
-            str(query): {*_documents(lists)[rows[:_FIRST]].tolist()}
-            for query, rows in zip(lists.qids.tolist(), kept, strict=True)
-        }
-        for lists, kept in zip(others, shown[1:], strict=True)
-    ]
-    features = np.full((len(own), len(names)), np.nan)
-    for features_of_list, query, rows in zip(features, own.qids.tolist(), shown[0], strict=True):
-        if not len(rows):
-            continue
-        scores = own.scores[rows]
-        first, second = scores[:_FIRST], scores[min(1, len(rows) - 1)]
-        values = [scores[0], scores[0] - second, scores[0] - first.mean(), first.std()]
-        if others:
-            documents = {*_documents(own)[rows[:_FIRST]].tolist()}
-            common = [len(documents & entry.get(str(query), set())) for entry in firsts]
-            values.append(np.mean(common) / len(documents))
-        for name, column in columns.items():
-            value = column.get(str(query), np.nan)
-            if not np.isfinite(value):
-                raise ArgumentError(
-                    "query_columns",
-                    f"must give a finite {name} for every query, got {value} for {query!r}.",
-                )
-            values.append(value)
-        features_of_list[:] = values
-    return names, features
+    if own.scores.size and (largest := np.abs(own.scores).max()) > LARGEST:
+        raise ArgumentError("scores", f"must be at most {LARGEST:g} in size, got {largest:g}.")
+    rows, listed = _first_rows(own, depth, without)
+    scores, n = np.where(listed, own.scores[rows], 0.0), np.maximum(listed.sum(axis=1), 1)
+    top, mean = scores[:, 0], scores.sum(axis=1) / n
+    gap = top - np.where(n > 1, scores[:, 1], top)
+    spread = np.sqrt((listed * (scores - mean[:, None]) ** 2).sum(axis=1) / n)
+    found = [top, gap, top - mean, spread]
+    queries = [str(query) for query in own.qids.tolist()]
+    if others:
+        firsts = [_first_documents(lists, depth, without) for lists in others]
+        common = [
+            np.mean([len(documents & first.get(query, set())) for first in firsts])
+            for query, documents in _first_documents(own, depth, without).items()
+        ]
+        found.append(np.array(common) / n)
+    for name, column in columns.items():
+        found.append(np.array([column.get(query, np.nan) for query in queries], dtype=np.float64))
+        if not np.isfinite(found[-1]).all():
+            query = queries[int(np.argmin(np.isfinite(found[-1])))]
+            problem = f"must give a finite {name} for every query, but {query!r} has none."
+            raise ArgumentError("query_columns", problem)
+    return names, np.where(listed[:, :1], np.column_stack(found), np.nan)
 
 
-def _shown_rows(
+def _first_rows(
     lists: ScoredLists, depth: int | None, without: float | None
-) -> list[NDArray[np.intp]]:
-    rows = [np.arange(entry.start, entry.stop) for entry in lists]
+) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
+    """Rows of the first documents of every list, and which of them there are."""
+    kept = np.arange(len(lists.scores))
     if without is not None and lists.y is not None:
-        rows = [entry[lists.y[entry] < without] for entry in rows]
-    return [entry[:depth] for entry in rows]
+        kept = np.flatnonzero(lists.y < without)
+    starts, ends = np.searchsorted(kept, lists.indptr[:-1]), np.searchsorted(kept, lists.indptr[1:])
+    places = np.arange(_FIRST)
+    listed = places < np.minimum(ends - starts, depth or _FIRST)[:, None]
+    return np.append(kept, 0)[np.where(listed, starts[:, None] + places, -1)], listed
 
 
-def _documents(lists: ScoredLists) -> NDArray[Any]:
-    return lists.doc_ids if lists.doc_ids is not None else lists.order  # type: ignore[return-value]
+def _first_documents(
+    lists: ScoredLists, depth: int | None, without: float | None
+) -> dict[str, set[Any]]:
+    """First documents of every list by query: ids, or rows of the input."""
+    documents: Any = lists.doc_ids if lists.doc_ids is not None else lists.order
+    rows, listed = _first_rows(lists, depth, without)
+    return {
+        str(query): {*documents[own[there]].tolist()}
+        for query, own, there in zip(lists.qids.tolist(), rows, listed, strict=True)
+    }

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from sklearn.exceptions import NotFittedError
 
 from rankwise.runtime.files import write_file, writing
 from rankwise.runtime.messages import did_you_mean
@@ -17,7 +18,7 @@ from rankwise.runtime.messages import did_you_mean
 FORMAT, VERSION = "rankwise-decision", 1
 _MOST_BYTES = 1_000_000
 # Largest size of a number in a file: its square is finite.
-_LARGEST = 1e150
+LARGEST = 1e150
 _KINDS = {
     "answer": "rankwise.decisions.answer_rule:AnswerRule",
     "cut": "rankwise.decisions.cut_rule:CutRule",
@@ -52,6 +53,10 @@ class DecisionRule:
         """Arguments of that function, and decisions of the rule for them."""
         raise NotImplementedError
 
+    def _check_fitted(self) -> None:
+        if not hasattr(self, "threshold_"):
+            raise NotFittedError(f"this {type(self).__name__} is not fitted. Call fit first.")
+
     def to_json(self, path: str | Path | None = None) -> str | None:
         """Write the fitted rule as JSON, which :func:`load_decision` reads.
 
@@ -65,6 +70,7 @@ class DecisionRule:
         OSError
             If the file cannot be written; the message names it.
         """
+        self._check_fitted()
         head = {"format": FORMAT, "version": VERSION, "kind": self.kind}
         text = json.dumps(head | self._record(), allow_nan=False, ensure_ascii=False, indent=2)
         if path is None:
@@ -86,6 +92,7 @@ class DecisionRule:
         RuntimeError
             If the code decides a list in another way.
         """
+        self._check_fitted()
         source, names = self._source(), {}
         exec(source, {}, names)  # written here, from numbers
         (function,) = names.values()
@@ -179,7 +186,7 @@ def check_fields(record: Any, known: Mapping[str, Check], within: str = "") -> d
     return values
 
 
-def number(low: float = -_LARGEST, high: float = _LARGEST) -> Check:
+def number(low: float = -LARGEST, high: float = LARGEST) -> Check:
     """Check for a finite number between two bounds, both included."""
 
     def check(value: Any) -> float:

@@ -71,3 +71,32 @@ def bound_risk(wrong: Any, n: Any, confidence_level: float) -> Float64Array:
     wrong, n = np.asarray(wrong), np.asarray(n)
     bound = betaincinv(wrong + 1.0, np.maximum(n - wrong, 1.0), confidence_level)
     return np.where(wrong < n, bound, 1.0)
+
+
+def mean_risk_p_value(losses: Any, at_most: float, repeat: float = 1.0) -> float:
+    """P-value of "the mean loss is above ``at_most``" for losses in [0, 1].
+
+    ``P(sum_i E_i (x_i - at_most) >= 0)`` for independent exponential ``E_i``, the losses ``x_i``
+    and one more loss of 1: the posterior of a Bayesian bootstrap with the worst loss added (Gaffke
+    2005; Learned-Miller and Thomas 2019). For losses of 0 and 1 it is the exact binomial one. As if
+    every loss had been seen ``repeat`` times.
+
+    The sum has the characteristic function ``prod_i (1 - i u a_i)^-w_i``, with weights ``w_i`` of
+    distinct values ``a_i``, and is inverted by the trapezoidal rule in ``log u`` (Imhof 1961).
+    """
+    a, weights = np.unique(np.append(losses, 1.0), return_counts=True)
+    a, weights = a - at_most, repeat * weights
+    weights[-1] += 1.0 - repeat  # the added loss is one, however often the others are repeated
+    mean, spread = a @ weights, np.sqrt(a * a @ weights)
+    if abs(mean) > 12 * spread:
+        return float(mean > 0)
+    log_u = np.linspace(-18.0, 4.0, 400)
+    x = a * (np.exp(log_u) / spread)[:, None]
+    heights = np.sin(np.arctan(x) @ weights) * np.exp(-0.5 * (np.log1p(x * x) @ weights))
+    return float(np.clip(0.5 + heights.sum() * (log_u[1] - log_u[0]) / np.pi, 0.0, 1.0))
+
+
+def conformal_risk(losses: Any, repeat: float = 1.0) -> float:
+    """Bound on the expected loss of the next query: the mean with one more loss of 1."""
+    n = repeat * len(losses)
+    return float((repeat * np.sum(losses) + 1.0) / (n + 1.0))

@@ -18,6 +18,8 @@ from .measures.confusion_matrix import kappa_interval as kappa_interval
 from .measures.confusion_matrix import make_cost_scorer as make_cost_scorer
 from .measures.confusion_matrix import mean_cost as mean_cost
 from .measures.label_measures import label_propensities as label_propensities
+from .measures.relevance_calibration import RelevanceCalibration as RelevanceCalibration
+from .measures.relevance_calibration import relevance_calibration as relevance_calibration
 from .scored import ScoredGroups as ScoredGroups
 from .spec import PRESETS as PRESETS
 from .spec import parse as parse

@@ -356,7 +356,8 @@ class CalibratedRanker(Ranker):
 
     No probability is 0 or 1, and none lies outside those of the fit. They are true for queries and
     lists like those of ``fit``, from the same retrieval with the same number of documents per list.
-    A row of weight w counts as w equal rows. The map costs O(N log N) for N rows.
+    A row of weight w counts as w equal rows. Apart from the ranker, N rows take O(N log N) time and
+    O(N) memory.
 
     References
     ----------
@@ -466,18 +467,23 @@ class CalibratedRanker(Ranker):
         seed = int(check_random_state(self.random_state).randint(2**31))
         measure = GRADED if is_graded(data.y) else MISRANKING
         member = self._member(measure, seed, validation is not None)
-        has_qid, numbers = qid is not None, query_numbers(data)
-        splits = parts(self.cv, None, data, numbers)
-        held = score_held_out({"estimator": member}, data, splits, numbers, has_qid, validation)
+        splits = parts(self.cv, None, data, query_numbers(data))
+        queries, has_qid = data.groups.codes(), qid is not None
+        held = score_held_out({"estimator": member}, data, splits, queries, has_qid, validation)
         relevant = held.y >= self.relevant_from
         lists = data.groups.take(np.concatenate([test for _, test in splits]))
         self.calibration_: ListCalibration = fit_list_calibration(
             self.method, held.scores[:, 0], relevant, lists, held.weight, self.features
         )
         self.estimator_: Any = fit_member(
-            member, data.X, data.y, numbers if has_qid else None, validation, data.sample_weight,
+            member,
+            data.X,
+            data.y,
+            data.groups.row_ids() if has_qid else None,
+            validation,
+            data.sample_weight,
             setting="estimator",
-        )  # fmt: skip
+        )
         return self
 
     def predict(self, X: FrameLike, *, qid: ArrayLike | QueryGroups | None = None) -> Float64Array:

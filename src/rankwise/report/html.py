@@ -37,6 +37,7 @@ from rankwise.report.rank_diagram import RankDiagram, draw_ranks, plot_leaderboa
 from rankwise.runtime.files import write_file, writing
 from rankwise.selection.cells.fold_tuning import ENDS, is_at_end
 from rankwise.selection.leaderboard import (
+    describe_memory_of,
     how_adjusted,
     queries_that_count,
     recall_of_rows,
@@ -197,6 +198,7 @@ def leaderboard_section(board: Leaderboard) -> dict[str, Any]:
         "notes": [
             *(("all", line) for line in shares_of_unjudged(board)),
             *(("all", line) for line in rows_left_out(board)),
+            *(("all", line) for line in describe_memory_of(board)),
             *([("all", how_adjusted(board))] if is_adjusted(rows) else []),
             *(("all", line) for line in describe_columns(board.settings)),
             *merge_notes(rows, board.settings.contestant),

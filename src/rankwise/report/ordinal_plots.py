@@ -15,7 +15,7 @@ from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
 from rankwise.checks.classes import order_labels
-from rankwise.metrics import Calibration, Confusion, calibration
+from rankwise.metrics import Calibration, Confusion, RelevanceCalibration, calibration
 from rankwise.metrics.measures.confusion_matrix import calibration_line
 from rankwise.prediction import innermost, probabilities_of
 from rankwise.report.axes import FONT, MARKERS, MOST_PANELS, N_SERIES, light, panels, series, style
@@ -286,26 +286,27 @@ _SHIFT = 0.006  # between the intervals of two lines
 def plot_calibration(
     found: Any, X: FrameLike | None = None, y: ArrayLike | None = None, *, n_bins: int = _BINS
 ) -> Figure:
-    """Plot the observed share of labels above each class against its predicted probability.
+    """Plot observed shares against predicted probabilities: a reliability plot.
 
     Parameters
     ----------
-    found : estimator, ndarray of shape (n_samples, n_classes), Calibration, or mapping to these
-        Fitted ordinal estimator with ``predict_proba``, probabilities of the sorted classes of
-        ``y``, or a result of :func:`rankwise.metrics.calibration`. A mapping from names gets one
-        panel per entry, at most twelve.
+    found : estimator, ndarray of shape (n_samples, n_classes), result, or mapping to these
+        A result of :func:`rankwise.metrics.relevance_calibration` for probabilities of relevance,
+        or of :func:`rankwise.metrics.calibration` for those of ordered classes; else a fitted
+        ordinal estimator with ``predict_proba``, or probabilities of the sorted classes of ``y``. A
+        mapping from names gets one panel per entry, at most twelve.
     X : array-like of shape (n_samples, n_features), optional
         Rows that were not used to fit the estimators; required for estimators only.
     y : array-like of shape (n_samples,), optional
-        Classes of the rows; not required for a Calibration.
+        Classes of the rows; not required for a result.
     n_bins : int >= 1, default=10
-        Number of bins, with about equally many rows each; not used for a Calibration.
+        Number of bins, with about equally many rows each; not used for a result.
 
     Returns
     -------
     matplotlib.figure.Figure
-        One line per class except the highest, with exact intervals. Calibrated probabilities lie
-        on the diagonal.
+        One line for relevance, or one per class except the highest, with exact intervals.
+        Calibrated probabilities lie on the diagonal.
 
     Raises
     ------
@@ -367,13 +368,15 @@ def _pool_folds(folds: list[list[dict[str, Any]]]) -> Calibration:
 def _calibration(source: Any, X: FrameLike | None, y: ArrayLike | None, n_bins: int) -> Calibration:
     if isinstance(source, Calibration):
         return source
+    if isinstance(source, RelevanceCalibration):
+        return Calibration(np.arange(2), [source.line], source.confidence_level)
     if isinstance(source, np.ndarray) and y is not None:
         return calibration(y, source, n_bins=n_bins, confidence_level=_LEVEL)
     if X is None or y is None:
         raise TypeError(
             f"plot_calibration needs X and y with a {type(source).__name__}. Pass rows that were "
-            "not used to fit it and their classes, or "
-            "rankwise.metrics.calibration(y, probabilities)."
+            "not used to fit it and their classes, or a result of rankwise.metrics.calibration or "
+            "relevance_calibration."
         )
     shares = probabilities_of(source, X)
     if shares is None:
@@ -411,7 +414,7 @@ def _draw(axes: Axes, found: Calibration) -> None:
     axes.set_xlabel("predicted probability")
     axes.set_ylabel("observed share")
     style(axes)
-    if n <= N_SERIES:
+    if 1 < n <= N_SERIES:
         axes.legend(
             loc="lower right", fontsize=FONT - 2, frameon=False, labelcolor=light("ink"),
             handlelength=1.4, borderaxespad=0.1,

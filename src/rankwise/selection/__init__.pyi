@@ -23,6 +23,10 @@ from .judging.machine_judge import bias_by_length as bias_by_length
 from .judging.machine_judge import bias_by_rank as bias_by_rank
 from .judging.machine_judge import evaluate_with_judge as evaluate_with_judge
 from .leaderboard import Leaderboard as Leaderboard
+from .memory import MemoryAudit as MemoryAudit
+from .memory import MemoryGain as MemoryGain
+from .memory import memory_audit as memory_audit
+from .splits import DocumentKFold as DocumentKFold
 from .splits import QueryKFold as QueryKFold
 from .splits import letor_folds as letor_folds
 from .splits import query_folds as query_folds

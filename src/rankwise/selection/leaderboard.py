@@ -40,6 +40,7 @@ from rankwise.selection.cells.result_store import (
     Settings,
     measure_of,
 )
+from rankwise.selection.memory import MemoryAudit
 from rankwise.selection.standing import (
     NO_VALUE,
     OF_DIFFERENCE,
@@ -99,6 +100,9 @@ class Leaderboard(Result):
         By measure and ranker, the standard error of a mean due to several runs and its degrees of
         freedom, see :func:`rankwise.metrics.significance.run_error`; values are then means over
         runs.
+    memory : MemoryAudit, optional
+        Gains on test queries whose relevant documents were relevant in training, see
+        :func:`memory_audit`.
 
     Attributes
     ----------
@@ -130,6 +134,7 @@ class Leaderboard(Result):
         cells: list[FoldResult],
         settings: Settings,
         run_errors: dict[str, dict[str, tuple[float, float]]] | None = None,
+        memory: MemoryAudit | None = None,
     ) -> None:
         self.measures: list[str] = list(measures)
         self.specs: dict[str, str] = dict(measures)
@@ -140,6 +145,7 @@ class Leaderboard(Result):
         self.cells: list[FoldResult] = list(cells)
         self.settings = settings
         self.run_errors: dict[str, dict[str, tuple[float, float]]] = dict(run_errors or {})
+        self.memory = memory
         self._detectable: dict[str, float | None] = {}
         self._verdicts: dict[str, list[str]] = {}
         self._by_place = {(cell.ranker, cell.fold): cell for cell in cells}
@@ -392,6 +398,7 @@ class Leaderboard(Result):
             "rows": convert_to_json(self.rows()),
             "cells": [cell.to_dict() for cell in self.cells],
             **({"run_errors": self.run_errors} if self.run_errors else {}),
+            **({"memory": self.memory.to_dict()} if self.memory else {}),
         }
 
     @classmethod
@@ -430,6 +437,7 @@ class Leaderboard(Result):
                 measure: {name: (error, freedom) for name, (error, freedom) in errors.items()}
                 for measure, errors in state.get("run_errors", {}).items()
             },
+            memory=MemoryAudit.from_dict(state["memory"]) if state.get("memory") else None,
         )
 
     @classmethod
@@ -683,6 +691,7 @@ def leaderboard_text(board: Leaderboard, width: int | None = None) -> str:
     text += none_counts(board)
     text += shares_of_unjudged(board)
     text += rows_left_out(board)
+    text += describe_memory_of(board)
     specs = {name: spec for name, spec in board.specs.items() if name != spec}
     text += [f"{name} = {spec}" for name, spec in specs.items()]
     alike: dict[tuple[str, str, str], list[str]] = {}
@@ -737,6 +746,11 @@ def rows_left_out(board: Leaderboard) -> list[str]:
     return [
         f"Rankers were fitted on judged rows only: {n} of {n_all} rows of the {parts} are unjudged."
     ]
+
+
+def describe_memory_of(board: Leaderboard) -> list[str]:
+    """Lines on the gain by the first measure on seen and unseen queries, if training is known."""
+    return [] if board.memory is None else board.memory.describe(board.measures[0])
 
 
 def _describe_strata(board: Leaderboard) -> str:
@@ -909,6 +923,7 @@ def _caption(board: Leaderboard, form: str, rows: list[dict[str, Any]]) -> list[
             f"{_WORSE[form].strip()}: significantly better, worse; "
             f"{how_tested_against_baseline(settings)})"
         )
+    said += [escape_table(line.rstrip("."), form) for line in describe_memory_of(board)]
     ran = [(row["ranker"], row["ran"]) for row in rows if is_fitted(settings)]
     notes = [f"{escape_table(who, form)}: {escape_table(note, form)}"
              for who, note in [*ran, *merge_notes(rows, settings.contestant)]]  # fmt: skip

@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
 from sklearn.model_selection import BaseCrossValidator, check_cv
 
 from rankwise.checks.rows import routing_hint
@@ -16,6 +18,8 @@ from rankwise.datasets.data import Fold, FoldedData, RankingData, leave_out
 from rankwise.datasets.table_columns import is_frame
 from rankwise.groups import QueryGroups
 from rankwise.runtime.constraints import check_random_state
+from rankwise.runtime.frames import convert_to_values
+from rankwise.runtime.messages import ArgumentError
 from rankwise.typing import ArrayLike, Int64Array, Seed
 
 DEFAULT_SPLITS = 5
@@ -82,22 +86,9 @@ class QueryKFold(BaseCrossValidator):
             If no query ids are given, there are fewer queries than folds, or ``random_state`` is
             set without ``shuffle``.
         """
-        qid = groups if qid is None else qid
-        if qid is None:
-            raise ValueError(
-                "QueryKFold needs the query of every row, got none. Pass qid=… or groups=…."
-                f"{routing_hint()}"
-            )
-        if self.random_state not in (None, 0) and not self.shuffle:
-            raise ValueError(
-                f"random_state={self.random_state!r} has no effect with shuffle=False. "
-                "Set shuffle=True or leave random_state at 0."
-            )
-        n_samples = X.shape[0] if hasattr(X, "shape") else len(X)
-        query_groups = QueryGroups.from_qid(qid, n_samples)
-        rng = check_random_state(self.random_state) if self.shuffle else None
+        query_groups, rng = _group_queries(self, X, groups, qid)
         for part in query_groups.split(self.n_splits, random_state=rng):
-            test = np.zeros(n_samples, dtype=bool)
+            test = np.zeros(query_groups.n_samples, dtype=bool)
             test[query_groups.rows(part)] = True
             yield np.flatnonzero(~test), np.flatnonzero(test)
 
@@ -110,6 +101,175 @@ class QueryKFold(BaseCrossValidator):
     ) -> int:
         """Number of folds."""
         return self.n_splits
+
+
+class DocumentKFold(BaseCrossValidator):
+    """K folds in which no relevant document of a test query is relevant in training.
+
+    A ranker cannot know from the training part of such a fold which documents are relevant, so its
+    gain is one on new documents. :func:`memory_audit` says how many queries other folds concern.
+
+    Parameters
+    ----------
+    doc_ids : array-like of shape (n_samples,)
+        Document of every row, or another id to hold out, such as the item or the user. Rows with an
+        empty id belong to no document.
+    n_splits : int >= 2
+        Number of folds.
+    purge : bool
+        False: queries that share a relevant document, directly or through other queries, stay in
+        one fold. True: folds are those of :class:`QueryKFold`, and the training part loses all rows
+        of documents that are relevant to a test query. Use it if shared documents link most
+        queries.
+    rel : float
+        Lowest relevant grade.
+    shuffle : bool
+        Whether queries are shuffled before they are assigned to folds.
+    random_state : int, RandomState, Generator or None, default=0
+        Seed of the shuffling; only with ``shuffle=True``.
+
+    Notes
+    -----
+    Queries that share relevant documents are the connected components of the graph of queries and
+    relevant documents. The largest component goes first, each to the fold with the fewest queries.
+    The rows that are split must be those of ``doc_ids``, in the same order. O(n log n).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> qid, doc_ids = ["a", "a", "b", "c", "c", "d"], ["d1", "d2", "d3", "d1", "d4", "d5"]
+    >>> folds = DocumentKFold(doc_ids, 2)
+    >>> for train, test in folds.split(np.zeros((6, 1)), [1, 0, 1, 1, 0, 1], qid=qid):
+    ...     print(train, test)
+    [2 5] [0 1 3 4]
+    [0 1 3 4] [2 5]
+    """
+
+    __metadata_request__split: ClassVar[dict[str, bool]] = {"groups": True, "qid": True}
+
+    def __init__(
+        self,
+        doc_ids: ArrayLike,
+        n_splits: int = DEFAULT_SPLITS,
+        *,
+        purge: bool = False,
+        rel: float = 1,
+        shuffle: bool = False,
+        random_state: Seed = 0,
+    ) -> None:
+        self.doc_ids = doc_ids
+        self.n_splits = n_splits
+        self.purge = purge
+        self.rel = rel
+        self.shuffle = shuffle
+        self.random_state = random_state
+
+    def split(
+        self,
+        X: Any,
+        y: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
+        qid: ArrayLike | QueryGroups | None = None,
+    ) -> Generator[tuple[Int64Array, Int64Array], None, None]:
+        """Row numbers of the training and the test part of every fold, ascending.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Only its length is used.
+        y : array-like of shape (n_samples,)
+            Grades; NaN is not relevant.
+        groups, qid : array-like of shape (n_samples,)
+            Query id of every row; one of the two is required.
+
+        Raises
+        ------
+        ValueError
+            If lengths differ, shared documents link more than half of the queries or leave fewer
+            sets of queries than folds, or ``purge`` leaves no relevant row in a training part.
+        """
+        query_groups, rng = _group_queries(self, X, groups, qid)
+        n = query_groups.n_samples
+        ids = np.asarray(convert_to_values(self.doc_ids)).astype(str)
+        grades = np.empty(0) if y is None else np.asarray(y, dtype=np.float64)
+        for name, values in (("doc_ids", ids), ("y", grades)):
+            if values.shape != (n,):
+                raise ArgumentError(
+                    name, f"must have one value per row, {n} in all, got shape {values.shape}."
+                )
+        relevant = (grades >= self.rel) & (ids != "")
+        parts = (
+            query_groups.split(self.n_splits, random_state=rng)
+            if self.purge
+            else self._part_components(query_groups, ids, relevant, rng)
+        )
+        for number, part in enumerate(parts, start=1):
+            test = np.zeros(n, dtype=bool)
+            test[query_groups.rows(part)] = True
+            train = ~test
+            if self.purge:
+                train &= ~np.isin(ids, ids[test & relevant])
+                if not (train & relevant).any():
+                    raise ValueError(
+                        f"purge=True leaves no relevant row in the training part of fold {number}: "
+                        "all such documents are relevant in the test part. Use more folds."
+                    )
+            yield np.flatnonzero(train), np.flatnonzero(test)
+
+    def _part_components(
+        self, groups: QueryGroups, ids: Any, relevant: Any, rng: Any
+    ) -> list[Int64Array]:
+        """Queries of every fold; those linked by relevant documents are together."""
+        n = groups.n_queries
+        names, documents = np.unique(ids[relevant], return_inverse=True)
+        pairs = groups.codes()[relevant], n + documents.ravel()
+        links = coo_array((np.ones(len(documents)), pairs), shape=(n + len(names),) * 2)
+        component = connected_components(links, directed=False)[1][:n]
+        _, component, sizes = np.unique(component, return_inverse=True, return_counts=True)
+        if 2 * sizes.max() > n or len(sizes) < self.n_splits:
+            raise ValueError(
+                f"doc_ids must leave at least {self.n_splits} sets of queries apart, none with "
+                f"more than half of them, but shared documents link {sizes.max()} of {n} queries, "
+                f"and {len(sizes)} sets remain. Set purge=True, which takes the rows of such "
+                "documents out of training parts; or read the gain on unseen queries: memory_audit."
+            )
+        order = np.arange(len(sizes)) if rng is None else rng.permutation(len(sizes))
+        order = order[np.argsort(-sizes[order], kind="stable")]
+        fold, counts = np.zeros(len(sizes), dtype=np.int64), np.zeros(self.n_splits)
+        for number in order.tolist():
+            fold[number] = int(counts.argmin())
+            counts[fold[number]] += sizes[number]
+        return [np.flatnonzero(fold[component] == k) for k in range(self.n_splits)]
+
+    def get_n_splits(  # type: ignore[override]  # without types, scikit-learn's seems to return None
+        self,
+        X: Any = None,
+        y: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
+        qid: ArrayLike | QueryGroups | None = None,
+    ) -> int:
+        """Number of folds."""
+        return self.n_splits
+
+
+def _group_queries(
+    splitter: Any, X: Any, groups: Any, qid: Any
+) -> tuple[QueryGroups, np.random.Generator | np.random.RandomState | None]:
+    """Queries of the rows that a splitter got, and its generator if it shuffles."""
+    qid = groups if qid is None else qid
+    if qid is None:
+        raise ValueError(
+            f"{type(splitter).__name__} needs the query of every row, got none. Pass qid=… or "
+            f"groups=….{routing_hint()}"
+        )
+    if splitter.random_state not in (None, 0) and not splitter.shuffle:
+        raise ValueError(
+            f"random_state={splitter.random_state!r} has no effect with shuffle=False. "
+            "Set shuffle=True or leave random_state at 0."
+        )
+    n_samples = X.shape[0] if hasattr(X, "shape") else len(X)
+    rng = check_random_state(splitter.random_state) if splitter.shuffle else None
+    return QueryGroups.from_qid(qid, n_samples), rng
 
 
 def letor_folds(

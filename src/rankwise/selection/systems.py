@@ -51,6 +51,7 @@ from rankwise.selection.cells.measured import Measurement, mark_uniform, recall_
 from rankwise.selection.cells.result_store import DONE, FoldInfo, FoldResult, Settings
 from rankwise.selection.judging.difference_bounds import OrderCheck, add_order_notes
 from rankwise.selection.leaderboard import Leaderboard
+from rankwise.selection.memory import memory_audit
 from rankwise.selection.splits import convert_to_judged
 from rankwise.typing import ArrayLike, Seed
 
@@ -77,6 +78,7 @@ def evaluate_systems(
     correction: Correction = "auto",
     confidence_level: float = 0.95,
     random_state: Seed = 0,
+    train: Any = None,
 ) -> Leaderboard:
     """Evaluate existing systems on the same judged queries, without fitting.
 
@@ -115,6 +117,10 @@ def evaluate_systems(
         ArguAna and Quora, queries are documents of the collection. All systems must be runs.
     test, correction, confidence_level, random_state
         As in :func:`rankwise.compare`.
+    train : RankingData, frame or judgements, optional
+        Judgements that the systems were trained on. The leaderboard then shows how much of a gain
+        over the baseline is on queries whose relevant documents were relevant in training, see
+        :func:`rankwise.selection.memory_audit`. Of a frame, ``doc_id`` names the column of ids.
 
     Returns
     -------
@@ -197,7 +203,7 @@ def evaluate_systems(
     infos, cells = mark_uniform([info], cells, [uniform], differing_queries=differing_queries)
     if differing_queries:
         measurement.check_differing(len(info.qids) - infos[0].n_uniform)
-    return Leaderboard(
+    board = Leaderboard(
         measures={name: str(measure) for name, measure in measurement.named.items()},
         rankers={
             name: system.describe()
@@ -214,6 +220,10 @@ def evaluate_systems(
             own_measures=measurement.own_directions,
         ),
     )
+    if train is not None:
+        column = doc_id if is_frame(train) else None
+        board.memory = memory_audit(board, train, data, doc_id=column)
+    return board
 
 
 def read_systems(systems: str | Path | Sequence[str | Path]) -> dict[str, Any]:

@@ -40,7 +40,7 @@ from rankwise.runtime.frames import convert_to_values
 from rankwise.runtime.messages import check_share, check_whole
 from rankwise.runtime.result import Result, columns_of
 from rankwise.runtime.scikit_learn import BaseEstimator
-from rankwise.typing import Float64Array
+from rankwise.typing import Float64Array, Int64Array
 
 _SUM = 1e-6  # tolerance for the sum of the probabilities of a row
 # Degrees of freedom below which a note doubts the interval.
@@ -589,8 +589,7 @@ def calibration_line(
     (0, 1).
     """
     rows = np.asarray(counts, dtype=np.float64)
-    middle = (np.cumsum(rows) - rows / 2) / rows.sum()
-    bins = np.unique(np.floor(middle * n_bins).astype(np.int64), return_inverse=True)[1]
+    bins = quantile_bins(rows, n_bins)
     n = np.bincount(bins, rows)
     predicted = np.bincount(bins, rows * np.asarray(values, dtype=np.float64)) / n
     k = np.bincount(bins, np.asarray(above, dtype=np.float64))
@@ -599,3 +598,10 @@ def calibration_line(
     low = np.where(k > 0, betaincinv(np.maximum(k, 1), n - k + 1, tail), 0.0)
     high = np.where(k < n, betaincinv(k + 1, np.maximum(n - k, 1), 1.0 - tail), 1.0)
     return CalibrationLine(predicted, k / n, low, high, n)
+
+
+def quantile_bins(counts: ArrayLike, n_bins: int) -> Int64Array:
+    """Bin of each atom, with about equally many rows in each bin; no bin is empty."""
+    rows = np.asarray(counts, dtype=np.float64)
+    middle = (np.cumsum(rows) - rows / 2) / rows.sum()
+    return np.unique(np.floor(middle * n_bins).astype(np.int64), return_inverse=True)[1]

@@ -249,9 +249,20 @@ class ColumnScores:
 
     def of(self, data: RankingData) -> RowScores:
         """Scores of the rows of a test part, in which the column has no missing values."""
+        scores = self.values(data)
+        if not np.isfinite(scores).all():
+            row = int(np.argmin(np.isfinite(scores)))
+            raise ValueError(
+                f"{COLUMN}{self.name} must hold a finite score in every row, got {scores[row]} at "
+                f"test row {row}."
+            )
+        return RowScores(scores, None)
+
+    def values(self, data: RankingData) -> Float64Array:
+        """Scores of the rows, of which some may be missing."""
         given = data.score_columns or {}
         if self.name in given:
-            return RowScores(given[self.name], None)
+            return given[self.name]
         names = data.feature_names or [str(number + 1) for number in range(data.n_features)]
         if self.name not in names:
             count = f"There are {len(names)} features"
@@ -267,14 +278,7 @@ class ColumnScores:
             )
         values = data.X[:, [number]]
         dense = values if isinstance(values, np.ndarray) else values.toarray()
-        scores = dense[:, 0].astype(np.float64)
-        if not np.isfinite(scores).all():
-            row = int(np.argmin(np.isfinite(scores)))
-            raise ValueError(
-                f"{COLUMN}{self.name} must hold a finite score in every row, got {scores[row]} at "
-                f"test row {row}."
-            )
-        return RowScores(scores, None)
+        return dense[:, 0].astype(np.float64)
 
     def describe(self) -> str:
         """Name of the column."""

@@ -1,0 +1,612 @@
+"""Is the reranker worth its calls: the measure by the number of reranked documents per query.
+
+A depth loses at most what it is worse than any other depth, each by its own bound (an
+intersection-union test [1]_); which depth is the best need not be known. By Bonferroni over the
+depths, the bounds hold jointly, so a depth and a margin may be chosen after a look at them.
+
+References
+----------
+.. [1] Berger & Hsu, "Bioequivalence trials, intersection-union tests and equivalence confidence
+   sets", Statistical Science 11(4):283-319, 1996.
+.. [2] Bonett & Wright, "Sample size requirements for estimating Pearson, Kendall and Spearman
+   correlations", Psychometrika 65(1):23-28, 2000.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from numbers import Real
+from typing import Any, Literal
+
+import numpy as np
+from scipy.special import entr, ndtri
+from scipy.stats import spearmanr
+
+from rankwise.checks.exact_values import exact_float64
+from rankwise.datasets.data import RankingData
+from rankwise.datasets.readers.trec import Qrels, Run, string_codes
+from rankwise.datasets.table_columns import is_frame
+from rankwise.decisions.scored_lists import ScoredLists, list_scores
+from rankwise.metrics.measure import MeasureLike
+from rankwise.metrics.spec import list_specs, parse
+from rankwise.metrics.statistics.intervals import mean_intervals
+from rankwise.prediction import predictions
+from rankwise.runtime.finite import names_its_class
+from rankwise.runtime.messages import ArgumentError, check_share, check_whole
+from rankwise.runtime.result import Result, ResultList
+from rankwise.selection.cells.candidates import COLUMN, ColumnScores, model_rows, run_scores
+from rankwise.selection.leaderboard import Leaderboard
+from rankwise.selection.splits import convert_to_judged
+from rankwise.selection.systems import evaluate_systems
+from rankwise.typing import Float64Array, Int64Array
+
+_TOP = 10  # documents that the signals of a list describe
+_MOST_TIMES = 64  # of the judged queries, when more of them are planned
+# Share of unjudged documents that reranking may add among the measured ones without a note.
+_MORE_UNJUDGED = 0.05
+
+
+@dataclass(frozen=True)
+class RerankSignal(Result):
+    """A number of the first list as a reason to rerank a query or not.
+
+    Attributes
+    ----------
+    name : str
+        "top": highest score; "gap": it minus the second; "lead": it minus the mean of the first
+        ten; "spread": standard deviation of the first ten; "entropy" of the first ten scores above
+        the tenth, from 0 to 1. All but the last with the sign that a large value means doubt.
+    rho, low, high : float in [-1, 1]
+        Spearman's rank correlation with the gain by reranking the query, and its joint interval.
+    half : float
+        Mean of the measure if the half of the queries with the most doubt is reranked.
+    loss, loss_low, loss_high : float
+        Mean if all queries are reranked minus ``half``, and its joint interval.
+    """
+
+    name: str
+    rho: float
+    low: float
+    high: float
+    half: float
+    loss: float
+    loss_low: float
+    loss_high: float
+
+
+@dataclass(frozen=True, eq=False)
+class RerankBudget(Result):
+    """Measure and cost of a reranker by depth, the number of documents that it scores per query.
+
+    Attributes
+    ----------
+    depth : ndarray of shape (n_depths,), int64
+        0 first: no reranking.
+    calls : ndarray of shape (n_depths,), float64
+        Mean number of documents to score per query; lists may be shorter than the depth.
+    mean : ndarray of shape (n_depths,), float64
+        Mean of the measure over queries. Reranking a random share s of the queries has the mean
+        ``(1 - s) * mean[0] + s * mean[i]`` at ``s * calls[i]`` calls.
+    gain, gain_low, gain_high : ndarray of shape (n_depths,), float64
+        Mean minus that without reranking, and intervals that hold jointly for all depths.
+    loss : ndarray of shape (n_depths,), float64 >= 0
+        Mean of the best depth minus the own one.
+    loss_high : ndarray of shape (n_depths,), float64
+        Upper bounds of what each depth is worse than the best one, which may be another depth than
+        in these queries; they hold jointly for all depths.
+    unjudged : ndarray of shape (n_depths,), float64
+        Share of unjudged documents among those that the measure reads; NaN if not known.
+    seconds, cost : ndarray of shape (n_depths,), float64, or None
+        Seconds per query if documents are scored one after the other, and price of 1,000 queries.
+    measure : str
+    n_queries : int
+        Judged queries that count.
+    margin : float
+        Largest loss that is accepted.
+    confidence_level : float
+    best : int
+        Depth of the best mean in these queries.
+    cheapest : int or None
+        Smallest depth that is shown to lose at most ``margin``; None: no depth is.
+    n_queries_needed : int or None
+        About how many judged queries show this for a depth if they are like these; None: these do,
+        or more than 64 times as many would be needed.
+    verdict : {"helps", "hurts", "unclear"}
+        "helps": some depth is better than no reranking; "hurts": none is, and some depth is worse;
+        by the joint intervals.
+    signals : list of RerankSignal
+        About reranking at the cheapest depth or, if it is 0 or None, at the deepest one. Empty with
+        fewer than 10 queries.
+    notes : list of str
+    advice : list of str
+        What to do, in sentences.
+    """
+
+    _derived = ("advice",)
+    _drawn = "mean"
+
+    depth: Int64Array
+    calls: Float64Array
+    mean: Float64Array
+    gain: Float64Array
+    gain_low: Float64Array
+    gain_high: Float64Array
+    loss: Float64Array
+    loss_high: Float64Array
+    unjudged: Float64Array
+    seconds: Float64Array | None
+    cost: Float64Array | None
+    measure: str
+    n_queries: int
+    margin: float
+    confidence_level: float
+    best: int
+    cheapest: int | None
+    n_queries_needed: int | None
+    verdict: Literal["helps", "hurts", "unclear"]
+    signals: ResultList[RerankSignal]
+    notes: list[str]
+
+    @property
+    def advice(self) -> list[str]:
+        """What to do, in sentences."""
+        return [self._describe_gain(), self._describe_cheapest(), *self._describe_signals()]
+
+    def _heading(self) -> str:
+        return f"{self.measure} of {self.n_queries} queries by reranked documents per query"
+
+    def _cells(self) -> tuple[list[list[str]], list[str]]:
+        level = f"{100 * self.confidence_level:g} %"
+        header = ["depth", "calls", "mean", "gain", f"joint {level} interval", "max. loss"]
+        rows = []
+        for i, depth in enumerate(self.depth.tolist()):
+            row = [str(depth), f"{self.calls[i]:.1f}", f"{self.mean[i]:.4f}", "", ""]
+            if i:
+                row[3] = f"{self.gain[i]:+.4f}"
+                row[4] = f"{self.gain_low[i]:+.4f} to {self.gain_high[i]:+.4f}"
+            rows.append([*row, f"{self.loss_high[i]:.4f}"])
+        more = (("seconds", self.seconds), ("cost of 1,000", self.cost))
+        for name, column in more:
+            if column is not None:
+                header.append(name)
+                rows = [[*row, f"{x:.4g}"] for row, x in zip(rows, column, strict=True)]
+        if np.nan_to_num(self.unjudged).any():
+            header.append("unjudged")
+            rows = [[*row, f"{x:.0%}"] for row, x in zip(rows, self.unjudged, strict=True)]
+        return [header, *rows], self.advice
+
+    def _describe_gain(self) -> str:
+        passed = self.gain_low > 0 if self.verdict == "helps" else self.depth > 0
+        best = int(np.argmax(np.where(passed, self.gain, -math.inf)))
+        interval = f"{self.gain_low[best]:+.4f} to {self.gain_high[best]:+.4f}"
+        found = f"{self.gain[best]:+.4f} at depth {self.depth[best]} ({interval})"
+        if self.verdict == "helps":
+            return f"Reranking helps: {found}."
+        if self.verdict == "hurts":
+            worse = self.depth[self.gain_high < 0]
+            depths = f"depth {', '.join(map(str, worse))}"
+            if len(worse) + 1 == len(self.depth):
+                depths = "every depth"
+            return f"Stop: reranking hurts at {depths}, and no depth shows a gain."
+        return f"No gain is shown: {found}."
+
+    def _describe_cheapest(self) -> str:
+        promise = f"at most {self.margin:g} below the best depth"
+        if self.cheapest == 0:
+            return f"Not worth its calls: without reranking, the mean is {promise}."
+        if self.cheapest is not None:
+            share = self.calls[self.depth == self.cheapest][0] / self.calls[-1]
+            return (
+                f"Cheapest depth that is {promise}: {self.cheapest}, with {share:.0%} of the calls "
+                f"of depth {self.depth[-1]}."
+            )
+        text = f"No depth is shown to be {promise}."
+        if np.isfinite(self.loss_high).any():
+            least = int(np.nanargmin(self.loss_high))
+            text += (
+                " The smallest margin that these queries can show is "
+                f"{math.ceil(1000 * self.loss_high[least]) / 1000:g}, at depth {self.depth[least]}."
+            )
+        if self.n_queries_needed is None:
+            return f"{text} Choose a larger margin."
+        return f"{text} About {self.n_queries_needed:,} judged queries like these would do."
+
+    def _describe_signals(self) -> list[str]:
+        if not self.signals:
+            return []
+        rho = [signal.rho for signal in self.signals]
+        known = [signal for signal in self.signals if signal.low > 0]
+        if not known:
+            return [
+                "Choosing queries: no signal of the first list predicts the gain (rho "
+                f"{min(rho):+.2f} to {max(rho):+.2f})."
+            ]
+        best = max(known, key=lambda signal: signal.low)
+        names = " and ".join(signal.name for signal in known)
+        return [
+            f"Choosing queries: doubt by {names} goes with the gain. Half of the queries, by "
+            f"{best.name}, lose {best.loss:.4f} ({best.loss_low:+.4f} to {best.loss_high:+.4f}) "
+            "compared with all. Test this on other queries."
+        ]
+
+
+@names_its_class
+def rerank_budget(
+    first: Any,
+    reranked: Any,
+    data: Any,
+    *,
+    depths: Sequence[int] | None = None,
+    measure: MeasureLike = "nDCG@10",
+    margin: float = 0.01,
+    price: float | None = None,
+    seconds: float | None = None,
+    confidence_level: float = 0.95,
+) -> RerankBudget:
+    """Measure and cost of a reranker by depth, and the cheapest depth that is good enough.
+
+    At depth d, the first d documents of each list are reordered by the reranker. The others stay
+    below them, in their order.
+
+    Parameters
+    ----------
+    first : run, "column:NAME", array-like of shape (n_rows,) or fitted ranker
+        Lists or scores of the first stage. A run is anything that :func:`rankwise.fusion.as_run`
+        takes; all others score the rows of ``data``.
+    reranked : run, "column:NAME", array-like of shape (n_rows,) or fitted ranker
+        Scores of the reranker, or grades of a machine judge, on a sample of queries. Documents that
+        a run lacks, and rows with NaN, have no score: they stay below the reranked ones.
+    data : RankingData, frame or judgements
+        Judgements in any form that :func:`rankwise.text.read_judgements` takes, if both are runs;
+        else judged rows, of a frame by the usual names (:meth:`RankingData.from_frame`).
+    depths : sequence of int >= 1, optional
+        Numbers of documents to rerank per query. None: 5, 10, 20, 50, 100, … up to the last
+        document with a score.
+    measure : str, Measure or callable
+    margin : float >= 0
+        Loss of the measure, compared with the best depth, that is accepted for fewer calls.
+    price : float >= 0, optional
+        Price of scoring one document, in any currency.
+    seconds : float >= 0, optional
+        Seconds to score one document.
+    confidence_level : float in (0, 1)
+        Of the promise, and joint level of the intervals.
+
+    Returns
+    -------
+    RerankBudget
+
+    Raises
+    ------
+    ValueError, TypeError
+        If an argument is wrong, or no document of the first lists has a reranker's score.
+
+    Notes
+    -----
+    Intervals are those of :func:`rankwise.metrics.significance.mean_intervals` for paired
+    differences, by Bonferroni over the depths. They are wide for few queries: if the same documents
+    come first in all of n queries, about 5 / n of all queries may still differ. The promise
+    "``cheapest`` is at most ``margin`` below the best depth" is wrong with a probability of at most
+    ``1 - confidence_level``, also for a margin chosen after a look at ``loss_high``. It holds for
+    queries like the judged ones. ``python -m benchmarks.study_budget`` measures how often it is
+    wrong.
+
+    Equal scores of a run are ordered as by trec_eval, those of rows without document ids at random;
+    equal scores of the reranker keep the order of the first stage. Queries count that are judged
+    and that the reranker has scored. Unjudged documents count as not relevant; many of them make a
+    good reranker look harmful, if only the first stage was judged.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> y = (rng.random(6000) < 0.1).astype(float)
+    >>> first, reranked = y + rng.normal(0, 1, 6000), y + rng.normal(0, 0.3, 6000)
+    >>> data = RankingData(np.empty((6000, 0)), y, qid=np.arange(6000) // 20)
+    >>> budget = rerank_budget(first, reranked, data, margin=0.05, price=0.001)
+    >>> budget.verdict, budget.cheapest, budget.cost.tolist()
+    ('helps', 20, [0.0, 5.0, 10.0, 20.0])
+    """
+    for name, value in (("margin", margin), ("price", price), ("seconds", seconds)):
+        if value is not None and (not isinstance(value, Real) or not 0 <= float(value) < math.inf):
+            raise ArgumentError(name, f"must be a number >= 0, got {value!r}.")
+    check_share("confidence_level", confidence_level)
+    spec, span = read_measure(measure)
+    start, scored, qrels = read_runs(first, reranked, data)
+    lists, new, notes = join_lists(start, scored)
+    position = np.arange(len(new)) - np.repeat(lists.indptr[:-1], lists.sizes)
+    deepest = 1 + int(position[~np.isnan(new)].max())
+    if depths is None:
+        series = [k * 10**e for e in range(8) for k in (1, 2, 5)]
+        depths = [d for d in series if d < deepest and (d >= 5 or deepest < 10)] + [deepest]
+    for depth in depths:
+        check_whole("depths", depth, 1)
+    steps = np.unique([0, *depths])
+    if len(steps) == 1:
+        raise ArgumentError("depths", "must name at least one depth, got none.")
+
+    board = evaluate_depths(lists, new, steps.tolist(), qrels, spec)
+    values = np.column_stack([*board.per_query().values()])
+    counts = ~np.isnan(values).any(axis=1)
+    if not counts.any():
+        raise ValueError(f"no query counts for {spec}: {board.why_undefined()}.")
+    values = values[counts]
+    counted = _find(lists.qids, np.asarray(board.qids)[counts])
+    calls = np.minimum(lists.sizes[counted][:, None], steps).mean(axis=0)
+
+    ends = np.vstack([np.zeros((1, 2)), bound_gains(values, span, confidence_level)])
+    verdict: Literal["helps", "hurts", "unclear"] = "unclear"
+    if (ends[1:, 0] > 0).any():
+        verdict = "helps"
+    elif (ends[1:, 1] < 0).any():
+        verdict = "hurts"
+    loss_high = bound_losses(values, span, confidence_level)
+    passed = np.flatnonzero(loss_high <= margin)
+    chosen = int(passed[0]) if len(passed) else None
+    mean = values.mean(axis=0)
+    signal_depth = chosen or len(steps) - 1
+    unjudged = np.array(
+        [math.nan if (x := board.unjudged(name)) is None else x for name in board.rankers]
+    )
+    is_counted = np.repeat(np.isin(np.arange(len(lists)), counted), lists.sizes)
+    missing = np.isnan(new[is_counted & (position < steps[-1])]).mean()
+    if missing:
+        notes.append(
+            f"{missing:.1%} of the first {steps[-1]} documents have no score of the reranker and "
+            "stay below those that have one"
+        )
+    more = unjudged - unjudged[0]
+    if (more > _MORE_UNJUDGED).any():
+        notes.append(
+            f"reranking moves unjudged documents up ({unjudged[0]:.0%} at depth 0, "
+            f"{unjudged[np.argmax(more)]:.0%} at depth {steps[np.argmax(more)]}); they count as "
+            "not relevant, so a loss may be one of judgements"
+        )
+    notes += [note for note in board.cells[0].notes if "unjudged documents" not in note]
+    return RerankBudget(
+        depth=steps,
+        calls=calls,
+        mean=mean,
+        gain=mean - mean[0],
+        gain_low=ends[:, 0],
+        gain_high=ends[:, 1],
+        loss=mean.max() - mean,
+        loss_high=loss_high,
+        unjudged=unjudged,
+        seconds=None if seconds is None else calls * seconds,
+        cost=None if price is None else 1000 * calls * price,
+        measure=str(spec),
+        n_queries=len(values),
+        margin=float(margin),
+        confidence_level=confidence_level,
+        best=int(steps[np.argmax(mean)]),
+        cheapest=None if chosen is None else int(steps[chosen]),
+        n_queries_needed=None
+        if chosen is not None
+        else _plan_queries(values, span, confidence_level, margin),
+        verdict=verdict,
+        signals=_correlate(
+            lists, counted, values[:, [0, signal_depth]], span,
+            confidence_level,
+        ),
+        notes=notes,
+    )  # fmt: skip
+
+
+def read_measure(measure: MeasureLike) -> tuple[Any, float]:
+    """One measure, and the distance of its bounds."""
+    specs = list_specs(measure)
+    if len(specs) != 1:
+        raise ArgumentError("measure", f"must be one measure, got {len(specs)}.")
+    own = parse(specs[0])
+    if not own.greater_is_better:
+        raise ArgumentError("measure", f"must be larger for better lists, got {specs[0]}.")
+    return specs[0], own.bounds[1] - own.bounds[0]
+
+
+def read_runs(first: Any, reranked: Any, data: Any) -> tuple[Run, Run, Any]:
+    """Both systems as runs, and judgements of their documents."""
+    systems = {"first": first, "reranked": reranked}
+    columns = {
+        name: system.removeprefix(COLUMN)
+        for name, system in systems.items()
+        if isinstance(system, str) and system.startswith(COLUMN)
+    }
+    runs = {
+        name: found.run
+        for name, system in systems.items()
+        if name not in columns and (found := run_scores(system)) is not None
+    }
+    if len(runs) == 2:
+        return runs["first"], runs["reranked"], data
+    is_model = any(hasattr(system, "predict") for system in systems.values())
+    if is_frame(data) and columns and not is_model:
+        # As features, since these may lack values.
+        data = convert_to_judged(data, features=list(dict.fromkeys(columns.values())))
+    data = convert_to_judged(data)
+    if not isinstance(data, RankingData):
+        raise ArgumentError(
+            "data", f"must be judged rows unless both are runs, got {type(data).__name__}."
+        )
+    if data.doc_ids is None:
+        if runs:
+            raise ArgumentError(
+                "data", f"must have document ids, since {next(iter(runs))} is a run, got none."
+            )
+        # In an order that tells nothing, since it breaks ties.
+        names = np.random.default_rng(0).permutation(data.n_samples).astype(str)
+        data = replace(data, doc_ids=names)
+    qrels = Qrels.from_data(data)
+    if (missed := data.missed) is not None:
+        ids = missed.doc_ids
+        if ids is None:
+            ids = np.char.add("missed ", np.arange(missed.n_samples).astype(str))
+        qrels = Qrels(
+            np.append(qrels.qid, np.asarray(missed.qid).astype(str)),
+            np.append(qrels.doc_ids, np.asarray(ids).astype(str)),
+            np.append(qrels.relevance, missed.y),
+        )
+    for name, system in systems.items():
+        if name not in runs:
+            values = score_rows(name, system, data)
+            known = ~np.isnan(values)
+            if name == "first" and not known.all():
+                raise ArgumentError(
+                    name, f"must be finite, got no number at row {int(np.argmin(known))}."
+                )
+            run = Run.from_data(data, np.where(known, values, 0.0))
+            runs[name] = Run(run.qid[known], run.doc_ids[known], run.scores[known])
+    return runs["first"], runs["reranked"], qrels
+
+
+def score_rows(name: str, system: Any, data: RankingData) -> Float64Array:
+    """Scores of judged rows by anything that :func:`rerank_budget` takes; NaN: none."""
+    if isinstance(system, str) and system.startswith(COLUMN):
+        values = ColumnScores(system.removeprefix(COLUMN)).values(data)
+    elif (run := run_scores(system)) is not None:
+        values = run.of(data).scores
+    elif hasattr(system, "predict"):
+        values = predictions(system, model_rows(system, data)[0], data.qid).scores
+    else:
+        values = exact_float64(system, name)
+    if values.shape != (data.n_samples,):
+        raise ArgumentError(
+            name, f"must have one score per row of {data.n_samples}, got {len(values)}."
+        )
+    return np.where(np.isfinite(values), values, math.nan)
+
+
+def join_lists(first: Run, reranked: Run) -> tuple[ScoredLists, Float64Array, list[str]]:
+    """Lists of the first stage, the reranker's scores of their rows (NaN: none), and notes."""
+    notes = []
+    kept, n_queries = np.isin(first.qid, reranked.qid), len(np.unique(first.qid))
+    if kept.any() and not kept.all():
+        first = Run(first.qid[kept], first.doc_ids[kept], first.scores[kept])
+        n = n_queries - len(np.unique(first.qid))
+        notes.append(
+            f"{n:,} of {n_queries:,} queries have no score of the reranker and do not count"
+        )
+    largest = np.finfo(np.float32).max  # single precision as in trec_eval
+    scores = np.clip(first.scores, -largest, largest).astype(np.float32).astype(np.float64)
+    lists = list_scores(replace(first, scores=scores))
+    qid, doc_ids = np.repeat(lists.qids, lists.sizes), lists.doc_ids
+    assert doc_ids is not None
+    (own_q, new_q), _ = string_codes(qid, reranked.qid)
+    (own_d, new_d), n = string_codes(doc_ids, reranked.doc_ids)
+    at = _find(new_q * n + new_d, own_q * n + own_d)
+    new = np.where(at >= 0, reranked.scores[at], math.nan)
+    if not (at >= 0).any():
+        raise ValueError(
+            f"reranked has no score for any of the {len(at):,} documents of the first lists: "
+            f"query {str(qid[0])!r} has document {str(doc_ids[0])!r}, and reranked has query "
+            f"{str(reranked.qid[0])!r} with document {str(reranked.doc_ids[0])!r}. Check the ids."
+        )
+    if lost := len(new_q) - int((at >= 0).sum()):
+        notes.append(
+            f"{lost:,} of {len(new_q):,} documents of the reranker are not in the first lists and "
+            "are left out"
+        )
+    return lists, new, notes
+
+
+def _find(known: Any, wanted: Any) -> Int64Array:
+    """Index in ``known`` of every wanted value; -1 if it is not there."""
+    order = np.argsort(known, kind="stable")
+    entry = np.append(order, -1)[np.searchsorted(known[order], wanted)]
+    return np.where(np.append(known, known[:1])[entry] == wanted, entry, -1)
+
+
+def evaluate_depths(
+    lists: ScoredLists, new: Float64Array, depths: list[int], qrels: Any, measure: Any
+) -> Leaderboard:
+    """Leaderboard of the lists reranked at every depth."""
+    query = np.repeat(np.arange(len(lists)), lists.sizes)
+    position = np.arange(len(query)) - lists.indptr[query]
+    qid, doc_ids = lists.qids[query], lists.doc_ids
+    assert doc_ids is not None
+    runs = {}
+    for depth in depths:
+        block = np.where(position >= depth, 2, np.isnan(new))
+        order = np.lexsort((position, np.where(block == 0, -new, 0.0), block, query))
+        runs[str(depth)] = Run(qid, doc_ids[order], -position.astype(np.float64))
+    return evaluate_systems(qrels, runs, measures=[measure])
+
+
+def bound_gains(values: Float64Array, span: float, confidence_level: float) -> Float64Array:
+    """Joint intervals of all columns but the first minus the first, (n_columns - 1, 2)."""
+    return mean_intervals(
+        values[:, 1:] - values[:, [0]],
+        bounds=(-span, span),
+        confidence_level=1 - (1 - confidence_level) / (values.shape[1] - 1),
+    )
+
+
+def bound_losses(values: Float64Array, span: float, confidence_level: float) -> Float64Array:
+    """Joint upper bounds of what each column is worse than the best one, (n_columns,)."""
+    n_columns = values.shape[1]
+    first, second = np.triu_indices(n_columns, 1)
+    ends = mean_intervals(
+        values[:, first] - values[:, second],
+        bounds=(-span, span),
+        confidence_level=1 - 2 * (1 - confidence_level) / n_columns,  # of which one end is used
+    )
+    losses = np.zeros((n_columns, n_columns))
+    losses[second, first], losses[first, second] = ends[:, 1], -ends[:, 0]
+    return losses.max(axis=1)
+
+
+def _plan_queries(
+    values: Float64Array, span: float, confidence_level: float, margin: float
+) -> int | None:
+    """Number of queries that would keep the promise, if the judged ones came several times."""
+    for times in (*range(2, 8), *range(8, _MOST_TIMES + 1, 4)):
+        if bound_losses(np.tile(values, (times, 1)), span, confidence_level).min() <= margin:
+            return times * len(values)
+    return None
+
+
+def _correlate(
+    lists: ScoredLists,
+    queries: Int64Array,
+    values: Float64Array,
+    span: float,
+    confidence_level: float,
+) -> ResultList[RerankSignal]:
+    """How signals of the lists of some queries go with the gain.
+
+    ``values`` are those of the queries without and with reranking.
+    """
+    n = len(values)
+    found: dict[str, list[float]] = {
+        name: [] for name in ("top", "gap", "lead", "spread", "entropy")
+    }
+    for query in queries.tolist():
+        top = lists.scores[lists.indptr[query] : lists.indptr[query + 1]][:_TOP]
+        above = top - top[-1]
+        share = above / above.sum() if above.sum() > 0 else np.full(len(top), 1 / len(top))
+        found["top"].append(-top[0])
+        found["gap"].append(top[min(1, len(top) - 1)] - top[0])
+        found["lead"].append(top.mean() - top[0])
+        found["spread"].append(-top.std())
+        found["entropy"].append(entr(share).sum() / math.log(max(2, len(top))))
+    doubts = {name: np.array(column) for name, column in found.items() if np.ptp(column) > 0}
+    gain = values[:, 1] - values[:, 0]
+    if n < 10 or not np.ptp(gain) or not doubts:
+        return ResultList(RerankSignal)
+    tail = (1 - confidence_level) / (2 * len(doubts))
+    signals = []
+    for name, doubt in doubts.items():
+        rho = float(spearmanr(doubt, gain)[0])
+        width = -ndtri(tail) * math.sqrt((1 + rho**2 / 2) / (n - 3))
+        low, high = (
+            np.tanh(np.arctanh(rho) + np.array([-width, width])) if abs(rho) < 1 else (rho, rho)
+        )
+        chosen = np.zeros(n, dtype=bool)
+        chosen[np.argsort(-doubt, kind="stable")[: n // 2]] = True
+        lost = np.where(chosen, 0.0, gain)
+        ends = mean_intervals(lost[:, None], bounds=(-span, span), confidence_level=1 - 2 * tail)[0]
+        half = float(np.where(chosen, values[:, 1], values[:, 0]).mean())
+        found_ends = [float(low), float(high), half, float(lost.mean()), *ends.tolist()]
+        signals.append(RerankSignal(name, rho, *found_ends))
+    return ResultList(RerankSignal, signals)

@@ -120,8 +120,8 @@ class RerankBudget(Result):
         "helps": some depth is better than no reranking; "hurts": none is, and some depth is worse;
         by the joint intervals.
     signals : list of RerankSignal
-        "random" first; about reranking at the cheapest depth or, if it is 0 or None, at the deepest one. Empty with
-        fewer than 10 queries.
+        About reranking at the cheapest depth or, if it is 0 or None, at the deepest one; "random"
+        first. Empty with fewer than 10 queries.
     notes : list of str
     advice : list of str
         What to do, in sentences.

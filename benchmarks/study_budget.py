@@ -100,8 +100,8 @@ def load_learnt(name: str) -> tuple[Any, Any, RankingData]:
 def load_sets() -> Iterator[tuple[str, tuple[Any, Any, Any], Any]]:
     """Name, first stage, reranker and judgements, and rows with features if there are any."""
     for name in ("scifact", "nfcorpus"):
-        *systems, rows = load_encoder(name)
-        yield f"{name} encoder", tuple(systems), rows
+        first, reranked, qrels, rows = load_encoder(name)
+        yield f"{name} encoder", (first, reranked, qrels), rows
     for name in BM25:
         yield f"{name} learnt", load_learnt(name), None
     for name in RUNS:

@@ -600,12 +600,12 @@ def _correlate(
     tail = (1 - confidence_level) / (2 * len(doubts))
     mean, signals = values[:, 1].mean(), []
     for name, doubt in {"random": None, **doubts}.items():
-        rho = math.nan if doubt is None else float(spearmanr(doubt, gain)[0])
+        rho = math.nan if doubt is None else float(np.asarray(spearmanr(doubt, gain))[0])
         width = -ndtri(tail) * math.sqrt((1 + rho**2 / 2) / (n - 3))
         low, high = np.tanh(np.arctanh(rho * (1 - 1e-12)) + np.array([-width, width]))
         share = np.full(n, 0.5)
         if doubt is not None:
-            share = np.argsort(np.argsort(-doubt, kind="stable")) < n // 2
+            share[np.argsort(-doubt, kind="stable")] = np.arange(n) < n // 2
         lost = (1 - share) * gain
         ends = mean_intervals(lost[:, None], bounds=(-span, span), confidence_level=1 - 2 * tail)
         found_ends = [float(low), float(high), float(mean - lost.mean()), float(lost.mean())]

@@ -57,7 +57,12 @@ GUIDES_OF_MODULES = {
     "rankwise.clicks": ("clicks", "clicks_explained"),
     "rankwise.datasets": ("data", "data_sets"),
     "rankwise.distributed": ("cluster", "laptop_to_cluster"),
-    "rankwise.decisions": ("decisions", "tune_weights"),
+    "rankwise.decisions": (
+        "answer_or_abstain",
+        "how_many_results",
+        "tune_weights",
+        "rerank_budget",
+    ),
     "rankwise.experiments": ("reproduce",),
     "rankwise.explain": ("explain", "explain_a_ranking"),
     "rankwise.export": ("export", "deploy"),

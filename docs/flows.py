@@ -50,6 +50,11 @@ CALIBRATION = (
     ),
     Stage("Probability", (), lines("one threshold for all", "queries and rankers"), ""),
 )
+ANSWERS = (
+    Stage("Judged lists", (), lines("scores of any system", "some without an answer"), "fit"),
+    Stage("Rule", (), lines("threshold with", "a tested promise"), "decide"),
+    Stage("New lists", (), lines("answer", "or nothing found"), ""),
+)
 CUTS = (
     Stage("Judged lists", (), lines("scores of any system", "what is relevant"), "fit"),
     Stage("Rule", (), lines("threshold with", "a tested promise"), "decide"),
@@ -75,6 +80,11 @@ FLOWS = {
         SERVING,
         (170, 150, 150),
         "The process that forks loads and compiles; its workers share the code and answer at once.",
+    ),
+    "answers": (
+        ANSWERS,
+        (170, 150, 140),
+        "Judged lists set a threshold; the rule then answers a query or abstains.",
     ),
     "weights": (
         WEIGHTS,

@@ -19,6 +19,7 @@ PAGE = (Path(__file__).parents[2] / "docs/coding_agents.rst").read_text("utf-8")
 ROW = re.compile(r"^   ``([\w.]+)`` \| (.+?) \| (.+)$", re.MULTILINE)
 FIT = "rankwise fit judged.csv --ranker ridge --out model.rankwise"
 INDEX = "rankwise index documents.jsonl --out index"
+ANSWER = "decide answer new.run judgements.qrels --promise wrong_answers<=0.9 --out rule.json"
 JUDGE = "evaluate new.run few.qrels --systems old.run --judge judgements.qrels"
 # Commands to run before, and the commands whose outputs together have the keys of a section.
 CALLS: dict[str, tuple[list[str], list[str]]] = {
@@ -77,6 +78,9 @@ CALLS: dict[str, tuple[list[str], list[str]]] = {
         ["search index queries.jsonl", "search index queries.jsonl --out found.run"],
     ),
     "weights": ([], ["weights signals.csv --current '0.6*similarity + 0.4*recency'"]),
+    "decide answer": ([], [ANSWER]),
+    "decide cut": ([], ["decide cut new.run judgements.qrels --promise recall>=0.5"]),
+    "decide apply": ([f"rankwise {ANSWER}"], ["decide apply new.run --rule rule.json"]),
     "prefer": ([], ["prefer votes.csv --order-effect"]),
     "budget": (
         [],

@@ -31,6 +31,7 @@ from rankwise.decisions.risk_bounds import queries_needed, risk_p_value
 from rankwise.decisions.scored_lists import ScoredLists, list_scores
 from rankwise.metrics.statistics.stratified import check_level
 from rankwise.runtime.constraints import make_generator
+from rankwise.runtime.finite import names_its_class
 from rankwise.runtime.messages import (
     ArgumentError,
     check_choice,
@@ -93,12 +94,12 @@ class AnswerReport(Result):
     notes : list of str
     """
 
-    promise: str
+    promise: Literal["wrong_answers", "false_answers"]
     at_most: float
     confidence_level: float
-    policy: str
+    policy: Literal["top_score", "model"]
     threshold: float | None
-    unanswerable: str
+    unanswerable: Literal["judged", "removed"]
     n_queries: int
     n_unanswerable: int
     n_tested: int
@@ -171,6 +172,7 @@ class AnswerDecisions(Result):
     n_shown: Int64Array
 
 
+@names_its_class
 class AnswerRule(DecisionRule):
     """Answer a query, or abstain because its list holds nothing relevant.
 
@@ -277,8 +279,9 @@ class AnswerRule(DecisionRule):
         "coefficients": numbers_by_name,
         "report": lambda value: value,
     }
+    promise: Literal["wrong_answers", "false_answers"]
     threshold_: float
-    policy_: str
+    policy_: Literal["top_score", "model"]
     risk_: float | None
     kept_: float | None
     n_queries_needed_: int | None
@@ -459,7 +462,7 @@ class AnswerRule(DecisionRule):
         return values + np.nan_to_num(features) @ weights + self.intercept_
 
     def _set_threshold(
-        self, curve: _Curve, source: str, n_queries: int, n_unanswerable: int, notes: list[str]
+        self, curve: _Curve, source: Any, n_queries: int, n_unanswerable: int, notes: list[str]
     ) -> None:
         """Take the lowest threshold that the tests allow, and report what it does."""
         choose = partial(curve.choose, self.promise, self.at_most, 1.0 - self.confidence_level)
@@ -605,41 +608,45 @@ class AnswerRule(DecisionRule):
         return rule
 
     def _source(self) -> str:
-        threshold = self.report_.threshold
-        cut = "" if self.depth is None else f"[:{self.depth}]"
+        threshold, extra = self.report_.threshold, self._extra_columns()
+        head = f"def answer(scores{', columns' if extra else ''}):"
         if threshold is None:
-            return (
-                "def answer(scores, columns=()):\n    return False  # the promise cannot be kept\n"
-            )
+            return f"{head}\n    return False  # the promise cannot be kept\n"
         if self.policy_ == "top_score":
-            return (
-                "def answer(scores, columns=()):\n"
-                f"    return len(scores) > 0 and max(scores) >= {threshold!r}\n"
-            )
-        return f"""def answer(scores, columns=()):
-    scores = sorted(scores, reverse=True){cut}
-    if not scores:
-        return False
-    first = scores[:{_FIRST}]
-    mean = sum(first) / len(first)
-    gap = scores[0] - scores[min(1, len(scores) - 1)]
-    spread = (sum((score - mean) ** 2 for score in first) / len(first)) ** 0.5
-    found = {{"top": scores[0], "gap": gap, "lead": scores[0] - mean, "spread": spread}}
-    found.update(columns)  # numbers by name: agreement, and columns of the query
-    weights = {self.coefficients_!r}
-    log_odds = {self.intercept_!r} + sum(w * found[name] for name, w in weights.items())
-    return log_odds >= {threshold!r}
-"""
+            return f"{head}\n    return len(scores) > 0 and max(scores) >= {threshold!r}\n"
+        cut = "" if self.depth is None else f"[:{self.depth}]"
+        terms = ("scores[0]", "(scores[0] - scores[:2][-1])", "(scores[0] - mean)")
+        terms += ("(squares / len(first)) ** 0.5", *(f"columns[{name!r}]" for name in extra))
+        lines = [
+            head,
+            f"scores = sorted(scores, reverse=True){cut}",
+            "if not scores:",
+            "    return False",
+            f"first = scores[:{_FIRST}]",
+            "mean = sum(first) / len(first)",
+            "squares = sum((score - mean) ** 2 for score in first)",
+            f"log_odds = {self.intercept_!r}",
+            *(
+                f"log_odds += {weight!r} * {term}"
+                for weight, term in zip(self.coefficients_.values(), terms, strict=True)
+            ),
+            f"return log_odds >= {threshold!r}",
+        ]
+        return "\n    ".join(lines) + "\n"
+
+    def _extra_columns(self) -> list[str]:
+        return list(self.coefficients_)[len(_SCORE_FEATURES) :]
 
     def _examples(self, rng: np.random.Generator) -> Iterator[tuple[tuple[Any, ...], bool]]:
-        """Random lists on both sides of the threshold, as arguments, and their decisions."""
+        """Random lists, as arguments, and their decisions."""
+        extra = self._extra_columns()
         for n in rng.integers(1, 30, 200).tolist():
-            scores = np.sort(rng.normal(size=n) * 10.0 ** rng.integers(-2, 3))[::-1]
-            columns = dict.fromkeys(list(self.coefficients_)[len(_SCORE_FEATURES) :], 0.5)
-            lists = list_scores(scores, qid=np.zeros(n, dtype=int))
-            _, features = _describe([lists], None, self.depth)
-            values = np.append(features[0], list(columns.values()))[: len(self.coefficients_)]
-            yield (scores.tolist(), columns), bool(self._values(values[None])[0] >= self.threshold_)
+            scores = rng.normal(size=n) * 10.0 ** rng.integers(-2, 3)
+            columns = dict.fromkeys(extra, float(rng.normal()))
+            _, features = _describe([list_scores(scores, qid=np.zeros(n))], None, self.depth)
+            features = np.append(features, [[*columns.values()]], axis=1)
+            decision = bool(self._values(features)[0] >= self.threshold_)
+            yield (scores.tolist(), columns) if extra else (scores.tolist(),), decision
 
 
 _REPORT: dict[str, Check] = {

@@ -100,8 +100,8 @@ def load_learnt(name: str) -> tuple[Any, Any, RankingData]:
 def load_sets() -> Iterator[tuple[str, tuple[Any, Any, Any], Any]]:
     """Name, first stage, reranker and judgements, and rows with features if there are any."""
     for name in ("scifact", "nfcorpus"):
-        *systems, rows = load_encoder(name)
-        yield f"{name} encoder", tuple(systems), rows
+        first, reranked, qrels, rows = load_encoder(name)
+        yield f"{name} encoder", (first, reranked, qrels), rows
     for name in BM25:
         yield f"{name} learnt", load_learnt(name), None
     for name in RUNS:
@@ -123,12 +123,13 @@ def print_depths(name: str, systems: tuple[Any, Any, Any], values: np.ndarray) -
     cheap = found.depth[np.flatnonzero(found.loss <= 0.01)[0]]
     saved = 1 - found.calls[found.depth == cheap][0] / found.calls[-1]
     shown = "–" if found.cheapest is None else str(found.cheapest)
-    rho = [signal.rho for signal in found.signals]
-    half = min(found.signals, key=lambda signal: signal.loss)
+    signals = found.signals[1:]  # without "random"
+    rho = [signal.rho for signal in signals]
+    half = min(signals, key=lambda signal: signal.loss)
     print(
         f"{name:20}{found.n_queries:5}{found.mean[0]:8.4f}{found.mean.max():8.4f}{found.best:6}"
         f"{cheap:6}{saved:7.0%}{shown:>7}{found.loss_high.min():8.3f}  {found.verdict:8}"
-        f"{min(rho):+6.2f}{max(rho):+6.2f}{sum(s.low > 0 for s in found.signals):4}  "
+        f"{min(rho):+6.2f}{max(rho):+6.2f}{sum(s.low > 0 for s in signals):4}  "
         f"{half.name:8}{half.loss:+8.4f} ({half.loss_low:+.3f} to {half.loss_high:+.3f})"
     )
 

@@ -43,6 +43,13 @@ WEIGHTS = (
     Stage("Other weights", (), lines("pulled towards", "yours"), "hold out"),
     Stage("Verdict", (), lines("take, or", "keep yours"), ""),
 )
+CALIBRATION = (
+    Stage("Any ranker", (), lines("scores of queries", "it has not seen"), "fit"),
+    Stage(
+        "CalibratedRanker", (), lines("a map from scores", "to probabilities"), "predict_relevance"
+    ),
+    Stage("Probability", (), lines("one threshold for all", "queries and rankers"), ""),
+)
 ANSWERS = (
     Stage("Judged lists", (), lines("scores of any system", "some without an answer"), "fit"),
     Stage("Rule", (), lines("threshold with", "a tested promise"), "decide"),
@@ -58,6 +65,11 @@ FLOWS = {
         COMMANDS,
         (170, 150, 140, 130),
         "compare turns data into a leaderboard, fit into a model file, predict into scores.",
+    ),
+    "calibration": (
+        CALIBRATION,
+        (150, 190, 180),
+        "Scores of held-out queries fit a map, which gives probabilities of relevance.",
     ),
     "exports": (
         EXPORTS,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -118,6 +120,10 @@ def test_signals_against_scipy():
     top = np.array([-first[qid == q].max() for q in range(n)])
     signal = next(signal for signal in found.signals if signal.name == "top")
     assert signal.rho == pytest.approx(spearmanr(top[counts], gain[counts]).statistic)
+    chance = found.signals[0]
+    assert chance.name == "random" and math.isnan(chance.rho)
+    assert chance.half == pytest.approx((found.mean[0] + found.mean[-1]) / 2)
+    assert chance.loss == pytest.approx(found.gain[-1] / 2)
     chosen = np.argsort(-top[counts], kind="stable")[: counts.sum() // 2]
     half = per_query[0][counts].copy()
     half[chosen] = per_query[1][counts][chosen]

@@ -17,6 +17,7 @@ from rankwise._registry import REGISTRY
 from rankwise.clicks import ClickLog, InterleavingTest, OffPolicyEstimate, Propensities, interleave
 from rankwise.clicks import judgements as judge_clicks
 from rankwise.datasets import Fold, Qrels, RankingData, Run, judge, lint, summarize_rows
+from rankwise.decisions import RerankSignal, label_budget, rerank_budget
 from rankwise.distributed import plan
 from rankwise.explain import (
     explain_pair,
@@ -28,7 +29,6 @@ from rankwise.explain import (
 )
 from rankwise.export import ParityCertificate
 from rankwise.export.verification import RowDifference
-from rankwise.decisions import RerankSignal, label_budget, rerank_budget
 from rankwise.fusion import JudgementCurve, pool_runs
 from rankwise.metrics import calibration, confusion, evaluate_labels, kappa_interval
 from rankwise.metrics import significance as tests_of

@@ -9,7 +9,6 @@ from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit
 
 from rankwise.datasets.data import RankingData
 from rankwise.decisions.decision_file import (
@@ -23,24 +22,29 @@ from rankwise.decisions.decision_file import (
     whole,
     word,
 )
+from rankwise.decisions.list_cuts import (
+    MODEL_COLUMNS,
+    POLICIES,
+    JudgedCuts,
+    ListCuts,
+    fit_probability,
+    measure_cuts,
+    ranks_of,
+    stop_values,
+)
 from rankwise.decisions.risk_bounds import conformal_risk, mean_risk_p_value
 from rankwise.decisions.scored_lists import ScoredLists, list_scores
-from rankwise.metrics.scored import discounts
-from rankwise.rankers.calibration import fit_logistic, platt_targets
 from rankwise.runtime.constraints import make_generator
 from rankwise.runtime.messages import ArgumentError, check_choice, check_share, join_lines
 from rankwise.runtime.result import Result, ResultColumns, ResultList
 from rankwise.typing import Float64Array, Int64Array, Seed
 
 MEASURES = ("recall", "nDCG", "precision")
-POLICIES = ("fixed_k", "score_floor", "below_top", "standardised", "probability")
-# Columns of the model of probabilities, and its intercept.
-_COLUMNS = ("top", "below_top", "standardised", "rank", "intercept")
 # Share of the queries that choose the policy, and the fewest of them that may.
 _CHOICE_SHARE, _FEWEST_TO_CHOOSE = 0.3, 90
 # Share of 1 - confidence_level that fixed k has if other policies are considered.
 _FIXED_SHARE = 0.8
-_N_RESAMPLES, _N_FOLDS, _N_THRESHOLDS = 400, 4, 60
+_N_RESAMPLES = 400
 # Share of the resamples in which a better policy may be no better than fixed k.
 _NOISE = 0.02
 # Largest number of judged queries to ask for.
@@ -381,7 +385,7 @@ class CutRule(DecisionRule):
         lists = list_scores(scores, y, qid)
         if lists.y is None:
             raise ArgumentError("y", "must give judgements, got none. Pass grades or qrels.")
-        values, recall = (_measure_cuts(lists, name, self.rel) for name in (self.measure, "recall"))
+        values, recall = (measure_cuts(lists, name, self.rel) for name in (self.measure, "recall"))
         queries = np.flatnonzero(~np.isnan(values[lists.indptr[:-1]]))
         if np.isnan(recall).all():
             raise ValueError(
@@ -399,8 +403,8 @@ class CutRule(DecisionRule):
             policy = "fixed_k"
         self.coefficients_, self.policies_ = None, ResultList(PolicyCost)
         if policy in ("auto", "probability"):
-            self.coefficients_ = _fit_probability(lists, part, self.rel)
-        judged = _Judged(lists, self.measure, values, recall, self.coefficients_)
+            self.coefficients_ = fit_probability(lists, part, self.rel)
+        judged = JudgedCuts(lists, self.measure, values, recall, self.coefficients_)
         if policy == "auto":
             plans = self._plan(judged, part, rest, level)
         else:
@@ -431,7 +435,7 @@ class CutRule(DecisionRule):
         return mean_risk_p_value(losses, at_most, times) <= level
 
     def _plan(
-        self, judged: _Judged, part: Int64Array, rest: Int64Array, level: float
+        self, judged: JudgedCuts, part: Int64Array, rest: Int64Array, level: float
     ) -> list[_Plan]:
         """Fixed k, and the policy that is better on a part of the queries; fills ``policies_``."""
         everything = np.sort(np.append(part, rest))
@@ -479,7 +483,7 @@ class CutRule(DecisionRule):
         return [plans["fixed_k"], plans[best]]
 
     def _cost(
-        self, cuts: _Cuts, threshold: float = np.inf, *, counts: Int64Array | None = None
+        self, cuts: ListCuts, threshold: float = np.inf, *, counts: Int64Array | None = None
     ) -> Float64Array:
         """Documents shown; for precision, share of the relevant documents that are not shown."""
         counts = cuts.shown(threshold) if counts is None else counts
@@ -488,7 +492,7 @@ class CutRule(DecisionRule):
         return counts.astype(np.float64)
 
     def _search(
-        self, judged: _Judged, plan: _Plan, part: Int64Array, times: float = 1.0
+        self, judged: JudgedCuts, plan: _Plan, part: Int64Array, times: float = 1.0
     ) -> float | None:
         """Threshold that shows the fewest documents, for precision the most; None if none does."""
         cuts = judged.cuts(plan.policy, plan.tested)
@@ -523,7 +527,7 @@ class CutRule(DecisionRule):
 
     def _report(
         self,
-        judged: _Judged,
+        judged: JudgedCuts,
         plan: _Plan,
         queries: Int64Array,
         threshold: float,
@@ -599,12 +603,12 @@ class CutRule(DecisionRule):
         CutDecisions
         """
         lists = self._read(scores, qid)
-        stops = _stop_values(lists, self.policy_, self.measure, self.coefficients_)
-        cuts = _Cuts(lists.indptr, stops, stops, stops)
+        stops = stop_values(lists, self.policy_, self.measure, self.coefficients_)
+        cuts = ListCuts(lists.indptr, stops, stops, stops)
         n_shown = cuts.shown(self.threshold_ * _SIGNS.get(self.policy_, 1.0))
         shown = np.empty(len(stops), dtype=bool)
         order = np.arange(len(stops)) if lists.order is None else lists.order
-        shown[order] = _ranks(lists) <= np.repeat(n_shown, lists.sizes)
+        shown[order] = ranks_of(lists) <= np.repeat(n_shown, lists.sizes)
         return CutDecisions(lists.qids, n_shown, lists.sizes, shown)
 
     def list_features(self, scores: Any, qid: Any = None) -> ResultColumns:
@@ -643,7 +647,9 @@ class CutRule(DecisionRule):
         b = self.coefficients_ if self.policy_ == "probability" else None
         return {
             "rel": self.rel,
-            "coefficients": None if b is None else dict(zip(_COLUMNS, b.tolist(), strict=True)),
+            "coefficients": None
+            if b is None
+            else dict(zip(MODEL_COLUMNS, b.tolist(), strict=True)),
             "report": self.report_.to_dict(),
         }
 
@@ -658,8 +664,10 @@ class CutRule(DecisionRule):
             rel=record["rel"],
         )
         b = record["coefficients"]
-        if (report.policy == "probability") != (b is not None) or (b and tuple(b) != _COLUMNS):
-            raise ValueError(f"coefficients must be {', '.join(_COLUMNS)} for 'probability' only.")
+        if (report.policy == "probability") != (b is not None) or (b and tuple(b) != MODEL_COLUMNS):
+            raise ValueError(
+                f"coefficients must be {', '.join(MODEL_COLUMNS)} for 'probability' only."
+            )
         rule.coefficients_ = None if b is None else np.array(list(b.values()))
         rule.policy_, rule.risk_ = report.policy, 1.0 - report.value
         unkept = 1.0 if report.measure == "precision" else np.inf
@@ -738,153 +746,3 @@ class _Plan(NamedTuple):
     policy: str
     tested: Int64Array
     level: float
-
-
-@dataclass(frozen=True, eq=False)
-class _Cuts:
-    """Lists of some queries that can be cut after any row.
-
-    ``values`` and ``recall`` of a row are those of its list if it is cut after this row.
-    """
-
-    indptr: Int64Array
-    stops: Float64Array
-    values: Float64Array
-    recall: Float64Array
-
-    def shown(self, threshold: float) -> Int64Array:
-        """Documents to show per list: rows with stop values up to the threshold, at least one."""
-        n_below = np.append(0, np.cumsum(self.stops <= threshold))
-        return np.clip(np.diff(n_below[self.indptr]), 1, None).clip(max=np.diff(self.indptr))
-
-    def at(self, column: Float64Array, shown: Int64Array) -> Float64Array:
-        """Values of the lists if so many documents are shown; 0 for empty lists."""
-        return np.append(column, 0.0)[np.where(shown > 0, self.indptr[:-1] + shown - 1, -1)]
-
-    def thresholds(self) -> Float64Array:
-        """Some thresholds, ascending, that show from one document per list to all."""
-        known = np.sort(self.stops[np.isfinite(self.stops)])
-        n = len(self.indptr) - 1
-        counts = np.geomspace(n, max(len(known), n), _N_THRESHOLDS).astype(int)
-        return np.unique(known[counts.clip(max=len(known)) - 1]) if len(known) else np.zeros(1)
-
-
-@dataclass(frozen=True, eq=False)
-class _Judged:
-    """Judged lists, and their measure and recall if they are cut after each row."""
-
-    lists: ScoredLists
-    measure: str
-    values: Float64Array
-    recall: Float64Array
-    coefficients: Float64Array | None
-
-    def cuts(self, policy: str, queries: Int64Array) -> _Cuts:
-        """Lists of some queries, ascending, with the stop values of a policy."""
-        stops = _stop_values(self.lists, policy, self.measure, self.coefficients)
-        return self._of(queries, stops)
-
-    def held_out_cuts(self, queries: Int64Array, rel: float) -> _Cuts:
-        """The same for probabilities from models that were fitted on other queries."""
-        stops = np.zeros(len(self.values))
-        for fold in range(_N_FOLDS):
-            is_out = np.arange(len(queries)) % _N_FOLDS == fold
-            coefficients = _fit_probability(self.lists, queries[~is_out], rel)
-            rows = _rows_of(self.lists, queries[is_out])
-            stops[rows] = _stop_values(self.lists, "probability", self.measure, coefficients)[rows]
-        return self._of(queries, stops)
-
-    def _of(self, queries: Int64Array, stops: Float64Array) -> _Cuts:
-        rows = _rows_of(self.lists, queries)
-        indptr = np.append(0, np.cumsum(self.lists.sizes[queries]))
-        return _Cuts(indptr, stops[rows], self.values[rows], self.recall[rows])
-
-
-def _rows_of(lists: ScoredLists, queries: Int64Array) -> Int64Array:
-    return np.flatnonzero(np.repeat(np.bincount(queries, minlength=len(lists)), lists.sizes))
-
-
-def _ranks(lists: ScoredLists) -> Int64Array:
-    return np.arange(len(lists.scores)) - np.repeat(lists.indptr[:-1], lists.sizes) + 1
-
-
-def _measure_cuts(lists: ScoredLists, measure: str, rel: float) -> Float64Array:
-    """Measure of each list if it is cut after each row; NaN for queries that do not count."""
-    n, rank = len(lists), _ranks(lists)
-    query = np.repeat(np.arange(n), lists.sizes)
-    grades = np.zeros(0) if lists.y is None else lists.y
-    missed = np.empty((0, 2)) if lists.missed is None else lists.missed
-    all_grades = np.append(grades, missed[:, 1])
-    all_queries = np.append(query, missed[:, 0].astype(np.int64))
-    if measure == "nDCG":
-        best = np.lexsort((-all_grades, all_queries))
-        sizes = np.bincount(all_queries, minlength=n)
-        ideal_rank = np.arange(len(best)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-        discount = discounts("log2", int(sizes.max(initial=1)))
-        ideal = np.expm1(np.log(2.0) * all_grades[best]) * discount[ideal_rank]
-        gains = np.expm1(np.log(2.0) * grades)
-        totals = np.bincount(all_queries, ideal, n)
-    else:
-        discount = np.ones(int(lists.sizes.max(initial=1)))
-        gains = (grades >= rel).astype(np.float64)
-        totals = np.bincount(all_queries, all_grades >= rel, n)
-    # Equal scores of a list have no order, so that each has their mean gain.
-    is_new = (rank == 1) | np.append(True, np.diff(lists.scores) != 0)
-    tied = np.cumsum(is_new) - 1
-    gains = (np.bincount(tied, gains) / np.bincount(tied))[tied] * discount[rank - 1]
-    found = np.append(0.0, np.cumsum(gains))
-    found = found[1:] - np.repeat(found[lists.indptr[:-1]], lists.sizes)
-    if measure == "precision":
-        return found / rank
-    totals = totals[query]
-    return np.divide(found, totals, where=totals > 0, out=np.full(len(found), np.nan)).clip(max=1.0)
-
-
-def _standardise(lists: ScoredLists) -> tuple[Float64Array, Float64Array]:
-    """Top score of the list, and standardised score, of each row; NaN if all scores are equal."""
-    s, sizes = lists.scores, lists.sizes[lists.sizes > 0]
-    starts = lists.indptr[:-1][lists.sizes > 0]
-    top = np.repeat(s[starts], sizes)
-    centred = s - np.repeat(np.add.reduceat(s, starts) / sizes, sizes)
-    spread = np.repeat(np.sqrt(np.add.reduceat(centred**2, starts) / sizes), sizes)
-    differs = np.repeat(s[starts] > s[starts + sizes - 1], sizes)
-    return top, np.divide(centred, spread, where=differs, out=np.full(len(s), np.nan))
-
-
-def _model_columns(lists: ScoredLists) -> Float64Array:
-    top, z = _standardise(lists)
-    return np.column_stack([top, lists.scores - top, np.nan_to_num(z), _ranks(lists) ** -0.5])
-
-
-def _fit_probability(lists: ScoredLists, queries: Int64Array, rel: float) -> Float64Array:
-    """Slopes of the columns and intercept of a logistic model; it does not ascend in a list."""
-    rows = _rows_of(lists, queries)
-    y = (lists.y[rows] >= rel).astype(np.float64)  # type: ignore[index]
-    weight = np.ones(len(rows))
-    columns, ascends = _model_columns(lists)[rows], [False, True, True, True]
-    slopes, intercept = fit_logistic(columns, platt_targets(y, weight), weight, ascends, 1.0)
-    return np.append(slopes, intercept)
-
-
-def _stop_values(
-    lists: ScoredLists, policy: str, measure: str, coefficients: Float64Array | None
-) -> Float64Array:
-    """Number of each row that does not descend within a list: rows up to a threshold are shown."""
-    if policy == "fixed_k":
-        return _ranks(lists).astype(np.float64)
-    if policy == "score_floor":
-        return -lists.scores
-    if policy == "below_top":
-        return _standardise(lists)[0] - lists.scores
-    if policy == "standardised":
-        return np.nan_to_num(-_standardise(lists)[1], nan=-np.inf)
-    assert coefficients is not None
-    log_odds = _model_columns(lists) @ coefficients[:-1] + coefficients[-1]
-    p, stops = expit(log_odds.clip(-700.0, 700.0)), np.empty(len(log_odds))
-    for rows in lists:
-        above = np.cumsum(p[rows])
-        if measure == "precision":
-            stops[rows] = 1.0 - above / np.arange(1, len(above) + 1)
-        elif len(above):
-            stops[rows] = (above - p[rows]) / above[-1]
-    return stops

@@ -58,10 +58,13 @@ class RerankSignal(Result):
         "top": highest score; "gap": it minus the second; "lead": it minus the mean of the first
         ten; "spread": standard deviation of the first ten; "entropy" of the first ten scores above
         the tenth, from 0 to 1. All but the last with the sign that a large value means doubt.
+        "random": no signal.
     rho, low, high : float in [-1, 1]
-        Spearman's rank correlation with the gain by reranking the query, and its joint interval.
+        Spearman's rank correlation with the gain by reranking the query, and its joint interval
+        over all signals [2]_; NaN for "random".
     half : float
-        Mean of the measure if the half of the queries with the most doubt is reranked.
+        Mean of the measure if the half of the queries with the most doubt is reranked, or a random
+        half.
     loss, loss_low, loss_high : float
         Mean if all queries are reranked minus ``half``, and its joint interval.
     """
@@ -117,8 +120,8 @@ class RerankBudget(Result):
         "helps": some depth is better than no reranking; "hurts": none is, and some depth is worse;
         by the joint intervals.
     signals : list of RerankSignal
-        About reranking at the cheapest depth or, if it is 0 or None, at the deepest one. Empty with
-        fewer than 10 queries.
+        About reranking at the cheapest depth or, if it is 0 or None, at the deepest one; "random"
+        first. Empty with fewer than 10 queries.
     notes : list of str
     advice : list of str
         What to do, in sentences.
@@ -216,7 +219,7 @@ class RerankBudget(Result):
     def _describe_signals(self) -> list[str]:
         if not self.signals:
             return []
-        rho = [signal.rho for signal in self.signals]
+        rho = [signal.rho for signal in self.signals[1:]]
         known = [signal for signal in self.signals if signal.low > 0]
         if not known:
             return [
@@ -595,18 +598,16 @@ def _correlate(
     if n < 10 or not np.ptp(gain) or not doubts:
         return ResultList(RerankSignal)
     tail = (1 - confidence_level) / (2 * len(doubts))
-    signals = []
-    for name, doubt in doubts.items():
-        rho = float(spearmanr(doubt, gain)[0])
+    mean, signals = values[:, 1].mean(), []
+    for name, doubt in {"random": None, **doubts}.items():
+        rho = math.nan if doubt is None else float(np.asarray(spearmanr(doubt, gain))[0])
         width = -ndtri(tail) * math.sqrt((1 + rho**2 / 2) / (n - 3))
-        low, high = (
-            np.tanh(np.arctanh(rho) + np.array([-width, width])) if abs(rho) < 1 else (rho, rho)
-        )
-        chosen = np.zeros(n, dtype=bool)
-        chosen[np.argsort(-doubt, kind="stable")[: n // 2]] = True
-        lost = np.where(chosen, 0.0, gain)
-        ends = mean_intervals(lost[:, None], bounds=(-span, span), confidence_level=1 - 2 * tail)[0]
-        half = float(np.where(chosen, values[:, 1], values[:, 0]).mean())
-        found_ends = [float(low), float(high), half, float(lost.mean()), *ends.tolist()]
-        signals.append(RerankSignal(name, rho, *found_ends))
+        low, high = np.tanh(np.arctanh(rho * (1 - 1e-12)) + np.array([-width, width]))
+        share = np.full(n, 0.5)
+        if doubt is not None:
+            share[np.argsort(-doubt, kind="stable")] = np.arange(n) < n // 2
+        lost = (1 - share) * gain
+        ends = mean_intervals(lost[:, None], bounds=(-span, span), confidence_level=1 - 2 * tail)
+        found_ends = [float(low), float(high), float(mean - lost.mean()), float(lost.mean())]
+        signals.append(RerankSignal(name, rho, *found_ends, *ends[0].tolist()))
     return ResultList(RerankSignal, signals)

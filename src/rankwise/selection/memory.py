@@ -454,7 +454,7 @@ def compare_groups(
 ) -> tuple[float, float, float, float]:
     """Difference of two means, its interval and p: the wider, the larger of Welch's and Student's.
 
-    Welch's test alone errs in 23 % of draws if a few gains of a small group happen to be equal;
+    Welch's test alone errs in 11 % of draws of four gains on SciFact, which may happen to be equal;
     Student's alone errs if the small group varies more. NaN with fewer than two values in a group.
     """
     sizes = np.array([len(first), len(second)])

@@ -3,7 +3,7 @@
     python -m benchmarks.study_memory > docs/study_memory.txt
     python -m benchmarks.study_memory errors >> docs/study_memory.txt
     python -m benchmarks.study_memory held-out >> docs/study_memory.txt
-    python -m benchmarks.study_memory boosters >> docs/study_memory.txt
+    python -m benchmarks.study_memory boosters > docs/study_memory_boosters.txt
 
 Without an argument: the share of test queries and of relevant pairs that are seen, and the gain of
 three rankers over a baseline on seen and unseen queries, by ``memory_audit``. SciFact and NFCorpus
@@ -228,7 +228,7 @@ def print_held_out(names: list[str]) -> None:
 
 def print_boosters(names: list[str]) -> None:
     """Leads over LambdaMART on seen and on unseen queries of splits."""
-    print("\nstudy_memory boosters: nDCG@10 less that of LambdaMART, in thousandths")
+    print("study_memory boosters: leads over LambdaMART, in thousandths of nDCG@10\n")
     peers = ("LightGBM", "CatBoost")
     makers: dict[str, Any] = {name: study_generalisation.PEERS[name] for name in peers}
     makers[OURS] = lambda: LambdaMART(**study_generalisation.EQUAL)
@@ -249,14 +249,14 @@ def print_boosters(names: list[str]) -> None:
             shares.append(board.memory.share_of_queries)
             for row in board.memory.rows:
                 leads[row.system].append([row.gain, row.seen, row.unseen])
-        print(f"{name}: {np.mean(shares):.1%} of the queries are seen\n")
+        print(f"{name}, of which {np.mean(shares):.1%} of the queries are seen\n")
         print(f"{'':12}{'all':>14}{'seen':>14}{'unseen':>14}")
         for ranker, found in leads.items():
             means = 1000 * np.mean(found, axis=0)
             share = 1 / len(found) + (rows.n_queries - n_train) / n_train
             errors = 1000 * np.std(found, axis=0, ddof=1) * np.sqrt(share)
             cells = "".join(
-                f"{f'{mean:+.1f}±{error:.1f}':>14}"
+                f"{f'{mean:.1f}±{error:.1f}':>14}"
                 for mean, error in zip(means, errors, strict=True)
             )
             print(f"{ranker:12}{cells}")

@@ -57,12 +57,13 @@ class CutReport(Result):
 
     Attributes
     ----------
-    measure : {"recall", "nDCG", "precision"}
+    measure : str
     at_least : float
         Promised mean of the measure.
     confidence_level : float or None
         None: the promise is about the mean over draws of the judged queries.
-    policy : {"fixed_k", "score_floor", "below_top", "standardised", "probability"}
+    policy : str
+        Policy in use.
     threshold : float or None
         None if the promise cannot be kept.
     n_queries : int

@@ -30,7 +30,6 @@ from rankwise.decisions import label_budget, rerank_budget
 from rankwise.decisions.rerank_budget import (
     bound_gains,
     bound_losses,
-    choose_depth,
     evaluate_depths,
     join_lists,
     read_runs,
@@ -42,7 +41,7 @@ from rankwise.text import QueryDocumentFeatures, TextIndex, load_text
 
 DEPTHS = (0, 5, 10, 20, 50, 100)
 MARGINS = (0.01, 0.02, 0.05, 0.1)
-SIZES = (25, 50, 100, 200, 400)
+SIZES = (25, 50, 100, 200)
 N_DRAWS, SEED = 200, 4600
 BM25 = {"ohsumed": 11, "mq2008": 25}  # columns, from 1
 RUNS = {
@@ -101,8 +100,8 @@ def load_learnt(name: str) -> tuple[Any, Any, RankingData]:
 def load_sets() -> Iterator[tuple[str, tuple[Any, Any, Any], Any]]:
     """Name, first stage, reranker and judgements, and rows with features if there are any."""
     for name in ("scifact", "nfcorpus"):
-        *systems, rows = load_encoder(name)
-        yield f"{name} encoder", tuple(systems), rows
+        first, reranked, qrels, rows = load_encoder(name)
+        yield f"{name} encoder", (first, reranked, qrels), rows
     for name in BM25:
         yield f"{name} learnt", load_learnt(name), None
     for name in RUNS:
@@ -124,14 +123,14 @@ def print_depths(name: str, systems: tuple[Any, Any, Any], values: np.ndarray) -
     cheap = found.depth[np.flatnonzero(found.loss <= 0.01)[0]]
     saved = 1 - found.calls[found.depth == cheap][0] / found.calls[-1]
     shown = "–" if found.cheapest is None else str(found.cheapest)
-    rho = [signal.rho for signal in found.signals]
-    half = max(found.signals, key=lambda signal: signal.difference)
+    signals = found.signals[1:]  # without "random"
+    rho = [signal.rho for signal in signals]
+    half = min(signals, key=lambda signal: signal.loss)
     print(
         f"{name:20}{found.n_queries:5}{found.mean[0]:8.4f}{found.mean.max():8.4f}{found.best:6}"
-        f"{cheap:6}{saved:7.0%}{shown:>7}{min(found.loss_high[[0, -1]]):8.3f}  {found.verdict:8}"
-        f"{min(rho):+6.2f}{max(rho):+6.2f}{sum(s.rho_low > 0 for s in found.signals):4}"
-        f"  {half.name:8}{half.difference:+8.4f} ({half.difference_low:+.3f} to "
-        f"{half.difference_high:+.3f})"
+        f"{cheap:6}{saved:7.0%}{shown:>7}{found.loss_high.min():8.3f}  {found.verdict:8}"
+        f"{min(rho):+6.2f}{max(rho):+6.2f}{sum(s.low > 0 for s in signals):4}  "
+        f"{half.name:8}{half.loss:+8.4f} ({half.loss_low:+.3f} to {half.loss_high:+.3f})"
     )
 
 
@@ -148,14 +147,18 @@ def simulate_laws() -> Iterator[tuple[str, np.ndarray]]:
     yield "law: none", np.column_stack([base + 0.25, base[:, None] + 0.25 + noise])
 
 
-def choose_by_max_t(values: np.ndarray, margin: float, seed: int) -> tuple[bool, int | None]:
+def first_below(bounds: np.ndarray, margin: float) -> int | None:
+    """First depth whose bound of the loss is within the margin."""
+    return next(iter(np.flatnonzero(bounds <= margin).tolist()), None)
+
+
+def choose_by_max_t(values: np.ndarray, margin: float, seed: int) -> tuple[Any, int | None]:
     """Joint intervals of all pairs by signs alone, for comparison: ends, and the first depth."""
     pairs = pair_differences(values)
     critical = max_t(values, pairs, n_resamples=999, random_state=seed).critical
     lower, upper = correct_ends(critical, pairs.skewness)
     low, high = pairs.mean - upper * pairs.error, pairs.mean - lower * pairs.error
-    passed = np.flatnonzero((-low).max(axis=1) <= margin)
-    return (low, high), int(passed[0]) if len(passed) else None
+    return (low, high), first_below((-low).max(axis=1), margin)
 
 
 def print_coverage(name: str, values: np.ndarray) -> None:
@@ -171,7 +174,7 @@ def print_coverage(name: str, values: np.ndarray) -> None:
             ends = bound_gains(drawn, 1.0, 0.95)
             missed.append((gain < ends[:, 0] - 1e-12) | (gain > ends[:, 1] + 1e-12))
             high = bound_losses(drawn, 1.0, 0.95)
-            chosen.append([choose_depth(high, margin) for margin in MARGINS])
+            chosen.append([first_below(high, margin) for margin in MARGINS])
             (low, high), depth = choose_by_max_t(drawn, 0.02, draw)
             by_signs.append((differences < low - 1e-12) | (differences > high + 1e-12))
             first.append(depth is not None and loss[depth] > 0.02)
@@ -194,7 +197,7 @@ def main() -> None:
     print("by means: best depth, the cheapest one within .01 of it, and the calls that it saves")
     print("shown: depth shown to lose at most .05; margin: the smallest that is shown")
     print("signals: smallest and largest Spearman's rho of five with the gain, how many are above")
-    print("0 by joint intervals; half of the queries by the best of them, minus all queries\n")
+    print("0 by joint intervals; loss of half of the queries by the best of them, to all queries\n")
     print(
         f"{'':20}{'n':>5}{'first':>8}{'best':>8}{'depth':>6}{'cheap':>6}{'saved':>7}{'shown':>7}"
         f"{'margin':>8}  {'verdict':8}{'rho':>8}{'':8}half"

@@ -3,6 +3,7 @@
     python -m benchmarks.study_memory > docs/study_memory.txt
     python -m benchmarks.study_memory errors >> docs/study_memory.txt
     python -m benchmarks.study_memory held-out >> docs/study_memory.txt
+    python -m benchmarks.study_memory boosters >> docs/study_memory.txt
 
 Without an argument: the share of test queries and of relevant pairs that are seen, and the gain of
 three rankers over a baseline on seen and unseen queries, by ``memory_audit``. SciFact and NFCorpus
@@ -21,6 +22,10 @@ alone, and ``mean_intervals``, which the audit uses.
 
 ``held-out`` compares the gain on folds of queries with that on folds by document, on collections
 with one part: ``DocumentKFold`` with components, or with ``purge`` where these are too large.
+
+``boosters`` takes the lead of LightGBM and CatBoost over LambdaMART's defaults on SciFact apart, on
+the splits of ``study_generalisation again``: means over eight splits, and errors that allow for
+shared queries.
 """
 
 from __future__ import annotations
@@ -33,14 +38,22 @@ from typing import Any
 import numpy as np
 from scipy.stats import ttest_ind
 
+from benchmarks import study_generalisation
 from rankwise import LambdaMART, RidgeRanker, compare
 from rankwise.datasets import Fold, RankingData, load_dataset, load_movielens_task
 from rankwise.metrics.significance import mean_intervals, t_intervals
-from rankwise.selection import DocumentKFold, MemoryAudit, memory_audit, query_folds
+from rankwise.selection import (
+    DocumentKFold,
+    MemoryAudit,
+    evaluate_systems,
+    memory_audit,
+    query_folds,
+)
 from rankwise.selection.memory import compare_groups
 from rankwise.text import TextIndex, TextRanker, load_cf_letor, load_text
 from rankwise_papers.text_products.experiment import table as product_table
 
+OURS = "LambdaMART"
 N_CANDIDATES, MOST_QUERIES, SEED = 100, 600, 0
 N_DRAWS, LEVEL = 1000, 0.05
 RANKERS = {
@@ -51,9 +64,10 @@ RANKERS = {
 # Column that is the baseline: BM25 of whole documents, or the mean rating of an item.
 BASELINES = {"mq2008": "25", "ohsumed": "41", "movielens": "item mean", "home-depot": "bm25(title)",
              "cf-letor": "bm25(whole)"}  # fmt: skip
-TEXTS = {"scifact": "scifact", "nfcorpus": "nfcorpus", "vaswani": "vaswani",
+TEXTS: dict[str, Any] = {"scifact": "scifact", "nfcorpus": "nfcorpus", "vaswani": "vaswani",
          "cranfield": "cranfield", "cystic fibrosis": "cystic_fibrosis"}  # fmt: skip
 SETS = (*TEXTS, "mq2008", "ohsumed", "cf-letor", "home-depot", "movielens")
+ERROR_SETS = ("scifact", "cranfield", "vaswani", "ohsumed", "mq2008", "movielens")
 ONE_PART = ("vaswani", "cranfield", "cystic fibrosis", "home-depot")
 RELEVANT = {"movielens": 4.0}
 # Sizes of the smaller and of the larger group.
@@ -172,11 +186,11 @@ def print_errors(names: list[str]) -> None:
             for values in gains:
                 for _ in range(N_DRAWS):
                     groups = [rng.choice(values, size) for size in sizes]
-                    welch = ttest_ind(*groups, equal_var=False).pvalue
+                    welch = float(ttest_ind(groups[0], groups[1], equal_var=False)[1])
                     small = min(groups, key=len)[:, None]
                     intervals = t_intervals(small)[0], mean_intervals(small, bounds=(-1, 1))[0]
                     missed = [not low <= values.mean() <= high for low, high in intervals]
-                    p = compare_groups(*groups, 0.95)[3]
+                    p = compare_groups(groups[0], groups[1], 0.95)[3]
                     misses += welch < LEVEL, p < LEVEL, *missed
             cells.append(misses / N_DRAWS / len(gains))
         rows.append(cells)
@@ -197,13 +211,13 @@ def print_held_out(names: list[str]) -> None:
     print(f"{'':18}{'ranker':12}{'folds of queries':>22}{'folds by document':>22}  folds")
     for name in names:
         data = load_table(name)
-        words: dict[str, Any] = {"shuffle": True, "random_state": SEED}
+        words: dict[str, Any] = {"doc_ids": data.doc_ids, "shuffle": True, "random_state": SEED}
         kind = "components"
         try:
-            folds = query_folds(data, DocumentKFold(data.doc_ids, 5, **words))
+            folds = query_folds(data, DocumentKFold(n_splits=5, **words))
         except ValueError:
             kind = "purged"
-            folds = query_folds(data, DocumentKFold(data.doc_ids, 5, purge=True, **words))
+            folds = query_folds(data, DocumentKFold(n_splits=5, purge=True, **words))
         by_query, by_document = audit(name, load_folds(name)), audit(name, folds)
         for first, second in zip(by_query.rows, by_document.rows, strict=True):
             print(
@@ -212,12 +226,50 @@ def print_held_out(names: list[str]) -> None:
             )
 
 
+def print_boosters(names: list[str]) -> None:
+    """Leads over LambdaMART on seen and on unseen queries of splits."""
+    print("\nstudy_memory boosters: nDCG@10 less that of LambdaMART, in thousandths\n")
+    print(f"{'':18}{'ranker':12}{'all':>14}{'seen':>14}{'unseen':>14}  share seen")
+    peers = ("LightGBM", "CatBoost")
+    makers: dict[str, Any] = {name: study_generalisation.PEERS[name] for name in peers}
+    makers[OURS] = lambda: LambdaMART(**study_generalisation.EQUAL)
+    for name in names:
+        rows = study_generalisation.load_rows(name, study_generalisation.MOST_ROWS)
+        leads: dict[str, list[list[float]]] = {ranker: [] for ranker in peers}
+        shares, n_train = [], round(study_generalisation.TRAIN_SHARE * rows.n_queries)
+        for split in study_generalisation.AGAIN:
+            order = np.random.default_rng(split).permutation(rows.n_queries)
+            train = rows.queries(np.sort(order[:n_train]))
+            test = rows.queries(np.sort(order[n_train:]))
+            values = {}
+            for ranker, make in makers.items():
+                model = make().fit(train.X, train.y, qid=train.qid)
+                values[ranker] = model.predict(test.X)
+            board = evaluate_systems(test, values, measures="nDCG@10", baseline=OURS, train=train)
+            assert board.memory is not None
+            shares.append(board.memory.share_of_queries)
+            for row in board.memory.rows:
+                leads[row.system].append([row.gain, row.seen, row.unseen])
+        for ranker, found in leads.items():
+            means = 1000 * np.mean(found, axis=0)
+            share = 1 / len(found) + (rows.n_queries - n_train) / n_train
+            errors = 1000 * np.std(found, axis=0, ddof=1) * np.sqrt(share)
+            cells = "".join(
+                f"{f'{mean:+.1f}±{error:.1f}':>14}"
+                for mean, error in zip(means, errors, strict=True)
+            )
+            print(f"{name:18}{ranker:12}{cells}  {np.mean(shares):.1%}")
+
+
 def main() -> None:
     words = sys.argv[1:]
-    jobs = {"errors": print_errors, "held-out": print_held_out}
-    job = jobs.get(words[0]) if words else None
-    known = ONE_PART if job is print_held_out else SETS
-    (job or print_gains)(words[bool(job) :] or list(known))
+    jobs = {
+        "errors": (print_errors, ERROR_SETS),
+        "held-out": (print_held_out, ONE_PART),
+        "boosters": (print_boosters, ("scifact",)),
+    }
+    job, sets = jobs.get(words[0] if words else "", (print_gains, SETS))
+    job([word for word in words if word not in jobs] or list(sets))
 
 
 if __name__ == "__main__":

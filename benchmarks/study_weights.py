@@ -3,7 +3,7 @@
     python -m benchmarks.study_weights > docs/study_weights.txt
 
 *Users*: eight simulated users label lists of documents with four to six signals. The current
-weights are the user's own ("right"), near them, or wrong in one way. Each of 100 draws gives n
+weights are the user's own ("right"), near them, or wrong in one way. Each of 25 draws gives n
 queries to ``compare_weights``. If the verdict is "take", the learnt weights are measured on 2,000
 other queries of the user; draws are "worse" if the learnt weights are significantly worse there
 (paired t, 5 %). "naive" takes what fits the same n queries best, without held-out queries, pull or
@@ -11,6 +11,8 @@ test.
 
 *Sets*: draws of n queries from one half of a real set, drawn anew each time; the other half
 measures. The hand-made weights were written down before any result was seen.
+
+*Story*: weights tuned by trial win on the queries that they were tuned on, and lose on others.
 
 *Intervals*: share of draws in which all best weights lie inside the joint 95 % intervals. The best
 weights are those of 20,000 queries.
@@ -32,9 +34,11 @@ from rankwise import RankingData
 from rankwise.datasets.judged_source import load_source
 from rankwise.decisions import compare_weights
 from rankwise.decisions.weights import NO_PULL, _drop_uniform, _Fits
+from rankwise.fusion import NonNegativeRanker
 from rankwise.metrics import parse
 from rankwise.metrics.significance import paired_test
 
+N_TRIALS = 1000
 SIZES = (20, 50, 100, 200, 500)
 MEASURE = "nDCG@10"
 SIGNALS = ("similarity", "recency", "importance", "length", "popularity", "trust")
@@ -112,18 +116,19 @@ class Row:
     """What the draws of one user and size came to."""
 
     def __init__(self) -> None:
-        self.takes, self.gains, self.worse = 0, [], 0
-        self.naive, self.naive_worse = [], 0
+        self.takes, self.worse, self.naive_worse = 0, 0, 0
+        self.gains: list[float] = []
+        self.naive: list[float] = []
 
     def add(
         self, drawn: RankingData, rest: RankingData, current: dict[str, float], now: Any = None
     ) -> None:
         """Compare on the drawn queries, and measure on the rest, where ``now`` are the values."""
         found = compare_weights(drawn, current, n_resamples=0)
-        fits = _Fits(_drop_uniform(drawn, []), found.current, True, parse(MEASURE), 0)
+        fitted = NonNegativeRanker(0.0, query_weight="query").fit(drawn.X, drawn.y, qid=drawn.qid)
         if now is None:
             now = _measure(rest, found.current)
-        gain, is_worse = _gain(rest, fits.learn(NO_PULL), now)
+        gain, is_worse = _gain(rest, fitted.coef_, now)
         self.naive.append(gain)
         self.naive_worse += is_worse
         if found.verdict == "take":
@@ -133,6 +138,14 @@ class Row:
             self.worse += is_worse
         else:
             self.gains.append(0.0)
+
+    def extend(self, other: Row) -> None:
+        """Add the draws of another user or set."""
+        self.takes += other.takes
+        self.worse += other.worse
+        self.naive_worse += other.naive_worse
+        self.gains += other.gains
+        self.naive += other.naive
 
     def line(self, name: str, n: int) -> str:
         """The shares and means of the draws."""
@@ -161,6 +174,7 @@ HEADER += f"{'naive worse':>13}{'gain':>9}"
 def study_users(first: int, n_draws: int) -> None:
     """Shares of draws and true gains of the simulated users."""
     print(f"users: {n_draws} draws of each size\n{HEADER}")
+    pooled = {n: Row() for n in SIZES}
     for number, (name, user) in enumerate(USERS.items()):
         rest = user.draw(np.random.default_rng([number, 10**6]), 2000)
         current = dict(zip(SIGNALS, user.current, strict=False))
@@ -170,12 +184,16 @@ def study_users(first: int, n_draws: int) -> None:
             for seed in range(first, first + n_draws):
                 row.add(user.draw(np.random.default_rng([number, n, seed]), n), rest, current, now)
             print(row.line(name, n), flush=True)
+            pooled[n].extend(row)
+    for n, row in pooled.items():
+        print(row.line("all", n))
     print()
 
 
 def study_sets(first: int, n_draws: int) -> None:
     """The same of real sets, of which the half that is not drawn from measures."""
     print(f"sets: {n_draws} draws of each size\n{HEADER}")
+    pooled = Row()
     for name in SETS:
         rows, current = load_signals(name)
         labels, starts = rows.groups.sort(rows.y), rows.groups.indptr[:-1]
@@ -188,7 +206,8 @@ def study_sets(first: int, n_draws: int) -> None:
                 half = len(order) // 2
                 row.add(rows.queries(order[:n]), rows.queries(order[half:]), current)
             print(row.line(name, n), flush=True)
-    print()
+            pooled.extend(row)
+    print(pooled.line("all", 0).replace("     0", "      ", 1) + "\n")
 
 
 def study_intervals(first: int, n_draws: int) -> None:
@@ -216,8 +235,31 @@ def study_intervals(first: int, n_draws: int) -> None:
     print()
 
 
+def study_story(first: int, n_draws: int) -> None:
+    """Weights tuned by trial on n queries: their gain there, elsewhere, and the verdict."""
+    user, current = USERS["right"], np.array(USERS["right"].current)
+    rest = user.draw(np.random.default_rng([0, 10**6]), 2000)
+    now = _measure(rest, current)
+    print(f"story: the best of {N_TRIALS} random weights on n queries; the user's own are right")
+    print(f"{'n':>6}{'gain there':>12}{'elsewhere':>11}{'worse':>8}{'keep yours':>12}")
+    for n in (10, 20, 40):
+        rows = []
+        for seed in range(first, first + n_draws):
+            drawn = user.draw(np.random.default_rng([0, n, seed]), n)
+            trials = np.random.default_rng(seed).dirichlet(np.ones(len(current)), N_TRIALS)
+            means = [_measure(drawn, trial).mean() for trial in trials]
+            best = int(np.argmax(means))
+            there = means[best] - _measure(drawn, current).mean()
+            found = compare_weights(drawn, dict(zip(SIGNALS, current, strict=False)), n_resamples=0)
+            rows.append((there, *_gain(rest, trials[best], now), found.verdict != "take"))
+        there, elsewhere, worse, kept = np.mean(rows, axis=0)
+        print(f"{n:6}{there:+12.4f}{elsewhere:+11.4f}{worse:8.3f}{kept:12.3f}", flush=True)
+    print()
+
+
 PARTS: dict[str, Callable[[int, int], None]] = {
-    "users": study_users, "sets": study_sets, "intervals": study_intervals,
+    "users": study_users, "sets": study_sets, "story": study_story,
+    "intervals": study_intervals,
 }  # fmt: skip
 
 
@@ -225,7 +267,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("parts", nargs="*", choices=[*PARTS, []])
     parser.add_argument("--first-seed", type=int, default=0)
-    parser.add_argument("--draws", type=int, default=100)
+    parser.add_argument("--draws", type=int, default=25)
     options = parser.parse_args()
     for part in options.parts or PARTS:
         PARTS[part](options.first_seed, options.draws)

@@ -43,6 +43,18 @@ WEIGHTS = (
     Stage("Other weights", (), lines("pulled towards", "yours"), "hold out"),
     Stage("Verdict", (), lines("take, or", "keep yours"), ""),
 )
+CALIBRATION = (
+    Stage("Any ranker", (), lines("scores of queries", "it has not seen"), "fit"),
+    Stage(
+        "CalibratedRanker", (), lines("a map from scores", "to probabilities"), "predict_relevance"
+    ),
+    Stage("Probability", (), lines("one threshold for all", "queries and rankers"), ""),
+)
+ANSWERS = (
+    Stage("Judged lists", (), lines("scores of any system", "some without an answer"), "fit"),
+    Stage("Rule", (), lines("threshold with", "a tested promise"), "decide"),
+    Stage("New lists", (), lines("answer", "or nothing found"), ""),
+)
 CUTS = (
     Stage("Judged lists", (), lines("scores of any system", "what is relevant"), "fit"),
     Stage("Rule", (), lines("threshold with", "a tested promise"), "decide"),
@@ -54,6 +66,11 @@ FLOWS = {
         (170, 150, 140, 130),
         "compare turns data into a leaderboard, fit into a model file, predict into scores.",
     ),
+    "calibration": (
+        CALIBRATION,
+        (150, 190, 180),
+        "Scores of held-out queries fit a map, which gives probabilities of relevance.",
+    ),
     "exports": (
         EXPORTS,
         (180, 230, 170),
@@ -63,6 +80,11 @@ FLOWS = {
         SERVING,
         (170, 150, 150),
         "The process that forks loads and compiles; its workers share the code and answer at once.",
+    ),
+    "answers": (
+        ANSWERS,
+        (170, 150, 140),
+        "Judged lists set a threshold; the rule then answers a query or abstains.",
     ),
     "weights": (
         WEIGHTS,

@@ -31,7 +31,7 @@ def test_a_good_teacher_is_worth_more_than_people():
         rows = np.isin(QID, test)
         scores[rows] = ranker.predict(X[rows])
     expected = evaluate(GRADES, scores, QID, "nDCG@10")["nDCG@10"]
-    assert found.labelled[-1] == pytest.approx(expected)
+    assert found.labeled[-1] == pytest.approx(expected)
     first = evaluate(GRADES, X[:, 0], QID, "nDCG@10")["nDCG@10"]
     assert found.first == pytest.approx(first)
     assert found.gain == pytest.approx(expected - first) and found.gain_low > 0
@@ -52,9 +52,9 @@ def test_labels_are_no_features():
     without = RankingData(X[:, :1], GRADES, qid=QID)
     words = {"sizes": [20], "cv": 3}
     found = label_budget("column:1", "column:2", rows, **words)
-    assert found.labelled[0] == label_budget(X[:, 0], TEACHER, without, **words).labelled[0]
+    assert found.labeled[0] == label_budget(X[:, 0], TEACHER, without, **words).labeled[0]
     missing = np.where(RNG.random(len(X)) < 0.3, np.nan, TEACHER)
-    assert np.isfinite(label_budget(X[:, 0], missing, DATA, **words).labelled[0])
+    assert np.isfinite(label_budget(X[:, 0], missing, DATA, **words).labeled[0])
 
 
 @pytest.mark.parametrize(

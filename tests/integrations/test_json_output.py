@@ -19,6 +19,7 @@ PAGE = (Path(__file__).parents[2] / "docs/coding_agents.rst").read_text("utf-8")
 ROW = re.compile(r"^   ``([\w.]+)`` \| (.+?) \| (.+)$", re.MULTILINE)
 FIT = "rankwise fit judged.csv --ranker ridge --out model.rankwise"
 INDEX = "rankwise index documents.jsonl --out index"
+ANSWER = "decide answer new.run judgements.qrels --promise wrong_answers<=0.9 --out rule.json"
 JUDGE = "evaluate new.run few.qrels --systems old.run --judge judgements.qrels"
 # Commands to run before, and the commands whose outputs together have the keys of a section.
 CALLS: dict[str, tuple[list[str], list[str]]] = {
@@ -29,12 +30,15 @@ CALLS: dict[str, tuple[list[str], list[str]]] = {
             "cv judged.csv --ranker ridge",
             "board scores.csv --report board.html",
             "board runs.csv --run seed --system system --score score",
-            "evaluate new.run judgements.qrels --baseline old.run",
+            "evaluate new.run judgements.qrels --baseline old.run --train-data few.qrels",
         ],
     ),
     "evaluate, one system": (
         [],
-        ["evaluate new.run judgements.qrels", "evaluate new.run judgements.qrels --per-query"],
+        [
+            "evaluate new.run judgements.qrels --train-data few.qrels",
+            "evaluate new.run judgements.qrels --per-query",
+        ],
     ),
     "evaluate --judge-next": ([], ["evaluate new.run few.qrels --systems old.run --judge-next 5"]),
     "evaluate --judge": ([], [JUDGE, f"{JUDGE} --documents documents.jsonl"]),
@@ -74,9 +78,20 @@ CALLS: dict[str, tuple[list[str], list[str]]] = {
         ["search index queries.jsonl", "search index queries.jsonl --out found.run"],
     ),
     "weights": ([], ["weights signals.csv --current '0.6*similarity + 0.4*recency'"]),
+    "decide answer": ([], [ANSWER]),
+    "decide cut": ([], ["decide cut new.run judgements.qrels --promise recall>=0.5"]),
+    "decide apply": ([f"rankwise {ANSWER}"], ["decide apply new.run --rule rule.json"]),
     "prefer": ([], ["prefer votes.csv --order-effect"]),
+    "budget": (
+        [],
+        [
+            "budget bm25.run dense.run judgements.qrels --price 0.001 --seconds 0.02",
+            "budget column:f1 column:f2 judged.csv --labels",
+        ],
+    ),
     "convert": ([], ["convert judged.csv --out judged.txt"]),
     "lint": ([], ["lint moved.csv"]),
+    "lint --test-data": ([], ["lint few.qrels --test-data judgements.qrels"]),
     "lint --against": ([FIT], ["lint moved.csv --against model.rankwise"]),
     "list": ([], ["list", "list rankers", "list measures"]),
     "list --ranker": ([], ["list --ranker ridge"]),

@@ -17,6 +17,7 @@ from rankwise._registry import REGISTRY
 from rankwise.clicks import ClickLog, InterleavingTest, OffPolicyEstimate, Propensities, interleave
 from rankwise.clicks import judgements as judge_clicks
 from rankwise.datasets import Fold, Qrels, RankingData, Run, judge, lint, summarize_rows
+from rankwise.decisions import RerankSignal, label_budget, rerank_budget
 from rankwise.distributed import plan
 from rankwise.explain import (
     explain_pair,
@@ -136,6 +137,9 @@ RESULTS = [
     OffPolicyEstimate(0.1, 0.0, 0.2, 5.0, 2.0, 9, 0.1, "CTR", BAD, 0.95),
     interleave(*RUNS.values(), names=[BAD, "b"], random_state=0),
     InterleavingTest((BAD, "b"), *np.arange(5.0).tolist(), *range(5), 0.0, 1.0, 0.95, 1.0, 2.0, []),
+    rerank_budget(RUNS[BAD], RUNS["b"], HUMAN, price=1.0),
+    RerankSignal(BAD, *np.arange(7.0).tolist()),
+    label_budget(X[:, 0], X[:, 1], DATA, sizes=[2], cv=2),
     explain_pair(MODEL, FRAME[:1], FRAME[1:2]),
     explain_ranking(MODEL, FRAME, QID),
     explain_scores(MODEL, FRAME, FRAME[:9]),

@@ -156,7 +156,7 @@ def test_text_and_files_keep_the_audit():
     board, _, _ = make_board(150, 150, 0.5, 0.0)
     audit = board.memory
     text = " ".join(str(board).split())
-    assert "Memory: 150 of 300 queries (50.0%) have a relevant document" in text
+    assert "Memory: 150 of 300 queries (50.0%), and 50.0% of the relevant pairs, have" in text
     assert "new - old, P@1: seen queries +0." in text and "(n = " not in str(audit)
     assert "new gains in P@1 on seen queries only" in text and "AP on seen" not in text
     assert "AP on seen queries only" in str(audit)
@@ -283,7 +283,9 @@ def test_purged_folds_have_no_seen_queries():
 
 def test_lint_counts_seen_queries():
     report = lint(Fold(rows_of(TRAIN), None, rows_of(TEST), ""))
-    (found,) = [row for row in report.rows if "relevant document of the other" in row.what]
+    (found,) = [
+        row for row in report.rows if row.what == "queries with a relevant document of training"
+    ]
     assert (found.level, found.count, found.total, found.examples) == (
         "warning",
         2,

@@ -90,7 +90,7 @@ def budget(
     if depths is not None:
         steps = [int(x) if x == int(x) else x for x in read_numbers("depths", depths)]
     found, _ = read_systems_and_baseline([f"first={first}", f"reranked={reranked}"], None)
-    judged = read_judged(found, data, _choose_columns(found, data, columns, labels))
+    judged: Any = read_judged(found, data, _choose_columns(found, data, columns, labels))
     found = number_columns(found, judged, data)
     with waiting("Reranking"):
         result = rerank_budget(

@@ -237,9 +237,8 @@ def apply_(
         print_json(found.to_dict() | {"out": None if out is None else str(out)})
         return
     show_result(found, json=False)
-    echo(
-        f"{n_shown:,} of {len(found.qid):,} queries show documents, {found.n_shown.sum():,} in all."
-    )
+    n_documents = int(found.n_shown.sum())
+    echo(f"{n_shown:,} of {len(found.qid):,} queries show {n_documents:,} documents.")
 
 
 def _check(*files: Path, out: Path | None, python: Path | None) -> None:

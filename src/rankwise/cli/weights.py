@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
@@ -30,6 +30,7 @@ from rankwise.runtime.messages import check_choice
 
 if TYPE_CHECKING:
     from rankwise.decisions import WeightComparison
+    from rankwise.decisions.weight_formula import WeightFormat
 
 FORMATS = ("formula", "json", "sql", "javascript", "elasticsearch", "solr")
 
@@ -146,7 +147,7 @@ def weights(
     elif form is not None:
         for line in (found.summary, *(f"note: {note}" for note in found.notes)):
             say(line)
-        echo(found.export(form))
+        echo(found.export(cast("WeightFormat", form)))
     else:
         _show(found)
     if fail_if is not None and found.verdict != "take":

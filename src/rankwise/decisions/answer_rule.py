@@ -31,6 +31,7 @@ from rankwise.decisions.risk_bounds import queries_needed, risk_p_value
 from rankwise.decisions.scored_lists import ScoredLists, list_scores
 from rankwise.metrics.statistics.stratified import check_level
 from rankwise.runtime.constraints import make_generator
+from rankwise.runtime.finite import names_its_class
 from rankwise.runtime.messages import (
     ArgumentError,
     check_choice,
@@ -93,12 +94,12 @@ class AnswerReport(Result):
     notes : list of str
     """
 
-    promise: str
+    promise: Literal["wrong_answers", "false_answers"]
     at_most: float
     confidence_level: float
-    policy: str
+    policy: Literal["top_score", "model"]
     threshold: float | None
-    unanswerable: str
+    unanswerable: Literal["judged", "removed"]
     n_queries: int
     n_unanswerable: int
     n_tested: int
@@ -134,12 +135,13 @@ class AnswerReport(Result):
             f"Judged: {self.n_wrong:,} of {self.n_decided:,} {about} {what_is_wrong} "
             f"({100 * (self.risk or 0):.1f} %).",
         ]
-        if self.kept is not None:
-            lines += [
-                f"Kept: {100 * self.kept:.1f} % of answerable queries are answered.",
-                f"More judgements: twice as many would keep {100 * self.kept_with_twice:.1f} %, "
-                f"four times as many {100 * self.kept_with_four_times:.1f} %.",
-            ]
+        kept = [self.kept, self.kept_with_twice, self.kept_with_four_times]
+        now, twice, more = (100 * (share or 0.0) for share in kept)
+        lines += [
+            f"Kept: {now:.1f} % of answerable queries are answered.",
+            f"More judgements: twice as many would keep {twice:.1f} %, four times as many "
+            f"{more:.1f} %.",
+        ]
         return lines
 
     def __str__(self) -> str:
@@ -170,6 +172,7 @@ class AnswerDecisions(Result):
     n_shown: Int64Array
 
 
+@names_its_class
 class AnswerRule(DecisionRule):
     """Answer a query, or abstain because its list holds nothing relevant.
 
@@ -261,10 +264,10 @@ class AnswerRule(DecisionRule):
     >>> rule = AnswerRule("wrong_answers", at_most=0.1).fit(scores, y, qid)
     >>> print(rule)
     Promise: at most 10 % of answered queries have nothing relevant in their list (confidence 95 %).
-    Policy: answer if the log odds of the model are at least 1.872.
-    Judged: 1 of 66 answered queries without anything relevant (1.5 %).
-    Kept: 59.6 % of answerable queries are answered.
-    More judgements: twice as many would keep 71.6 %, four times as many 72.5 %.
+    Policy: answer if the log odds of the model are at least 1.736.
+    Judged: 2 of 79 answered queries without anything relevant (2.5 %).
+    Kept: 61.1 % of answerable queries are answered.
+    More judgements: twice as many would keep 69.0 %, four times as many 69.8 %.
     note: unjudged documents count as not relevant
     """
 
@@ -276,8 +279,9 @@ class AnswerRule(DecisionRule):
         "coefficients": numbers_by_name,
         "report": lambda value: value,
     }
+    promise: Literal["wrong_answers", "false_answers"]
     threshold_: float
-    policy_: str
+    policy_: Literal["top_score", "model"]
     risk_: float | None
     kept_: float | None
     n_queries_needed_: int | None
@@ -443,7 +447,7 @@ class AnswerRule(DecisionRule):
 
         mean, scale = features.mean(axis=0), features.std(axis=0)
         scale = np.where(scale > 0, scale, 1.0)
-        model = LogisticRegression(C=1.0, max_iter=1000)
+        model: Any = LogisticRegression(C=1.0, max_iter=1000)
         model.fit((features - mean) / scale, answerable, weight / weight.mean())
         weights = model.coef_[0] / scale
         self.policy_ = "model"
@@ -458,7 +462,7 @@ class AnswerRule(DecisionRule):
         return values + np.nan_to_num(features) @ weights + self.intercept_
 
     def _set_threshold(
-        self, curve: _Curve, source: str, n_queries: int, n_unanswerable: int, notes: list[str]
+        self, curve: _Curve, source: Any, n_queries: int, n_unanswerable: int, notes: list[str]
     ) -> None:
         """Take the lowest threshold that the tests allow, and report what it does."""
         choose = partial(curve.choose, self.promise, self.at_most, 1.0 - self.confidence_level)
@@ -604,41 +608,45 @@ class AnswerRule(DecisionRule):
         return rule
 
     def _source(self) -> str:
-        threshold = self.report_.threshold
-        cut = "" if self.depth is None else f"[:{self.depth}]"
+        threshold, extra = self.report_.threshold, self._extra_columns()
+        head = f"def answer(scores{', columns' if extra else ''}):"
         if threshold is None:
-            return (
-                "def answer(scores, columns=()):\n    return False  # the promise cannot be kept\n"
-            )
+            return f"{head}\n    return False  # the promise cannot be kept\n"
         if self.policy_ == "top_score":
-            return (
-                "def answer(scores, columns=()):\n"
-                f"    return len(scores) > 0 and max(scores) >= {threshold!r}\n"
-            )
-        return f"""def answer(scores, columns=()):
-    scores = sorted(scores, reverse=True){cut}
-    if not scores:
-        return False
-    first = scores[:{_FIRST}]
-    mean = sum(first) / len(first)
-    gap = scores[0] - scores[min(1, len(scores) - 1)]
-    spread = (sum((score - mean) ** 2 for score in first) / len(first)) ** 0.5
-    found = {{"top": scores[0], "gap": gap, "lead": scores[0] - mean, "spread": spread}}
-    found.update(columns)  # numbers by name: agreement, and columns of the query
-    weights = {self.coefficients_!r}
-    log_odds = {self.intercept_!r} + sum(w * found[name] for name, w in weights.items())
-    return log_odds >= {threshold!r}
-"""
+            return f"{head}\n    return len(scores) > 0 and max(scores) >= {threshold!r}\n"
+        cut = "" if self.depth is None else f"[:{self.depth}]"
+        terms = ("scores[0]", "(scores[0] - scores[:2][-1])", "(scores[0] - mean)")
+        terms += ("(squares / len(first)) ** 0.5", *(f"columns[{name!r}]" for name in extra))
+        lines = [
+            head,
+            f"scores = sorted(scores, reverse=True){cut}",
+            "if not scores:",
+            "    return False",
+            f"first = scores[:{_FIRST}]",
+            "mean = sum(first) / len(first)",
+            "squares = sum((score - mean) ** 2 for score in first)",
+            f"log_odds = {self.intercept_!r}",
+            *(
+                f"log_odds += {weight!r} * {term}"
+                for weight, term in zip(self.coefficients_.values(), terms, strict=True)
+            ),
+            f"return log_odds >= {threshold!r}",
+        ]
+        return "\n    ".join(lines) + "\n"
+
+    def _extra_columns(self) -> list[str]:
+        return list(self.coefficients_)[len(_SCORE_FEATURES) :]
 
     def _examples(self, rng: np.random.Generator) -> Iterator[tuple[tuple[Any, ...], bool]]:
-        """Random lists on both sides of the threshold, as arguments, and their decisions."""
+        """Random lists, as arguments, and their decisions."""
+        extra = self._extra_columns()
         for n in rng.integers(1, 30, 200).tolist():
-            scores = np.sort(rng.normal(size=n) * 10.0 ** rng.integers(-2, 3))[::-1]
-            columns = dict.fromkeys(list(self.coefficients_)[len(_SCORE_FEATURES) :], 0.5)
-            lists = list_scores(scores, qid=np.zeros(n, dtype=int))
-            _, features = _describe([lists], None, self.depth)
-            values = np.append(features[0], list(columns.values()))[: len(self.coefficients_)]
-            yield (scores.tolist(), columns), bool(self._values(values[None])[0] >= self.threshold_)
+            scores = rng.normal(size=n) * 10.0 ** rng.integers(-2, 3)
+            columns = dict.fromkeys(extra, float(rng.normal()))
+            _, features = _describe([list_scores(scores, qid=np.zeros(n))], None, self.depth)
+            features = np.append(features, [[*columns.values()]], axis=1)
+            decision = bool(self._values(features)[0] >= self.threshold_)
+            yield (scores.tolist(), columns) if extra else (scores.tolist(),), decision
 
 
 _REPORT: dict[str, Check] = {
@@ -760,45 +768,49 @@ def _describe(
         raise ArgumentError("query_columns", f"must have other names than {twice.pop()!r}.")
     if own.scores.size and (largest := np.abs(own.scores).max()) > LARGEST:
         raise ArgumentError("scores", f"must be at most {LARGEST:g} in size, got {largest:g}.")
-    shown = [_shown_rows(lists, depth, without) for lists in read]
-    firsts = [
-        {
-            str(query): {*_documents(lists)[rows[:_FIRST]].tolist()}
-            for query, rows in zip(lists.qids.tolist(), kept, strict=True)
-        }
-        for lists, kept in zip(others, shown[1:], strict=True)
-    ]
-    features = np.full((len(own), len(names)), np.nan)
-    for features_of_list, query, rows in zip(features, own.qids.tolist(), shown[0], strict=True):
-        if not len(rows):
-            continue
-        scores = own.scores[rows]
-        first, second = scores[:_FIRST], scores[min(1, len(rows) - 1)]
-        values = [scores[0], scores[0] - second, scores[0] - first.mean(), first.std()]
-        if others:
-            documents = {*_documents(own)[rows[:_FIRST]].tolist()}
-            common = [len(documents & entry.get(str(query), set())) for entry in firsts]
-            values.append(np.mean(common) / len(documents))
-        for name, column in columns.items():
-            value = column.get(str(query), np.nan)
-            if not np.isfinite(value):
-                raise ArgumentError(
-                    "query_columns",
-                    f"must give a finite {name} for every query, got {value} for {query!r}.",
-                )
-            values.append(value)
-        features_of_list[:] = values
-    return names, features
+    rows, listed = _first_rows(own, depth, without)
+    scores, n = np.where(listed, own.scores[rows], 0.0), np.maximum(listed.sum(axis=1), 1)
+    top, mean = scores[:, 0], scores.sum(axis=1) / n
+    gap = top - np.where(n > 1, scores[:, 1], top)
+    spread = np.sqrt((listed * (scores - mean[:, None]) ** 2).sum(axis=1) / n)
+    found = [top, gap, top - mean, spread]
+    queries = [str(query) for query in own.qids.tolist()]
+    if others:
+        firsts = [_first_documents(lists, depth, without) for lists in others]
+        common = [
+            np.mean([len(documents & first.get(query, set())) for first in firsts])
+            for query, documents in _first_documents(own, depth, without).items()
+        ]
+        found.append(np.array(common) / n)
+    for name, column in columns.items():
+        found.append(np.array([column.get(query, np.nan) for query in queries], dtype=np.float64))
+        if not np.isfinite(found[-1]).all():
+            query = queries[int(np.argmin(np.isfinite(found[-1])))]
+            problem = f"must give a finite {name} for every query, but {query!r} has none."
+            raise ArgumentError("query_columns", problem)
+    return names, np.where(listed[:, :1], np.column_stack(found), np.nan)
 
 
-def _shown_rows(
+def _first_rows(
     lists: ScoredLists, depth: int | None, without: float | None
-) -> list[NDArray[np.intp]]:
-    rows = [np.arange(entry.start, entry.stop) for entry in lists]
+) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
+    """Rows of the first documents of every list, and which of them there are."""
+    kept = np.arange(len(lists.scores))
     if without is not None and lists.y is not None:
-        rows = [entry[lists.y[entry] < without] for entry in rows]
-    return [entry[:depth] for entry in rows]
+        kept = np.flatnonzero(lists.y < without)
+    starts, ends = np.searchsorted(kept, lists.indptr[:-1]), np.searchsorted(kept, lists.indptr[1:])
+    places = np.arange(_FIRST)
+    listed = places < np.minimum(ends - starts, depth or _FIRST)[:, None]
+    return np.append(kept, 0)[np.where(listed, starts[:, None] + places, -1)], listed
 
 
-def _documents(lists: ScoredLists) -> NDArray[Any]:
-    return lists.doc_ids if lists.doc_ids is not None else lists.order  # type: ignore[return-value]
+def _first_documents(
+    lists: ScoredLists, depth: int | None, without: float | None
+) -> dict[str, set[Any]]:
+    """First documents of every list by query: ids, or rows of the input."""
+    documents: Any = lists.doc_ids if lists.doc_ids is not None else lists.order
+    rows, listed = _first_rows(lists, depth, without)
+    return {
+        str(query): {*documents[own[there]].tolist()}
+        for query, own, there in zip(lists.qids.tolist(), rows, listed, strict=True)
+    }

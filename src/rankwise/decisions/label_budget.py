@@ -17,6 +17,7 @@ from rankwise.decisions.rerank_budget import read_measure, score_rows
 from rankwise.metrics.measure import MeasureLike
 from rankwise.metrics.statistics.intervals import mean_intervals
 from rankwise.rankers.regression import RidgeRanker
+from rankwise.runtime.finite import names_its_class
 from rankwise.runtime.messages import ArgumentError, check_share, check_whole
 from rankwise.runtime.result import Result
 from rankwise.selection.systems import evaluate_systems
@@ -31,7 +32,7 @@ class LabelBudget(Result):
     ----------
     queries : ndarray of shape (n_sizes,), int64
         Number of training queries.
-    judged, labelled : ndarray of shape (n_sizes,), float64
+    judged, labeled : ndarray of shape (n_sizes,), float64
         Mean of the measure after training on judgements of people, and on scores of the model.
     equal : ndarray of shape (n_sizes,), float64
         Number of judged queries with which the student is as good as with the labelled ones, by
@@ -53,7 +54,7 @@ class LabelBudget(Result):
 
     queries: Int64Array
     judged: Float64Array
-    labelled: Float64Array
+    labeled: Float64Array
     equal: Float64Array
     first: float
     gain: float
@@ -85,6 +86,7 @@ class LabelBudget(Result):
         return cells, [*below, *self.advice]
 
 
+@names_its_class
 def label_budget(
     first: Any,
     reranked: Any,
@@ -154,7 +156,7 @@ def label_budget(
     if not X.shape[1]:
         raise ArgumentError("data", "must have more features for the student than the labels.")
     ranker = RidgeRanker(alpha="cv", measure="Misranking") if student is None else student
-    labels = {"judged": data.y.astype(np.float64), "labelled": taught}
+    labels = {"judged": data.y.astype(np.float64), "labeled": taught}
     groups = data.groups
     query = np.empty(data.n_samples, dtype=np.int64)
     query[slice(None) if groups.order is None else groups.order] = np.repeat(
@@ -176,24 +178,25 @@ def label_budget(
         for test in tests:
             train = shuffled[~np.isin(shuffled, test)][:size]
             rows = np.flatnonzero(np.isin(query, train) & np.isfinite(y))
-            fitted = clone(ranker).fit(X[rows], y[rows], qid=data.qid[rows])
+            fitted: Any = clone(ranker)
+            fitted.fit(X[rows], y[rows], qid=data.qid[rows])
             rows = np.flatnonzero(np.isin(query, test))
             predicted[rows] = fitted.predict(X[rows])
     board = evaluate_systems(data, scores, measures=[spec])
     values = board.per_query()
     means = {name: float(np.nanmean(column)) for name, column in values.items()}
-    judged, labelled = (np.array([means[f"{name} {size}"] for size in steps]) for name in labels)
+    judged, labeled = (np.array([means[f"{name} {size}"] for size in steps]) for name in labels)
     # Made monotone against the noise of single draws.
     climbed = np.maximum.accumulate(judged)
-    equal = np.exp(np.interp(labelled, climbed, np.log(steps)))
-    equal[labelled < climbed[0]] = math.nan
-    equal[labelled > climbed[-1]] = math.inf
-    gain = values[f"labelled {steps[-1]}"] - values["first"]
+    equal = np.exp(np.interp(labeled, climbed, np.log(steps)))
+    equal[labeled < climbed[0]] = math.nan
+    equal[labeled > climbed[-1]] = math.inf
+    gain = values[f"labeled {steps[-1]}"] - values["first"]
     low, high = mean_intervals(gain[:, None], confidence_level=confidence_level)[0].tolist()
     return LabelBudget(
         queries=steps,
         judged=judged,
-        labelled=labelled,
+        labeled=labeled,
         equal=equal,
         first=means["first"],
         gain=float(np.nanmean(gain)),

@@ -1,17 +1,14 @@
 """Is the reranker worth its calls: the measure by the number of reranked documents per query.
 
-The promise is "at most ``margin`` worse than the best depth". It is tested without reranking first,
-and then from the deepest depth upwards until a depth fails. Each of the two ways has half of the
-error, and a fixed order needs no further correction [1]_. A depth passes if it is not worse than
-any other depth, each by its own bound (an intersection-union test [2]_).
+A depth loses at most what it is worse than any other depth, each by its own bound (an
+intersection-union test [1]_); which depth is the best need not be known. By Bonferroni over the
+depths, the bounds hold jointly, so a depth and a margin may be chosen after a look at them.
 
 References
 ----------
-.. [1] Angelopoulos, Bates, Candès, Jordan & Lei, "Learn then test: calibrating predictive
-   algorithms to achieve risk control", Ann. Appl. Stat. 19(2), 2025 (fixed-sequence testing).
-.. [2] Berger & Hsu, "Bioequivalence trials, intersection-union tests and equivalence confidence
+.. [1] Berger & Hsu, "Bioequivalence trials, intersection-union tests and equivalence confidence
    sets", Statistical Science 11(4):283-319, 1996.
-.. [3] Bonett & Wright, "Sample size requirements for estimating Pearson, Kendall and Spearman
+.. [2] Bonett & Wright, "Sample size requirements for estimating Pearson, Kendall and Spearman
    correlations", Psychometrika 65(1):23-28, 2000.
 """
 
@@ -21,7 +18,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from numbers import Real
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from scipy.special import entr, ndtri
@@ -36,6 +33,7 @@ from rankwise.metrics.measure import MeasureLike
 from rankwise.metrics.spec import list_specs, parse
 from rankwise.metrics.statistics.intervals import mean_intervals
 from rankwise.prediction import predictions
+from rankwise.runtime.finite import names_its_class
 from rankwise.runtime.messages import ArgumentError, check_share, check_whole
 from rankwise.runtime.result import Result, ResultList
 from rankwise.selection.cells.candidates import COLUMN, ColumnScores, model_rows, run_scores
@@ -60,22 +58,25 @@ class RerankSignal(Result):
         "top": highest score; "gap": it minus the second; "lead": it minus the mean of the first
         ten; "spread": standard deviation of the first ten; "entropy" of the first ten scores above
         the tenth, from 0 to 1. All but the last with the sign that a large value means doubt.
-    rho, rho_low, rho_high : float in [-1, 1]
-        Spearman's rank correlation with the gain by reranking the query, and its joint interval.
+        "random": no signal.
+    rho, low, high : float in [-1, 1]
+        Spearman's rank correlation with the gain by reranking the query, and its joint interval
+        over all signals [2]_; NaN for "random".
     half : float
-        Mean of the measure if the half of the queries with the most doubt is reranked.
-    difference, difference_low, difference_high : float
-        ``half`` minus the mean if all queries are reranked, and its joint interval.
+        Mean of the measure if the half of the queries with the most doubt is reranked, or a random
+        half.
+    loss, loss_low, loss_high : float
+        Mean if all queries are reranked minus ``half``, and its joint interval.
     """
 
     name: str
     rho: float
-    rho_low: float
-    rho_high: float
+    low: float
+    high: float
     half: float
-    difference: float
-    difference_low: float
-    difference_high: float
+    loss: float
+    loss_low: float
+    loss_high: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,8 +97,8 @@ class RerankBudget(Result):
     loss : ndarray of shape (n_depths,), float64 >= 0
         Mean of the best depth minus the own one.
     loss_high : ndarray of shape (n_depths,), float64
-        Upper bound of what the depth is worse than the best one, which may be another depth than in
-        these queries. Each holds at the level ``(1 + confidence_level) / 2``.
+        Upper bounds of what each depth is worse than the best one, which may be another depth than
+        in these queries; they hold jointly for all depths.
     unjudged : ndarray of shape (n_depths,), float64
         Share of unjudged documents among those that the measure reads; NaN if not known.
     seconds, cost : ndarray of shape (n_depths,), float64, or None
@@ -119,8 +120,8 @@ class RerankBudget(Result):
         "helps": some depth is better than no reranking; "hurts": none is, and some depth is worse;
         by the joint intervals.
     signals : list of RerankSignal
-        About reranking at the cheapest depth or, if it is 0 or None, at the deepest one. Empty with
-        fewer than 10 queries.
+        About reranking at the cheapest depth or, if it is 0 or None, at the deepest one; "random"
+        first. Empty with fewer than 10 queries.
     notes : list of str
     advice : list of str
         What to do, in sentences.
@@ -147,7 +148,7 @@ class RerankBudget(Result):
     best: int
     cheapest: int | None
     n_queries_needed: int | None
-    verdict: str
+    verdict: Literal["helps", "hurts", "unclear"]
     signals: ResultList[RerankSignal]
     notes: list[str]
 
@@ -174,7 +175,7 @@ class RerankBudget(Result):
             if column is not None:
                 header.append(name)
                 rows = [[*row, f"{x:.4g}"] for row, x in zip(rows, column, strict=True)]
-        if not np.isnan(self.unjudged).all():
+        if np.nan_to_num(self.unjudged).any():
             header.append("unjudged")
             rows = [[*row, f"{x:.0%}"] for row, x in zip(rows, self.unjudged, strict=True)]
         return [header, *rows], self.advice
@@ -205,8 +206,8 @@ class RerankBudget(Result):
                 f"of depth {self.depth[-1]}."
             )
         text = f"No depth is shown to be {promise}."
-        least = min((0, -1), key=lambda i: np.nan_to_num(self.loss_high[i], nan=math.inf))
-        if np.isfinite(self.loss_high[least]):
+        if np.isfinite(self.loss_high).any():
+            least = int(np.nanargmin(self.loss_high))
             text += (
                 " The smallest margin that these queries can show is "
                 f"{math.ceil(1000 * self.loss_high[least]) / 1000:g}, at depth {self.depth[least]}."
@@ -218,22 +219,23 @@ class RerankBudget(Result):
     def _describe_signals(self) -> list[str]:
         if not self.signals:
             return []
-        rho = [signal.rho for signal in self.signals]
-        known = [signal for signal in self.signals if signal.rho_low > 0]
+        rho = [signal.rho for signal in self.signals[1:]]
+        known = [signal for signal in self.signals if signal.low > 0]
         if not known:
             return [
                 "Choosing queries: no signal of the first list predicts the gain (rho "
                 f"{min(rho):+.2f} to {max(rho):+.2f})."
             ]
-        best = max(known, key=lambda signal: signal.rho_low)
+        best = max(known, key=lambda signal: signal.low)
+        names = " and ".join(signal.name for signal in known)
         return [
-            f"Choosing queries: {', '.join(signal.name for signal in known)} predicts the gain. "
-            f"Half of the queries, by {best.name}: {best.half:.4f}, {best.difference:+.4f} to all "
-            f"({best.difference_low:+.4f} to {best.difference_high:+.4f}). Test this on other "
-            "queries."
+            f"Choosing queries: doubt by {names} goes with the gain. Half of the queries, by "
+            f"{best.name}, lose {best.loss:.4f} ({best.loss_low:+.4f} to {best.loss_high:+.4f}) "
+            "compared with all. Test this on other queries."
         ]
 
 
+@names_its_class
 def rerank_budget(
     first: Any,
     reranked: Any,
@@ -288,11 +290,11 @@ def rerank_budget(
     -----
     Intervals are those of :func:`rankwise.metrics.significance.mean_intervals` for paired
     differences, by Bonferroni over the depths. They are wide for few queries: if the same documents
-    come first in all of n queries, up to 3.7 / n of all queries may still differ. The promise
+    come first in all of n queries, about 5 / n of all queries may still differ. The promise
     "``cheapest`` is at most ``margin`` below the best depth" is wrong with a probability of at most
-    ``1 - confidence_level``: no reranking is tested first, then all depths from the deepest one
-    until one fails, each way at half of the error. ``python -m benchmarks.study_budget`` measures
-    how often it is wrong. It holds for queries like the judged ones.
+    ``1 - confidence_level``, also for a margin chosen after a look at ``loss_high``. It holds for
+    queries like the judged ones. ``python -m benchmarks.study_budget`` measures how often it is
+    wrong.
 
     Equal scores of a run are ordered as by trec_eval, those of rows without document ids at random;
     equal scores of the reranker keep the order of the first stage. Queries count that are judged
@@ -337,13 +339,14 @@ def rerank_budget(
     calls = np.minimum(lists.sizes[counted][:, None], steps).mean(axis=0)
 
     ends = np.vstack([np.zeros((1, 2)), bound_gains(values, span, confidence_level)])
-    verdict = "unclear"
+    verdict: Literal["helps", "hurts", "unclear"] = "unclear"
     if (ends[1:, 0] > 0).any():
         verdict = "helps"
     elif (ends[1:, 1] < 0).any():
         verdict = "hurts"
     loss_high = bound_losses(values, span, confidence_level)
-    chosen = choose_depth(loss_high, margin)
+    passed = np.flatnonzero(loss_high <= margin)
+    chosen = int(passed[0]) if len(passed) else None
     mean = values.mean(axis=0)
     signal_depth = chosen or len(steps) - 1
     unjudged = np.array(
@@ -543,24 +546,17 @@ def bound_gains(values: Float64Array, span: float, confidence_level: float) -> F
 
 
 def bound_losses(values: Float64Array, span: float, confidence_level: float) -> Float64Array:
-    """Upper bounds of what each column is worse than the best one, (n_columns,)."""
-    first, second = np.triu_indices(values.shape[1], 1)
+    """Joint upper bounds of what each column is worse than the best one, (n_columns,)."""
+    n_columns = values.shape[1]
+    first, second = np.triu_indices(n_columns, 1)
     ends = mean_intervals(
         values[:, first] - values[:, second],
         bounds=(-span, span),
-        confidence_level=confidence_level,
+        confidence_level=1 - 2 * (1 - confidence_level) / n_columns,  # of which one end is used
     )
-    losses = np.zeros((values.shape[1],) * 2)
+    losses = np.zeros((n_columns, n_columns))
     losses[second, first], losses[first, second] = ends[:, 1], -ends[:, 0]
     return losses.max(axis=1)
-
-
-def choose_depth(loss_high: Float64Array, margin: float) -> int | None:
-    """Column of the promise: 0 if it passes, else the last one in a row from the deepest up."""
-    if loss_high[0] <= margin:
-        return 0
-    failed = np.flatnonzero(~(loss_high <= margin))
-    return int(failed[-1]) + 1 if failed[-1] + 1 < len(loss_high) else None
 
 
 def _plan_queries(
@@ -568,8 +564,7 @@ def _plan_queries(
 ) -> int | None:
     """Number of queries that would keep the promise, if the judged ones came several times."""
     for times in (*range(2, 8), *range(8, _MOST_TIMES + 1, 4)):
-        bounds = bound_losses(np.tile(values, (times, 1)), span, confidence_level)
-        if choose_depth(bounds, margin) is not None:
+        if bound_losses(np.tile(values, (times, 1)), span, confidence_level).min() <= margin:
             return times * len(values)
     return None
 
@@ -603,18 +598,16 @@ def _correlate(
     if n < 10 or not np.ptp(gain) or not doubts:
         return ResultList(RerankSignal)
     tail = (1 - confidence_level) / (2 * len(doubts))
-    signals = []
-    for name, doubt in doubts.items():
-        rho = float(spearmanr(doubt, gain).statistic)
+    mean, signals = values[:, 1].mean(), []
+    for name, doubt in {"random": None, **doubts}.items():
+        rho = math.nan if doubt is None else float(np.asarray(spearmanr(doubt, gain))[0])
         width = -ndtri(tail) * math.sqrt((1 + rho**2 / 2) / (n - 3))
-        low, high = (
-            np.tanh(np.arctanh(rho) + np.array([-width, width])) if abs(rho) < 1 else (rho, rho)
-        )
-        chosen = np.zeros(n, dtype=bool)
-        chosen[np.argsort(-doubt, kind="stable")[: n // 2]] = True
-        lost = np.where(chosen, 0.0, values[:, 0] - values[:, 1])
-        ends = mean_intervals(lost[:, None], bounds=(-span, span), confidence_level=1 - 2 * tail)[0]
-        half = float(np.where(chosen, values[:, 1], values[:, 0]).mean())
-        found_ends = [float(low), float(high), half, float(lost.mean()), *ends.tolist()]
-        signals.append(RerankSignal(name, rho, *found_ends))
+        low, high = np.tanh(np.arctanh(rho * (1 - 1e-12)) + np.array([-width, width]))
+        share = np.full(n, 0.5)
+        if doubt is not None:
+            share[np.argsort(-doubt, kind="stable")] = np.arange(n) < n // 2
+        lost = (1 - share) * gain
+        ends = mean_intervals(lost[:, None], bounds=(-span, span), confidence_level=1 - 2 * tail)
+        found_ends = [float(low), float(high), float(mean - lost.mean()), float(lost.mean())]
+        signals.append(RerankSignal(name, rho, *found_ends, *ends[0].tolist()))
     return ResultList(RerankSignal, signals)

@@ -7,10 +7,12 @@ from typing import Any
 import numpy as np
 from scipy.special import betainc, betaincinv
 
+from rankwise.runtime.finite import names_its_class
 from rankwise.runtime.messages import ArgumentError, check_share
 from rankwise.typing import Float64Array
 
 
+@names_its_class
 def queries_needed(at_most: float, confidence_level: float = 0.95, *, risk: float = 0.0) -> int:
     """Fewest independent queries that show a rate of wrong decisions to be at most a number.
 

@@ -18,6 +18,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import ndtr, stdtrit
 from scipy.stats import rankdata
 
 from rankwise.clicks.click_model import Propensities, examination_of
@@ -35,13 +36,14 @@ from rankwise.losses.squared_loss import SquaredLoss
 from rankwise.metrics.measure import MeasureLike
 from rankwise.metrics.significance import compare_to_baseline, holm, paired_test
 from rankwise.metrics.spec import parse
-from rankwise.runtime.messages import ArgumentError, check_share, did_you_mean, setting
+from rankwise.runtime.finite import names_its_class
+from rankwise.runtime.messages import ArgumentError, check_share, check_whole, did_you_mean, setting
 from rankwise.runtime.result import Result
 from rankwise.solvers.least_squares.design import LinearDesign, ShiftedColumns, draw_grams
 from rankwise.solvers.least_squares.gram import Gram, total
 from rankwise.solvers.least_squares.path_selection import non_negative_coef
 from rankwise.tuning import deal_queries
-from rankwise.typing import ArrayLike, Float64Array, is_sparse
+from rankwise.typing import ArrayLike, Float64Array, Int64Array, is_sparse
 
 # Strengths of the pull towards the current weights; at infinity they stay as they are.
 STRENGTHS = np.array([math.inf, 30.0, 10.0, 3.0, 1.0, 0.3, 0.1, 0.03, 0.01])
@@ -138,6 +140,7 @@ class WeightComparison(Result):
         return self.summary
 
 
+@names_its_class
 def compare_weights(
     data: Any,
     current: str | Mapping[str, float],
@@ -203,10 +206,16 @@ def compare_weights(
     one standard error of the best. The gain is nested: the queries that measure it have chosen
     neither weights nor strength. Queries whose rows all have the same label are left out.
 
-    Intervals come from a bootstrap over queries of the weights without a pull. They answer "which
-    weights are possible", not "which are best to use". Measured errors: :doc:`/tune_weights`.
+    Intervals come from a bootstrap over queries of the weights without a pull, with the expanded
+    percentiles of [1]_. They answer "which weights are possible", not "which are best to use".
+    Measured errors: :doc:`/tune_weights`.
 
     O(N d^2) for N rows and d signals, and 45 fits of d^3 for each strength.
+
+    References
+    ----------
+    .. [1] Hesterberg, "What teachers should know about the bootstrap", The American Statistician
+       69:371-386, 2015.
 
     Examples
     --------
@@ -227,9 +236,13 @@ def compare_weights(
     check_share("confidence_level", confidence_level)
     if not margin >= 0:
         raise ArgumentError("margin", f"must be a number >= 0, got {margin}.")
+    check_whole("n_resamples", n_resamples, 0)
+    if propensities is not None and position is None:
+        fix = f"Name the column of ranks with {setting('position')}."
+        raise ArgumentError("propensities", f"must come with positions, got none. {fix}")
     rows, shown, notes = _read_rows(data, weights, label, qid, position)
-    name = measure or ("nDCG@10" if position is None else "DCG(gain='linear')@10")
-    found = parse(name)
+    spec = measure or ("nDCG@10" if shown is None else "DCG(gain='linear')@10")
+    parsed = parse(spec)
     if shown is not None:
         rows = _weigh_feedback(rows, shown, propensities, notes)
     elif label is not None and any(word in label.lower() for word in FEEDBACK):
@@ -238,40 +251,43 @@ def compare_weights(
             f"column of ranks with {setting('position')}"
         )
     rows = _drop_uniform(rows, notes)
-    values = list(weights.values())
-    fits = _Fits(rows, np.array(values), nonnegative, found, random_state)
+    fits = _Fits(rows, np.array(list(weights.values())), nonnegative, parsed, random_state)
     now, held_out, without, strength = fits.cross_validate()
-    pair = {"current": now, "learned": held_out}
-    better = found.greater_is_better
-    level: dict[str, Any] = {"confidence_level": confidence_level, "correction": "holm"}
-    table = compare_to_baseline(pair, "current", greater_is_better=better, **level)
-    row = next(row for row in table if row.name == "learned")
-    sign = 1.0 if better else -1.0
-    gain = sign * row.difference
-    ends = sorted((sign * row.difference_low, sign * row.difference_high))
-    is_better = gain > margin and ends[0] > margin and math.isfinite(strength)
+    sign = 1.0 if parsed.greater_is_better else -1.0
+    row, *_ = (
+        row
+        for row in compare_to_baseline(
+            {"current": sign * now, "learned": sign * held_out},
+            "current",
+            correction="holm",  # the interval is then that of the t test
+            confidence_level=confidence_level,
+        )
+        if row.name == "learned"
+    )
+    is_better = row.difference_low > margin and math.isfinite(strength)
     tests = [paired_test(sign * held_out, sign * values) for values in without.T]
     low, high = fits.intervals(n_resamples, confidence_level)
     return WeightComparison(
-        np.array(list(weights)),
-        fits.current,
-        fits.learn(strength),
-        low,
-        high,
-        np.array([test.mean_difference for test in tests]),
-        holm([test.p_value for test in tests]),
-        "take" if is_better else "keep yours",
-        gain,
-        *ends,
-        row.p_value,
-        float(np.nanmean(now)),
-        float(np.nanmean(held_out)),
-        strength,
-        rows.n_queries,
-        float(margin),
-        confidence_level,
-        name if isinstance(name, str) else str(found),
-        notes,
+        signals=np.array(list(weights)),
+        current=fits.current,
+        learned=fits.learn(strength),
+        low=low,
+        high=high,
+        worth=np.array([test.mean_difference for test in tests]),
+        worth_p=holm([test.p_value for test in tests]),
+        verdict="take" if is_better else "keep yours",
+        gain=row.difference,
+        gain_low=row.difference_low,
+        gain_high=row.difference_high,
+        p_value=row.p_value,
+        current_mean=float(np.nanmean(now)),
+        learned_mean=float(np.nanmean(held_out)),
+        strength=strength,
+        n_queries=rows.n_queries,
+        margin=float(margin),
+        confidence_level=confidence_level,
+        measure=spec if isinstance(spec, str) else str(parsed),
+        notes=notes,
     )
 
 
@@ -405,17 +421,19 @@ class _Fits:
             measure,
         )
         self.signs = np.where((current < 0) & keeps_signs, -1.0, 1.0)
-        n_blocks = min(MOST_BLOCKS, rows.n_queries)
-        blocks = deal_queries(rows.groups, n_blocks, seed)
-        self.folds = [np.concatenate(blocks[k::N_FOLDS]) for k in range(N_FOLDS)]
-        design = LinearDesign(ShiftedColumns(np.zeros(len(current)), False))
-        loss = SquaredLoss("all", "query")
-        problem = loss.on(FitData(rows.X * self.signs, rows.y, rows.groups, None))
+        self.folds = deal_queries(rows.groups, N_FOLDS, seed)
         parts = [rows.groups.subset(fold) for fold in self.folds]
         self.held_out = [(rows.X[at], rows.y[at], groups.sizes) for at, groups in parts]
-        (self.blocks,) = draw_grams(design, problem, blocks)
-        self.parts = [total(self.blocks[k::N_FOLDS]) for k in range(N_FOLDS)]
+        self.parts = self._grams(self.folds)
         self.whole, self.seed = total(self.parts), seed
+
+    def _grams(self, queries: Sequence[Int64Array]) -> list[Gram]:
+        """Gram statistics of sets of queries."""
+        rows, design = self.rows, LinearDesign(ShiftedColumns(np.zeros(len(self.current)), False))
+        problem = SquaredLoss("all", "query").on(
+            FitData(rows.X * self.signs, rows.y, rows.groups, None)
+        )
+        return next(draw_grams(design, problem, queries))
 
     def learn(self, strength: float) -> Float64Array:
         """Weights by all queries."""
@@ -447,14 +465,15 @@ class _Fits:
 
     def intervals(self, n_draws: int, confidence_level: float) -> tuple[Float64Array, Float64Array]:
         """Joint percentile intervals of the weights without a pull, by a bootstrap over queries."""
-        p, n = len(self.current), len(self.blocks)
+        p, n = len(self.current), min(MOST_BLOCKS, self.rows.n_queries)
         if not n_draws:
             return np.full(p, np.nan), np.full(p, np.nan)
+        blocks = self._grams(deal_queries(self.rows.groups, n, self.seed))
         rng = np.random.default_rng(self.seed)
         pull = np.array([NO_PULL])
         counts = rng.multinomial(n, np.full(n, 1 / n), n_draws).astype(np.float64)
-        matrices = counts @ np.stack([gram.matrix.ravel() for gram in self.blocks])
-        sides = counts @ np.stack([gram.rhs for gram in self.blocks])
+        matrices = counts @ np.stack([gram.matrix.ravel() for gram in blocks])
+        sides = counts @ np.stack([gram.rhs for gram in blocks])
         parts = zip(matrices.reshape(-1, p, p), sides, strict=True)
         draws = np.array(
             [
@@ -466,7 +485,9 @@ class _Fits:
         # weights at 0, are inside together.
         ranks = rankdata(draws, method="max", axis=0), rankdata(-draws, method="max", axis=0)
         depth = np.minimum(*ranks).min(axis=1)
-        tail = max(np.quantile(depth, 1 - confidence_level, method="lower") - 1, 0) / n_draws
+        # Draws vary less than means of n queries do: Hesterberg's expanded percentiles.
+        outside = 2 * ndtr(-math.sqrt(n / (n - 1)) * stdtrit(n - 1, (1 + confidence_level) / 2))
+        tail = max(np.quantile(depth, outside, method="lower") - 1, 0) / n_draws
         low, high = np.quantile(draws, [tail, 1 - tail], axis=0)
         return low, high
 

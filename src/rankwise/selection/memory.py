@@ -12,7 +12,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from itertools import product
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,6 +31,7 @@ from rankwise.runtime.result import Result, columns_of
 from rankwise.selection.standing import format_or_dash, p_value
 from rankwise.typing import Float64Array, Int64Array
 
+Verdict = Literal["memory", "holds", "open", "no gain"]
 _NAN = math.nan
 # Group by query, and the ids of its relevant documents: two arrays of text, one entry per pair.
 _Pairs = tuple[NDArray[Any], NDArray[Any]]
@@ -80,7 +81,7 @@ class MemoryGain(Result):
     difference_high: float
     p_value: float
     p_corrected: float = _NAN
-    verdict: str = "no gain"
+    verdict: Verdict = "no gain"
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,15 +152,15 @@ class MemoryAudit(Result):
     @classmethod
     def from_dict(cls, state: Mapping[str, Any]) -> MemoryAudit:
         """Inverse of :meth:`to_dict`."""
-        rows = [
-            MemoryGain(**{name: _NAN if value is None else value for name, value in row.items()})
+        known: dict[str, Any] = {f.name: state[f.name] for f in fields(cls)}
+        rows: list[dict[str, Any]] = [
+            {name: _NAN if value is None else value for name, value in row.items()}
             for row in state["rows"]
         ]
-        known = {f.name: state[f.name] for f in fields(cls)}
-        counts = {
-            name: np.array(known[name], np.int64) for name in ("n_relevant", "n_relevant_seen")
-        }
-        return cls(**known | {"rows": rows} | counts)
+        known["rows"] = [MemoryGain(**row) for row in rows]
+        for name in ("n_relevant", "n_relevant_seen"):
+            known[name] = np.array(known[name], dtype=np.int64)
+        return cls(**known)
 
     def describe(self, measure: str | None = None) -> list[str]:
         """Sentences for a leaderboard: shares, gains by the measure, and warnings.
@@ -475,7 +476,7 @@ def compare_groups(
     return difference, difference - half, difference + half, p
 
 
-def _find_verdict(row: Mapping[str, Any], p_corrected: float, level: float) -> str:
+def _find_verdict(row: Mapping[str, Any], p_corrected: float, level: float) -> Verdict:
     if not row["gain_low"] > 0:
         return "no gain"
     if row["unseen_low"] > 0:

@@ -222,6 +222,7 @@ def test_shared_documents(rng):
         (fold.train, fold.vali, fold.test), ids, strict=True)]  # fmt: skip
     rows = lint(Fold(*parts, "f")).rows
     assert [(row.level, row.where, row.count, row.examples) for row in rows] == [
+        ("warning", "f train and test", 1, ("11",)),  # a2 is relevant in both
         ("info", "f train and test", 2, ("a1", "a2")),
         ("info", "f vali and test", 1, ("b5",)),
     ]

@@ -1,0 +1,221 @@
+"""Answer or abstain: thresholds against naive tests, promises in simulation, all inputs."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import binom
+from sklearn.exceptions import NotFittedError
+
+from rankwise import RidgeRanker
+from rankwise.datasets import RankingData
+from rankwise.decisions import AnswerRule
+from rankwise.decisions.answer_rule import _STARTS
+from rankwise.runtime.messages import ArgumentError
+
+
+def draw_lists(n, seed=0, share=0.7, size=6):
+    """Scores, grades and queries of lists with one relevant document or none."""
+    rng = np.random.default_rng(seed)
+    y = np.zeros((n, size))
+    y[:, 0] = rng.random(n) < share
+    scores = rng.normal(size=(n, size)) + 2.0 * y
+    return scores.ravel(), y.ravel(), np.repeat(np.arange(n), size)
+
+
+def naive_threshold(values, answerable, promise, at_most, level):
+    """Lowest value that may be answered, by the definition: sets of growing size, one at a time."""
+    pairs = sorted(zip(values, answerable, strict=True), reverse=True)
+    wrong = [0, *np.cumsum([not right for _, right in pairs]).tolist()]
+    n, best = len(pairs), 0
+    if promise == "false_answers":
+        for m in range(1, n + 1):
+            if binom.cdf(wrong[m], wrong[n], at_most) <= level:
+                best = m
+    else:
+        for several in (2, 1):
+            each = level / several
+            first = [
+                next(m for m in range(1, 9999) if binom.cdf(k, m, at_most) <= each)
+                for k in _STARTS[:several]
+            ]
+            if first[-1] <= n:
+                break
+        for start in first:
+            m = start
+            while m <= n and binom.cdf(wrong[m], m, at_most) <= each:
+                best, m = max(best, m), m + 1
+    return pairs[best - 1][0] if best else None
+
+
+@pytest.mark.parametrize("promise", ["wrong_answers", "false_answers"])
+@pytest.mark.parametrize("n", [20, 45, 300])
+@pytest.mark.parametrize("at_most", [0.1, 0.25])
+def test_threshold_is_that_of_naive_tests(promise, n, at_most):
+    scores, y, qid = draw_lists(n, seed=n)
+    rule = AnswerRule(promise, at_most, 0.9, policy="top_score").fit(scores, y, qid)
+    tops, answerable = scores.reshape(n, -1).max(axis=1), y.reshape(n, -1).max(axis=1) > 0
+    lowest = naive_threshold(tops, answerable, promise, at_most, 0.1)
+    if lowest is None:
+        assert np.isinf(rule.threshold_) and not rule.decide(scores, qid).answer.any()
+        return
+    answered = tops >= rule.threshold_
+    assert answered.any() and tops[answered].min() == lowest
+    report = rule.report_
+    about = answered if promise == "wrong_answers" else ~answerable
+    assert (report.n_decided, report.n_wrong) == (about.sum(), (answered & ~answerable).sum())
+    assert rule.risk_ == pytest.approx((answered & ~answerable).sum() / about.sum())
+    assert rule.kept_ == pytest.approx(answered[answerable].mean())
+
+
+@pytest.mark.parametrize("promise", ["wrong_answers", "false_answers"])
+def test_promise_is_kept_in_most_draws(promise):
+    scores, y, qid = draw_lists(2000, seed=9)
+    answerable, broken = y.reshape(2000, -1).max(axis=1) > 0, 0
+    for draw in range(40):
+        rule = AnswerRule(promise, 0.15, 0.9).fit(*draw_lists(150, seed=100 + draw))
+        answer = rule.decide(scores, qid).answer
+        about = answer if promise == "wrong_answers" else ~answerable
+        broken += bool((answer & ~answerable).sum() > 0.15 * about.sum())
+    assert broken <= binom.ppf(0.99, 40, 0.1)
+
+
+def test_tied_queries_are_decided_together():
+    n = 200
+    scores, y, qid = draw_lists(n, share=0.95)
+    rule = AnswerRule(at_most=0.1, policy="top_score").fit(np.round(scores), y, qid)
+    found = rule.decide(np.round(scores), qid)
+    assert found.value[found.answer].min() > found.value[~found.answer].max()
+
+
+def test_queries_that_it_asks_for_would_do():
+    scores, y, qid = draw_lists(25, share=0.8, seed=3)
+    rule = AnswerRule("false_answers", 0.2).fit(scores, y, qid)
+    assert np.isinf(rule.threshold_) and rule.risk_ is None and rule.kept_ == 0
+    needed = rule.n_queries_needed_
+    n_wrong = int((y.reshape(25, -1).max(axis=1) == 0).sum())
+    assert needed * n_wrong / 25 == pytest.approx(14, rel=0.1)  # log(.05) / log(.8), rounded up
+    assert f"About {needed:,} would do" in str(rule)
+    times = -(-needed // 25)
+    rows = np.tile(np.arange(len(scores)), times)
+    again = rule.fit(scores[rows], y[rows], qid[rows] + 100 * np.repeat(range(times), len(scores)))
+    assert np.isfinite(again.threshold_)
+
+
+def test_no_number_of_queries_helps_if_scores_say_nothing():
+    _, y, qid = draw_lists(60, share=0.5)
+    rule = AnswerRule(at_most=0.1).fit(np.zeros(len(y)), y, qid)
+    assert rule.n_queries_needed_ is None and "promise less" in str(rule)
+
+
+def test_lists_lose_their_documents_if_all_are_answerable():
+    scores, y, qid = draw_lists(120, share=1.0)
+    rule = AnswerRule("false_answers", 0.1, policy="top_score").fit(scores, y, qid)
+    assert rule.report_.unanswerable == "removed" and "without their relevant" in str(rule)
+    table = scores.reshape(120, -1)
+    values = np.append(table.max(axis=1), table[:, 1:].max(axis=1))
+    lowest = naive_threshold(values, np.arange(240) < 120, "false_answers", 0.1, 0.05)
+    assert table.max(axis=1)[table.max(axis=1) >= rule.threshold_].min() >= lowest
+    halves = AnswerRule(at_most=0.4, policy="top_score", unanswerable_share=0.3)
+    report = halves.fit(scores, y, qid).report_
+    assert report.n_tested == 120
+    judged = AnswerRule(at_most=0.1, policy="top_score", unanswerable="judged").fit(scores, y, qid)
+    assert judged.report_.n_wrong == 0 and judged.decide(scores, qid).answer.all()
+
+
+def test_a_list_of_relevant_documents_only_is_abstained_from_without_them():
+    scores, y, qid = draw_lists(80, share=1.0, size=1)
+    rule = AnswerRule("false_answers", 0.1).fit(scores, y, qid)
+    assert rule.kept_ == 1.0
+
+
+def test_runs_arrays_frames_and_rankers_give_the_same_rule():
+    scores, y, qid = draw_lists(150)
+    doc = [f"d{row}" for row in range(len(qid))]
+    frame = pd.DataFrame({"qid": qid.astype(str), "doc_id": doc})
+    rule = AnswerRule(at_most=0.2).fit(scores, y, qid)
+    of_run = AnswerRule(at_most=0.2).fit(frame.assign(score=scores), frame.assign(relevance=y))
+    assert of_run.threshold_ == pytest.approx(rule.threshold_)
+    model = RidgeRanker().fit(scores[:, None], y, qid=qid)
+    data = RankingData(scores[:, None], y, qid=qid)
+    of_model = AnswerRule(at_most=0.2).fit(model, data)
+    assert of_model.kept_ == pytest.approx(rule.kept_)
+    np.testing.assert_array_equal(
+        of_model.decide(model, data).answer, rule.decide(scores, qid).answer
+    )
+    unsorted = np.random.default_rng(0).permutation(len(scores))
+    found = rule.decide(scores[unsorted], qid[unsorted])
+    order = np.argsort(found.qid)
+    np.testing.assert_array_equal(found.answer[order], rule.decide(scores, qid).answer)
+
+
+def test_features_of_a_list():
+    scores = [3.0, 1.0, 2.0, 7.0]
+    other = [1.0, 2.0, 3.0, 0.0]
+    rule = AnswerRule(depth=2)
+    columns = {"idf": {"a": 0.5, "b": 1.5}}
+    found = rule.list_features(scores, list("aaab"), others=[other], query_columns=columns)
+    assert list(found) == ["top", "gap", "lead", "spread", "agreement", "idf"]
+    np.testing.assert_allclose(np.array([*found.values()])[:, 0], [3, 1, 0.5, 0.5, 0.5, 0.5])
+    np.testing.assert_allclose(np.array([*found.values()])[:, 1], [7, 0, 0, 0, 1, 1.5])
+
+
+def test_other_systems_and_columns_of_queries_help():
+    rng = np.random.default_rng(2)
+    scores, y, qid = draw_lists(400)
+    answerable = y.reshape(400, -1).max(axis=1)
+    columns = {"idf": dict(enumerate(5 * answerable + rng.normal(size=400)))}
+    other = scores + rng.normal(size=len(scores)) * np.repeat(answerable < 1, 6)
+    rule = AnswerRule(depth=3).fit(scores, y, qid)
+    more = AnswerRule(depth=3).fit(scores, y, qid, others=[other], query_columns=columns)
+    assert more.policy_ == "model" and more.kept_ > rule.kept_ + 0.1
+    more.to_python()
+    with pytest.raises(ValueError, match=r"features top.*Pass the same others"):
+        more.decide(scores, qid)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"promise": "wrong"}, "promise must be one of"),
+        ({"at_most": 0}, "at_most must lie between 0 and 1"),
+        ({"confidence_level": 95}, r"Write 0\.95"),
+        ({"policy": "best"}, "policy must be one of"),
+        ({"unanswerable": "none"}, "unanswerable must be one of"),
+        ({"unanswerable_share": 1}, "unanswerable_share must lie"),
+        ({"depth": 0}, "depth must be a whole number"),
+        ({"rel": np.nan}, "rel must be a finite number"),
+    ],
+)
+def test_wrong_settings(settings, message):
+    with pytest.raises(ArgumentError, match=message):
+        AnswerRule(**settings)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "more", "message"),
+    [
+        (([1.0, 2.0], [0, 1]), {}, "qid must"),
+        (([1.0, 2.0], None, [1, 2]), {}, "y must give judgements"),
+        (([1.0, np.nan], [0, 1], [1, 2]), {}, "scores must be finite"),
+        (([1.0, 1e200], [0, 1], [1, 2]), {}, "scores must be at most"),
+        (([1.0, 2.0], [0, 0], [1, 2]), {}, "no list has a document of grade 1"),
+        (
+            ([1.0, 2.0], [0, 1], [1, 2]),
+            {"query_columns": {"idf": {1: 2.0}}},
+            "finite idf for every query, but .2. has none",
+        ),
+        (([1.0, 2.0], [0, 1], [1, 2]), {"query_columns": {"gap": {}}}, "other names than 'gap'"),
+        (([1.0, 2.0], [0, 1], [1, 2]), {"others": "bm25.run"}, "others must be a list"),
+    ],
+)
+def test_wrong_data(arguments, more, message):
+    with pytest.raises(ValueError, match=message):
+        AnswerRule().fit(*arguments, **more)
+
+
+def test_a_rule_must_be_fitted():
+    for use in (lambda r: r.decide([1.0], [1]), lambda r: r.to_json(), lambda r: r.to_python()):
+        with pytest.raises(NotFittedError, match="Call fit first"):
+            use(AnswerRule())

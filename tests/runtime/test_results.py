@@ -17,7 +17,13 @@ from rankwise._registry import REGISTRY
 from rankwise.clicks import ClickLog, InterleavingTest, OffPolicyEstimate, Propensities, interleave
 from rankwise.clicks import judgements as judge_clicks
 from rankwise.datasets import Fold, Qrels, RankingData, Run, judge, lint, summarize_rows
-from rankwise.decisions import RerankSignal, label_budget, rerank_budget
+from rankwise.decisions import (
+    AnswerRule,
+    RerankSignal,
+    label_budget,
+    list_scores,
+    rerank_budget,
+)
 from rankwise.distributed import plan
 from rankwise.explain import (
     explain_pair,
@@ -91,6 +97,7 @@ BY_RANK = bias_by_rank(HUMAN, MACHINE, RUNS)
 JUDGED = evaluate_with_judge(HUMAN, MACHINE, RUNS, "P@3")
 EVALUATED = evaluate(Y, MODEL.predict(FRAME), QID, ["AP", "nDCG@3"])
 COMPARED = tests_of.compare_to_best(TABLE, n_resamples=99)
+ANSWERS = AnswerRule(at_most=0.9).fit([1.0, 2.0, 3.0], [0, 1, 1], [BAD, "p", "q"])
 
 # Every result of a public function, and every record that one holds.
 RESULTS = [
@@ -137,6 +144,9 @@ RESULTS = [
     OffPolicyEstimate(0.1, 0.0, 0.2, 5.0, 2.0, 9, 0.1, "CTR", BAD, 0.95),
     interleave(*RUNS.values(), names=[BAD, "b"], random_state=0),
     InterleavingTest((BAD, "b"), *np.arange(5.0).tolist(), *range(5), 0.0, 1.0, 0.95, 1.0, 2.0, []),
+    list_scores([1.0, 2.0], [0, 1], [BAD, "q"]),
+    ANSWERS.report_,
+    ANSWERS.decide([1.0, 2.0], [BAD, "q"]),
     rerank_budget(RUNS[BAD], RUNS["b"], HUMAN, price=1.0),
     RerankSignal(BAD, *np.arange(7.0).tolist()),
     label_budget(X[:, 0], X[:, 1], DATA, sizes=[2], cv=2),

@@ -17,7 +17,7 @@ from scipy.stats import norm, t
 from rankwise import RankingData
 from rankwise.clicks import ClickLog, propensities
 from rankwise.decisions import compare_weights
-from rankwise.decisions.weights import NO_PULL, STRENGTHS, _Fits, _weigh_feedback
+from rankwise.decisions.weights import NO_PULL, OPTIMISM, STRENGTHS, _Fits, _weigh_feedback
 from rankwise.metrics import parse
 from rankwise.metrics.significance import paired_test
 from rankwise.runtime.messages import ArgumentError
@@ -348,6 +348,6 @@ def test_joint_intervals_hold_a_share_of_the_draws():
         weights = fits_of(part, current).learn(NO_PULL)
         row[:] = (low - 1e-9 <= weights) & (weights <= high + 1e-9)
     share = inside.all(axis=1).mean()
-    expanded = 1 - 2 * norm.sf(math.sqrt(20 / 19) * t.ppf(0.9, 19))
+    expanded = 1 - OPTIMISM * 2 * norm.sf(math.sqrt(20 / 19) * t.ppf(0.9, 19))
     assert 0.8 < expanded <= share < expanded + 0.06
     assert inside.mean() > share  # of single signals

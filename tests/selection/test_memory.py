@@ -152,6 +152,22 @@ def test_a_loss_that_is_smaller_is_a_gain():
     assert (row.gain, row.seen, row.unseen) == (1.0, 1.0, 1.0)
 
 
+def test_frames_with_columns_of_their_own():
+    rename = {"qid": "session", "doc_id": "item", "label": "clicked"}
+    test = frame_of(TEST | {"q5": {"d3": 0, "d9": 1}}).rename(columns=rename)
+    test["score"] = np.arange(len(test))
+    board = evaluate_systems(
+        test,
+        {"score": "column:score"},
+        label="clicked",
+        qid="session",
+        doc_id="item",
+        train=frame_of(TRAIN).rename(columns=rename),
+    )
+    seen = dict(zip(board.memory.qids, board.memory.seen.tolist(), strict=True))
+    assert seen == {"q1": True, "q2": False, "q3": True, "q4": False, "q5": False}
+
+
 def test_text_and_files_keep_the_audit():
     board, _, _ = make_board(150, 150, 0.5, 0.0)
     audit = board.memory
@@ -229,7 +245,7 @@ def test_boards_of_compare():
     [
         (rows_of(TRAIN), None, {}, "test must hold the judgements of the test queries"),
         (TRAIN, {"q": {"d": 0}}, {}, r"test must have a relevant document \(grade >= 1\)"),
-        (TRAIN, TEST, {"doc_id": "user"}, "doc_id names a column of a frame, but train is a dict"),
+        (TRAIN, TEST, {"doc_id": "user"}, "doc_id names a column of a frame, but there is none"),
         (RankingData(np.zeros((1, 1)), [1.0], qid=[1]), TEST, {}, "train must have document ids"),
         (
             Fold(rows_of(TRAIN), None, rows_of(TEST), ""),

@@ -222,7 +222,8 @@ def evaluate_systems(
     )
     if train is not None:
         if is_frame(train) and not unnamed:
-            train = convert_to_judged(train, **words | {"features": []})
+            words["features"] = []
+            train = convert_to_judged(train, **words)
         board.memory = memory_audit(board, train, data)
     return board
 

@@ -19,6 +19,7 @@ from rankwise.selection import (
     memory_audit,
     query_folds,
 )
+from rankwise.selection.memory import compare_groups
 
 TRAIN = {"t1": {"d1": 1, "d2": 0}, "t2": {"d3": 2}}
 TEST = {
@@ -119,6 +120,30 @@ def test_gains_are_those_of_the_groups():
     assert sorted(row.p_corrected for row in audit.rows) == pytest.approx(
         [2 * ordered[0], max(2 * ordered[0], ordered[1])]
     )
+
+
+@pytest.mark.parametrize("sizes", [(2, 30), (4, 60), (20, 20), (50, 8)])
+@pytest.mark.parametrize("spread", [0.0, 0.1, 1.0, 5.0])
+def test_two_groups_have_the_more_careful_of_two_tests(sizes, spread, rng):
+    first, second = spread * rng.standard_normal(sizes[0]), rng.standard_normal(sizes[1]) + 0.5
+    found = compare_groups(first, second, 0.9)
+    tests = [ttest_ind(first, second, equal_var=equal) for equal in (True, False)]
+    ends = [test.confidence_interval(0.9) for test in tests]
+    expected = [
+        first.mean() - second.mean(),
+        min(end.low for end in ends),
+        max(end.high for end in ends),
+        max(test.pvalue for test in tests),
+    ]
+    np.testing.assert_allclose(found, expected)
+
+
+def test_groups_too_small_to_compare():
+    one, two, none = np.array([0.5]), np.array([0.1, 0.2]), np.array([])
+    assert np.isnan(compare_groups(none, two, 0.95)).all()
+    np.testing.assert_allclose(compare_groups(one, two, 0.95)[0], 0.35)
+    for first, second in ((one, two), (np.zeros(3), np.zeros(4))):
+        assert np.isnan(compare_groups(first, second, 0.95)[1:]).all()
 
 
 @pytest.mark.parametrize(

@@ -303,6 +303,8 @@ def memory_audit(
     >>> audit.unseen.tolist()
     [False, False, True, True]
     """
+    if doc_id is not None and not (is_frame(train) or is_frame(test)):
+        raise ArgumentError("doc_id", "names a column of a frame, but there is none. Drop it.")
     counts: list[Any] = []
     qids: list[Any] = []
     known: set[str] = set()
@@ -312,7 +314,7 @@ def memory_audit(
         code = {text: i for i, text in enumerate(texts)}
         query = np.array([code.get(text, -1) for text in judged[0].tolist()], dtype=np.int64)
         counts.append(count_seen(learnt[1], judged[1][query >= 0], query[query >= 0], len(texts)))
-        qids += np.asarray(names).tolist()
+        qids += names
         known |= {*judged[1].tolist()} & {*learnt[1].tolist()}
         shared |= {*texts} & {*learnt[0].tolist()}
     n_relevant, n_relevant_seen = np.concatenate(counts, axis=1)
@@ -374,7 +376,7 @@ def _list_parts(
     learnt = _find_relevant(train, "train", doc_id, rel)
     if test is not None:
         judged = _find_relevant(test, "test", doc_id, rel)
-        for names in folds or [np.unique(judged[0])]:
+        for names in folds or [np.unique(judged[0]).tolist()]:
             yield names, learnt, judged
         return
     if len(folds) < 2:
@@ -388,11 +390,7 @@ def _list_parts(
 
 def _find_relevant(source: Any, name: str, doc_id: str | None, rel: float) -> _Pairs:
     """Queries and ids of the relevant pairs of judgements or judged rows with ids."""
-    if doc_id is not None:
-        if not is_frame(source):
-            raise ArgumentError(
-                "doc_id", f"names a column of a frame, but {name} is a {type(source).__name__}."
-            )
+    if doc_id is not None and is_frame(source):
         source = RankingData.from_frame(source, doc_id=doc_id, features=[])
     if not isinstance(source, RankingData):
         judged = read_judgements(source)

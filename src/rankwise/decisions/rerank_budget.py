@@ -162,22 +162,18 @@ class RerankBudget(Result):
 
     def _cells(self) -> tuple[list[list[str]], list[str]]:
         level = f"{100 * self.confidence_level:g} %"
-        header = ["depth", "calls", "mean", "gain", f"joint {level} interval", "max. loss"]
+        header = ["depth", "calls", "mean", "gain", f"{level} interval", "max loss"]
         rows = []
         for i, depth in enumerate(self.depth.tolist()):
-            row = [str(depth), f"{self.calls[i]:.1f}", f"{self.mean[i]:.4f}", "", ""]
+            row = [str(depth), f"{self.calls[i]:.4g}", f"{self.mean[i]:.4f}", "", ""]
             if i:
                 row[3] = f"{self.gain[i]:+.4f}"
-                row[4] = f"{self.gain_low[i]:+.4f} to {self.gain_high[i]:+.4f}"
+                row[4] = f"{self.gain_low[i]:+.3f} to {self.gain_high[i]:+.3f}"
             rows.append([*row, f"{self.loss_high[i]:.4f}"])
-        more = (("seconds", self.seconds), ("cost of 1,000", self.cost))
-        for name, column in more:
+        for name, column in (("seconds", self.seconds), ("cost", self.cost)):
             if column is not None:
                 header.append(name)
-                rows = [[*row, f"{x:.4g}"] for row, x in zip(rows, column, strict=True)]
-        if np.nan_to_num(self.unjudged).any():
-            header.append("unjudged")
-            rows = [[*row, f"{x:.0%}"] for row, x in zip(rows, self.unjudged, strict=True)]
+                rows = [[*row, f"{x:.3g}"] for row, x in zip(rows, column, strict=True)]
         return [header, *rows], self.advice
 
     def _describe_gain(self) -> str:

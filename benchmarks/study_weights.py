@@ -41,7 +41,7 @@ from rankwise.metrics.significance import paired_test
 N_TRIALS = 1000
 SIZES = (20, 50, 100, 200, 500)
 MEASURE = "nDCG@10"
-SIGNALS = ("similarity", "recency", "importance", "length", "popularity", "trust")
+SIGNALS: tuple[str, ...] = ("similarity", "recency", "importance", "length", "popularity", "trust")
 
 
 class User(NamedTuple):
@@ -264,7 +264,7 @@ PARTS: dict[str, Callable[[int, int], None]] = {
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser = argparse.ArgumentParser(description="Are learnt weights worse than hand-made ones?")
     parser.add_argument("parts", nargs="*", choices=[*PARTS, []])
     parser.add_argument("--first-seed", type=int, default=0)
     parser.add_argument("--draws", type=int, default=25)

@@ -224,22 +224,24 @@ class AnswerRule(DecisionRule):
 
     Notes
     -----
-    The model is fitted on a part of the queries drawn at random, and the threshold is set on the
-    others by exact binomial tests. For "false_answers", let F be the rate for a threshold. The
-    number of the n unanswerable queries at or above the smallest threshold with ``F <= at_most`` is
-    binomial. The threshold taken lies above the k-th highest value of an unanswerable query, with
-    ``P(Binomial(n, at_most) < k) <= 1 - confidence_level``, so that F is larger than ``at_most``
-    with no more than this probability (Wilks 1941).
+    The model is fitted on 30 % of the queries, drawn at random, and the threshold is set on the
+    others by exact binomial tests. With few queries, all of them set a threshold on the top score.
 
-    For "wrong_answers" the number of answered queries is random. Sets of the m queries with the
+    "false_answers": let t be the highest threshold whose true rate is larger than ``at_most``. The
+    threshold taken lies above the k-th highest of the n values of unanswerable queries, with
+    ``P(Binomial(n, at_most) < k) <= 1 - confidence_level``. It is t or lower only if fewer than k
+    of these values are at or above t. Their number is binomial with a rate larger than ``at_most``,
+    so the probability of this is at most ``1 - confidence_level`` [1]_.
+
+    "wrong_answers": the number of answered queries is random. Sets of the m queries with the
     highest values are tested in the order of growing m, and the first set that fails ends the
-    tests (fixed-sequence testing, Angelopoulos et al. 2021). Assume that the rate does not fall
-    when the threshold does. Let t be the lowest threshold with a rate of at most ``at_most``. Given
-    that N values are at or above t, wrong answers among these queries are binomial with N trials
-    and that rate. A threshold below t is taken only if this set, or it with the next query, passes
-    its test, which has a probability of at most the level of the test. Tests begin at a few values
-    of m that depend on the number of queries only, each with its part of ``1 - confidence_level``
-    (Bonferroni).
+    tests (fixed-sequence testing [2]_). Assume that the true rate never falls when the threshold
+    does, and let t be the lowest threshold whose true rate is at most ``at_most``. Given that N
+    values are at or above t, the wrong ones among these are binomial with N trials and that rate. A
+    threshold below t is taken only if this set, perhaps with the next query, passes a test, whose
+    level bounds the probability. Tests begin at two values of m that depend on the number of
+    queries only, each with half of ``1 - confidence_level``. Where the assumption fails, as in the
+    set "reversed" of ``docs/study_answers.txt``, promises were kept as well.
 
     Both hold for queries that are exchangeable with the judged ones, and for no others:
     :func:`rankwise.selection.find_drift` watches :meth:`list_features`. Unjudged documents count as
@@ -393,9 +395,13 @@ class AnswerRule(DecisionRule):
         notes = ["unjudged documents count as not relevant"]
         if without is not None:
             source, share = "removed", self.unanswerable_share
+            stands = f", and stand for {100 * share:.3g} % of queries"
             notes.append(
-                "lists with nothing relevant are the judged ones without their relevant documents"
+                "lists with nothing relevant are judged ones without their relevant documents"
+                + stands * (self.promise == "wrong_answers")
             )
+            if n_unanswerable:
+                notes.append(f"judged queries with nothing relevant, left out: {n_unanswerable:,}")
             query = np.repeat(query[answerable], 2)
             features = np.stack([features[answerable], without[answerable]], axis=1)
             features = features.reshape(len(query), -1)
@@ -404,6 +410,8 @@ class AnswerRule(DecisionRule):
         is_fit = self._draw_fit_part(query, answerable, source, rng)
         weight = np.where(answerable, 1.0 - share, share)
         self._fit_model(names, features[is_fit], answerable[is_fit], weight[is_fit])
+        if is_fit.any() and self.policy_ != "model":
+            notes.append("too few queries of one kind to fit a model: the top score decides")
         tested = ~is_fit
         if source == "removed" and self.promise == "wrong_answers":
             # One version of each query, at random: a draw of the queries that the promise is about.

@@ -102,6 +102,8 @@ def list_scores(scores: Any, y: Any = None, qid: Any = None) -> ScoredLists:
             scores = predictions(scores, model_rows(scores, data)[0], data.qid).scores
         y, qid = data.grades, data.qid
     values = exact_float64(scores, "scores")
+    if values.ndim != 1:
+        raise ArgumentError("scores", f"must be one column, got shape {values.shape}.")
     if qid is None:
         raise ArgumentError("qid", "must name the query of each score, got none. Pass qid=….")
     if not np.isfinite(values).all():

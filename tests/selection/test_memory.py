@@ -222,8 +222,8 @@ def test_a_small_share_is_one_line():
 def test_notes_say_what_does_not_match():
     found = memory_audit(None, {"t": {"D1": 1}}, {"q": {"d1": 1}})
     assert "no relevant document of the test is relevant in training; check" in found.notes[0]
-    found = memory_audit(None, {"q": {"d1": 1}, "t": {"d2": 1}}, {"q": {"d1": 1}})
-    assert "1 test queries have the id of a training query" in found.notes[0]
+    found = memory_audit(None, {"q": {"d1": 1}, "p": {"d2": 1}}, {"q": {"d1": 1}, "p": {"d3": 1}})
+    assert "2 test queries have the id of a training query" in found.notes[0]
     board, _, _ = make_board(20, 20, 0.1, 0.1, baseline=None)
     assert "gains are unknown without a baseline: baseline=" in board.memory.notes[0]
     assert board.memory.rows == []

@@ -35,6 +35,7 @@ CASES = [
     ("score_blend", MEMBERS),
     ("borda_blend", MEMBERS),
     ("reciprocal_rank_blend", MEMBERS),
+    ("calibrated_ranker", {}),
     ("stacking_ranker", MEMBERS),
     ("stacking_ranker", {**MEMBERS, "scaling": "rank", "degree": 1}),
     ("stacking_ranker", {**MEMBERS, "scaling": "minmax", "refit": False}),

@@ -226,6 +226,19 @@ def test_lists_without_queries_and_constant_labels_warn(fold):
     assert (p < 0.01).all()
 
 
+def test_a_row_of_weight_two_is_two_rows_of_its_list():
+    rng = np.random.default_rng(2)
+    X, qid = np.round(rng.normal(size=(90, 2)), 1), np.arange(90) % 9
+    y = np.clip(np.round(X[:, 0] + rng.normal(size=90)), 0, 2)
+    weight = rng.integers(1, 4, 90)
+    model = rw.CalibratedRanker(rw.RidgeRanker(), cv=3)
+    once = model.fit(X, y, qid=qid, sample_weight=weight).calibration_
+    rows = np.repeat(np.arange(90), weight)
+    again = model.fit(X[rows], y[rows], qid=qid[rows]).calibration_
+    np.testing.assert_allclose(once.weights, again.weights, rtol=1e-5)
+    np.testing.assert_allclose(once.map.values, again.map.values, rtol=1e-4)
+
+
 def test_true_probabilities_are_found():
     """Rows drawn from a model of scores: the held-out error is close to that of the truth."""
     rng = np.random.default_rng(1)

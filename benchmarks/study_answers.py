@@ -108,7 +108,7 @@ def read_letor(name: str) -> Population:
     return describe(scores, y, qid)
 
 
-def read_text(name: str, *parts: str) -> Population:
+def read_text(name: Any, *parts: str) -> Population:
     """First 100 documents of BM25 for the queries of some parts."""
     collection = load_text(name)
     index = TextIndex(collection.fields).add(collection.documents)

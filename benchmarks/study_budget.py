@@ -204,7 +204,7 @@ def main() -> None:
     )
     for name, systems, _ in sets:
         print_depths(name, systems, found[name])
-    print(f"\nErrors over {N_DRAWS} draws of n queries, promised: .05 at most")
+    print(f"\nErrors over {N_DRAWS} draws of n queries; at most .05 are promised")
     print("gains: joint intervals of all gains that miss one; then by margin: share of draws with")
     print("a depth shown, and share in which it loses more than the margin. For comparison, signs:")
     print("the same for joint intervals of all pairs by signs alone (max-t), and their promise of")

@@ -223,6 +223,9 @@ RUNS = [
     "fuse production_of_last_year.run candidate_with_text.run --out fused.run",
     "fuse production_of_last_year.run candidate_with_text.run --out fused.run --qrels qrels.txt",
     "prefer games.csv",
+    "budget production_of_last_year.run candidate_with_text.run qrels.txt --price 0.001",
+    "budget column:mean_of_the_clicks_of_the_last_1_days"
+    " column:mean_of_the_clicks_of_the_last_7_days judged.csv --labels",
     "weights judged.csv --current"
     " 0.5*mean_of_the_clicks_of_the_last_1_days+0.5*mean_of_the_clicks_of_the_last_90_days",
     "index documents.jsonl --out index",

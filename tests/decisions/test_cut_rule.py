@@ -106,7 +106,7 @@ def stop_value(policy, scores):
         "fixed_k": np.arange(1.0, len(s) + 1),
         "score_floor": -s,
         "below_top": s[0] - s,
-        "standardised": (s.mean() - s) / s.std(),
+        "standardized": (s.mean() - s) / s.std(),
     }[policy]
 
 
@@ -132,7 +132,7 @@ def test_threshold_is_the_lowest_that_keeps_the_promise(policy, level):
 
     rule = CutRule("recall", 0.8, level, policy=policy).fit(scores, y, qid)
 
-    sign = -1 if policy in ("score_floor", "standardised") else 1
+    sign = -1 if policy in ("score_floor", "standardized") else 1
     shown = [max(1, (stop_value(policy, scores[qid == q]) <= first).sum()) for q in range(80)]
     np.testing.assert_array_equal(rule.decide(scores, qid).n_shown, shown)
     after = known[np.searchsorted(known, first) + 1]

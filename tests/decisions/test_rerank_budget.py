@@ -171,6 +171,18 @@ def test_verdicts(shift, verdict, words):
         assert strict.cheapest in (None, 10)
 
 
+def test_documents_that_no_list_has():
+    y, qid = [0, 1, 1, 0], [1, 1, 2, 2]
+    missed = RankingData(np.empty((2, 0)), [2, 1], qid=[1, 2])
+    data = RankingData(np.zeros((4, 1)), y, qid=qid, missed=missed)
+    found = rerank_budget([2.0, 1.0, 1.0, 2.0], [1.0, 2.0, 2.0, 1.0], data, depths=[2])
+    ideal = {1: 3 + 1 / math.log2(3), 2: 1 + 1 / math.log2(3)}
+    expected = [np.mean([g / ideal[q] for q in (1, 2)]) for g in (1 / math.log2(3), 1)]
+    np.testing.assert_allclose(found.mean, expected)
+    one = rerank_budget({"q": {"a": 2, "b": 1}}, {"q": {"a": 1, "b": 2}}, {"q": {"b": 1}})
+    assert one.verdict == "unclear" and one.cheapest is None and str(one)
+
+
 def test_unjudged_documents_are_named():
     rng = np.random.default_rng(3)
     first, new, qrels = {}, {}, {}
@@ -181,7 +193,7 @@ def test_unjudged_documents_are_named():
         qrels[q] = {d: int(rng.random() < 0.5) for d in docs[:10]}  # of the first stage only
     found = rerank_budget(first, new, qrels)
     assert any("moves unjudged documents up (0% at depth 0" in note for note in found.notes)
-    assert "unjudged" in str(found)
+    assert found.unjudged[0] == 0 and found.unjudged[-1] > 0.05
 
 
 @pytest.mark.parametrize(

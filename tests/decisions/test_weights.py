@@ -6,6 +6,7 @@ import json
 import math
 from dataclasses import replace
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -16,7 +17,7 @@ from scipy.stats import norm, t
 from rankwise import RankingData
 from rankwise.clicks import ClickLog, propensities
 from rankwise.decisions import compare_weights
-from rankwise.decisions.weights import NO_PULL, STRENGTHS, _Fits, _weigh_feedback
+from rankwise.decisions.weights import NO_PULL, OPTIMISM, STRENGTHS, _Fits, _weigh_feedback
 from rankwise.metrics import parse
 from rankwise.metrics.significance import paired_test
 from rankwise.runtime.messages import ArgumentError
@@ -24,7 +25,7 @@ from rankwise.tuning import deal_queries
 
 NAMES = ["similarity", "recency", "importance"]
 POOR = "0.8*similarity + 0.1*recency + 0.1*importance"  # of users who want recency
-FAST = {"n_resamples": 0}
+FAST: dict[str, Any] = {"n_resamples": 0}
 
 
 def draw(n, truth, seed=0, noise=0.2, m=12):
@@ -83,7 +84,7 @@ def test_an_infinite_strength_leaves_the_weights():
 
 def test_signals_that_do_not_vary_within_queries_keep_their_weight():
     data = draw(20, (0.2, 0.7))
-    X = np.column_stack([data.X, data.qid * 1.0])
+    X = np.column_stack([np.asarray(data.X), data.qid * 1.0])
     found = fits_of(RankingData(X, data.y, qid=data.qid), (0.5, 0.5, 0.4)).learn(0.1)
     expected = fits_of(data, (0.5, 0.5)).learn(0.1)
     np.testing.assert_allclose(found[:2] / found[:2].sum(), expected, atol=1e-9)
@@ -239,7 +240,10 @@ def test_positions_enter_as_propensities():
     assert abs(found.learned[0] - best[0]) < abs(plain.learned[0] - best[0])
     assert found.measure == "DCG(gain='linear')@10"
     named = RankingData(
-        np.column_stack([data.X, position]), data.y, qid=data.qid, feature_names=[*NAMES, "shown"]
+        np.column_stack([np.asarray(data.X), position]),
+        data.y,
+        qid=data.qid,
+        feature_names=[*NAMES, "shown"],
     )
     again = compare_weights(named, formula, position="shown", propensities=chances, **FAST)
     np.testing.assert_array_equal(again.learned, found.learned)
@@ -344,6 +348,6 @@ def test_joint_intervals_hold_a_share_of_the_draws():
         weights = fits_of(part, current).learn(NO_PULL)
         row[:] = (low - 1e-9 <= weights) & (weights <= high + 1e-9)
     share = inside.all(axis=1).mean()
-    expanded = 1 - 2 * norm.sf(math.sqrt(20 / 19) * t.ppf(0.9, 19))
+    expanded = 1 - OPTIMISM * 2 * norm.sf(math.sqrt(20 / 19) * t.ppf(0.9, 19))
     assert 0.8 < expanded <= share < expanded + 0.06
     assert inside.mean() > share  # of single signals

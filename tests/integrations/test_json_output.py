@@ -20,6 +20,7 @@ ROW = re.compile(r"^   ``([\w.]+)`` \| (.+?) \| (.+)$", re.MULTILINE)
 FIT = "rankwise fit judged.csv --ranker ridge --out model.rankwise"
 INDEX = "rankwise index documents.jsonl --out index"
 ANSWER = "decide answer new.run judgements.qrels --promise wrong_answers<=0.9 --out rule.json"
+CUT = "decide cut new.run judgements.qrels --promise recall>=0.5 --out cut.json"
 JUDGE = "evaluate new.run few.qrels --systems old.run --judge judgements.qrels"
 # Commands to run before, and the commands whose outputs together have the keys of a section.
 CALLS: dict[str, tuple[list[str], list[str]]] = {
@@ -79,8 +80,11 @@ CALLS: dict[str, tuple[list[str], list[str]]] = {
     ),
     "weights": ([], ["weights signals.csv --current '0.6*similarity + 0.4*recency'"]),
     "decide answer": ([], [ANSWER]),
-    "decide cut": ([], ["decide cut new.run judgements.qrels --promise recall>=0.5"]),
-    "decide apply": ([f"rankwise {ANSWER}"], ["decide apply new.run --rule rule.json"]),
+    "decide cut": ([], [CUT]),
+    "decide apply": (
+        [f"rankwise {ANSWER}", f"rankwise {CUT}"],
+        ["decide apply new.run --rule rule.json", "decide apply new.run --rule cut.json"],
+    ),
     "prefer": ([], ["prefer votes.csv --order-effect"]),
     "budget": (
         [],

@@ -19,6 +19,7 @@ from rankwise.selection import (
     memory_audit,
     query_folds,
 )
+from rankwise.selection.memory import compare_groups
 
 TRAIN = {"t1": {"d1": 1, "d2": 0}, "t2": {"d3": 2}}
 TEST = {
@@ -121,6 +122,30 @@ def test_gains_are_those_of_the_groups():
     )
 
 
+@pytest.mark.parametrize("sizes", [(2, 30), (4, 60), (20, 20), (50, 8)])
+@pytest.mark.parametrize("spread", [0.0, 0.1, 1.0, 5.0])
+def test_two_groups_have_the_more_careful_of_two_tests(sizes, spread, rng):
+    first, second = spread * rng.standard_normal(sizes[0]), rng.standard_normal(sizes[1]) + 0.5
+    found = compare_groups(first, second, 0.9)
+    tests = [ttest_ind(first, second, equal_var=equal) for equal in (True, False)]
+    ends = [test.confidence_interval(0.9) for test in tests]
+    expected = [
+        first.mean() - second.mean(),
+        min(end.low for end in ends),
+        max(end.high for end in ends),
+        max(test.pvalue for test in tests),
+    ]
+    np.testing.assert_allclose(found, expected)
+
+
+def test_groups_too_small_to_compare():
+    one, two, none = np.array([0.5]), np.array([0.1, 0.2]), np.array([])
+    assert np.isnan(compare_groups(none, two, 0.95)).all()
+    np.testing.assert_allclose(compare_groups(one, two, 0.95)[0], 0.35)
+    for first, second in ((one, two), (np.zeros(3), np.zeros(4))):
+        assert np.isnan(compare_groups(first, second, 0.95)[1:]).all()
+
+
 @pytest.mark.parametrize(
     ("sizes", "gains", "verdict"),
     [
@@ -150,6 +175,22 @@ def test_a_loss_that_is_smaller_is_a_gain():
     )
     (row,) = board.memory.rows
     assert (row.gain, row.seen, row.unseen) == (1.0, 1.0, 1.0)
+
+
+def test_frames_with_columns_of_their_own():
+    rename = {"qid": "session", "doc_id": "item", "label": "clicked"}
+    test = frame_of(TEST | {"q5": {"d3": 0, "d9": 1}}).rename(columns=rename)
+    test["score"] = np.arange(len(test))
+    board = evaluate_systems(
+        test,
+        {"score": "column:score"},
+        label="clicked",
+        qid="session",
+        doc_id="item",
+        train=frame_of(TRAIN).rename(columns=rename),
+    )
+    seen = dict(zip(board.memory.qids, board.memory.seen.tolist(), strict=True))
+    assert seen == {"q1": True, "q2": False, "q3": True, "q4": False, "q5": False}
 
 
 def test_text_and_files_keep_the_audit():
@@ -229,7 +270,7 @@ def test_boards_of_compare():
     [
         (rows_of(TRAIN), None, {}, "test must hold the judgements of the test queries"),
         (TRAIN, {"q": {"d": 0}}, {}, r"test must have a relevant document \(grade >= 1\)"),
-        (TRAIN, TEST, {"doc_id": "user"}, "doc_id names a column of a frame, but train is a dict"),
+        (TRAIN, TEST, {"doc_id": "user"}, "doc_id names a column of a frame, but there is none"),
         (RankingData(np.zeros((1, 1)), [1.0], qid=[1]), TEST, {}, "train must have document ids"),
         (
             Fold(rows_of(TRAIN), None, rows_of(TEST), ""),

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from rankwise.cli._console import UsageError, echo, print_json, waiting
+from rankwise.cli._console import UsageError, echo, print_json, print_table, waiting
 from rankwise.cli._named_entries import columns_of, number_columns, read_systems_and_baseline
 from rankwise.cli._options import (
     DATA_HELP,
@@ -57,7 +57,10 @@ def budget(
         float, typer.Option(help="Loss, compared with the best depth, accepted for fewer calls.")
     ] = 0.01,
     price: Annotated[
-        float | None, typer.Option(help="Price of scoring one document, in any currency.")
+        float | None,
+        typer.Option(
+            help="Price of scoring one document, in any currency; 'cost' is that of 1,000 queries."
+        ),
     ] = None,
     seconds: Annotated[float | None, typer.Option(help="Seconds to score one document.")] = None,
     labels: Annotated[
@@ -113,9 +116,11 @@ def budget(
     if json:
         print_json(result.to_dict() | {"labels": students and students.to_dict()})
         return
-    echo(str(result))
-    if students is not None:
-        echo(f"\n{students}")
+    for part in (result, students):
+        if part is not None:
+            (header, *rows), below = part._cells()
+            print_table(header, rows, title=part._heading(), right=header)
+            echo("\n".join([*below, *(f"note: {x}" for x in getattr(part, "notes", ()))]))
 
 
 def _choose_columns(

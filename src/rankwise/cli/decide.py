@@ -156,7 +156,7 @@ def cut(
         str,
         typer.Option(
             help="What is compared with the threshold: fixed_k, score_floor, below_top, "
-            "standardised, probability, or auto."
+            "standardized, probability, or auto."
         ),
     ] = "auto",
     rel: Annotated[float, typer.Option(help="Lowest grade of a relevant document.")] = 1.0,

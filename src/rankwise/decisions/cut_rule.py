@@ -35,6 +35,7 @@ from rankwise.decisions.list_cuts import (
 from rankwise.decisions.risk_bounds import conformal_risk, mean_risk_p_value
 from rankwise.decisions.scored_lists import ScoredLists, list_scores
 from rankwise.runtime.constraints import make_generator
+from rankwise.runtime.finite import names_its_class
 from rankwise.runtime.messages import ArgumentError, check_choice, check_share, join_lines
 from rankwise.runtime.result import Result, ResultColumns, ResultList
 from rankwise.typing import Float64Array, Int64Array, Seed
@@ -57,12 +58,13 @@ class CutReport(Result):
 
     Attributes
     ----------
-    measure : {"recall", "nDCG", "precision"}
+    measure : str
     at_least : float
         Promised mean of the measure.
     confidence_level : float or None
         None: the promise is about the mean over draws of the judged queries.
-    policy : {"fixed_k", "score_floor", "below_top", "standardised", "probability"}
+    policy : str
+        Policy in use.
     threshold : float or None
         None if the promise cannot be kept.
     n_queries : int
@@ -144,7 +146,7 @@ _RULES = {
     "fixed_k": "show the first {:.0f} documents",
     "score_floor": "show scores of at least {:.4g}",
     "below_top": "show scores at most {:.4g} below the top score of the list",
-    "standardised": "show scores at least {:.4g} standard deviations above the mean of the list",
+    "standardized": "show scores at least {:.4g} standard deviations above the mean of the list",
     "probability": "show documents until their share of the expected relevant ones is {:.4g}",
 }
 
@@ -196,6 +198,7 @@ class CutDecisions(Result):
         return {"qid": self.qid, "n_shown": self.n_shown, "n_listed": self.n_listed}
 
 
+@names_its_class
 class CutRule(DecisionRule):
     """Show so many results of each list that a mean of recall, nDCG or precision is kept.
 
@@ -214,13 +217,13 @@ class CutRule(DecisionRule):
         None: the promise is kept on average over these draws only (conformal risk control). This
         shows fewer documents, and the true mean is too low in about half of the draws. Not for
         precision.
-    policy : {"auto", "fixed_k", "score_floor", "below_top", "standardised", "probability"}
+    policy : {"auto", "fixed_k", "score_floor", "below_top", "standardized", "probability"}
         What is compared with the threshold:
 
         - "fixed_k": the rank;
         - "score_floor": the score;
         - "below_top": how far the score is below the highest one of the list;
-        - "standardised": the score minus the mean of the list, divided by the deviation;
+        - "standardized": the score minus the mean of the list, divided by the deviation;
         - "probability": the share of the expected relevant documents that are above, or for
           "precision" the expected precision, by a logistic regression on a part of the queries;
         - "auto": fixed k, unless another policy is significantly better on a part of the queries.
@@ -332,7 +335,7 @@ class CutRule(DecisionRule):
         confidence_level: float | None = 0.95,
         *,
         policy: Literal[
-            "auto", "fixed_k", "score_floor", "below_top", "standardised", "probability"
+            "auto", "fixed_k", "score_floor", "below_top", "standardized", "probability"
         ] = "auto",
         rel: float = 1.0,
         random_state: Seed = 0,
@@ -684,7 +687,7 @@ class CutRule(DecisionRule):
         body = {
             "score_floor": f"    n = sum(score >= {t!r} for score in scores)\n",
             "below_top": f"    n = sum(scores[0] - score <= {t!r} for score in scores)\n",
-            "standardised": f"""\
+            "standardized": f"""\
     mean = sum(scores) / len(scores)
     spread = (sum((score - mean) ** 2 for score in scores) / len(scores)) ** 0.5
     n = sum(score - mean >= {t!r} * spread for score in scores)
@@ -720,7 +723,7 @@ class CutRule(DecisionRule):
 
 
 # Rows are shown if their stop value is at most the threshold; these thresholds are shown negated.
-_SIGNS = {"score_floor": -1.0, "standardised": -1.0}
+_SIGNS = {"score_floor": -1.0, "standardized": -1.0}
 _REPORT: dict[str, Check] = {
     "measure": word(*MEASURES),
     "at_least": number(0, 1),

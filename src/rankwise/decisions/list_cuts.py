@@ -12,9 +12,9 @@ from rankwise.metrics.scored import discounts
 from rankwise.rankers.calibration import fit_logistic, platt_targets
 from rankwise.typing import Float64Array, Int64Array
 
-POLICIES = ("fixed_k", "score_floor", "below_top", "standardised", "probability")
+POLICIES = ("fixed_k", "score_floor", "below_top", "standardized", "probability")
 # Columns of the model of probabilities, and its intercept.
-MODEL_COLUMNS = ("top", "below_top", "standardised", "rank", "intercept")
+MODEL_COLUMNS = ("top", "below_top", "standardized", "rank", "intercept")
 _N_FOLDS, _N_THRESHOLDS = 4, 60
 
 
@@ -154,7 +154,7 @@ def stop_values(
         return -lists.scores
     if policy == "below_top":
         return _standardise(lists)[0] - lists.scores
-    if policy == "standardised":
+    if policy == "standardized":
         return np.nan_to_num(-_standardise(lists)[1], nan=-np.inf)
     assert coefficients is not None
     log_odds = _model_columns(lists) @ coefficients[:-1] + coefficients[-1]

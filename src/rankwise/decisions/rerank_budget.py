@@ -43,7 +43,7 @@ from rankwise.selection.systems import evaluate_systems
 from rankwise.typing import Float64Array, Int64Array
 
 _TOP = 10  # documents that the signals of a list describe
-_MOST_TIMES = 64  # of the judged queries, when more of them are planned
+_MOST_TIMES, _MOST_QUERIES = 64, 100_000  # of the judged queries, when more of them are planned
 # Share of unjudged documents that reranking may add among the measured ones without a note.
 _MORE_UNJUDGED = 0.05
 
@@ -115,7 +115,7 @@ class RerankBudget(Result):
         Smallest depth that is shown to lose at most ``margin``; None: no depth is.
     n_queries_needed : int or None
         About how many judged queries show this for a depth if they are like these; None: these do,
-        or more than 64 times as many would be needed.
+        or more than 64 times as many or than 100,000 would be needed.
     verdict : {"helps", "hurts", "unclear"}
         "helps": some depth is better than no reranking; "hurts": none is, and some depth is worse;
         by the joint intervals.
@@ -162,22 +162,18 @@ class RerankBudget(Result):
 
     def _cells(self) -> tuple[list[list[str]], list[str]]:
         level = f"{100 * self.confidence_level:g} %"
-        header = ["depth", "calls", "mean", "gain", f"joint {level} interval", "max. loss"]
+        header = ["depth", "calls", "mean", "gain", f"{level} interval", "max loss"]
         rows = []
         for i, depth in enumerate(self.depth.tolist()):
-            row = [str(depth), f"{self.calls[i]:.1f}", f"{self.mean[i]:.4f}", "", ""]
+            row = [str(depth), f"{self.calls[i]:.4g}", f"{self.mean[i]:.4f}", "", ""]
             if i:
                 row[3] = f"{self.gain[i]:+.4f}"
-                row[4] = f"{self.gain_low[i]:+.4f} to {self.gain_high[i]:+.4f}"
+                row[4] = f"{self.gain_low[i]:+.3f} to {self.gain_high[i]:+.3f}"
             rows.append([*row, f"{self.loss_high[i]:.4f}"])
-        more = (("seconds", self.seconds), ("cost of 1,000", self.cost))
-        for name, column in more:
+        for name, column in (("seconds", self.seconds), ("cost", self.cost)):
             if column is not None:
                 header.append(name)
-                rows = [[*row, f"{x:.4g}"] for row, x in zip(rows, column, strict=True)]
-        if np.nan_to_num(self.unjudged).any():
-            header.append("unjudged")
-            rows = [[*row, f"{x:.0%}"] for row, x in zip(rows, self.unjudged, strict=True)]
+                rows = [[*row, f"{x:.3g}"] for row, x in zip(rows, column, strict=True)]
         return [header, *rows], self.advice
 
     def _describe_gain(self) -> str:
@@ -189,10 +185,10 @@ class RerankBudget(Result):
             return f"Reranking helps: {found}."
         if self.verdict == "hurts":
             worse = self.depth[self.gain_high < 0]
-            depths = f"depth {', '.join(map(str, worse))}"
             if len(worse) + 1 == len(self.depth):
-                depths = "every depth"
-            return f"Stop: reranking hurts at {depths}, and no depth shows a gain."
+                return "Stop: reranking hurts at every depth."
+            depths = ", ".join(map(str, worse))
+            return f"Stop: reranking hurts at depth {depths}, and no depth shows a gain."
         return f"No gain is shown: {found}."
 
     def _describe_cheapest(self) -> str:
@@ -214,7 +210,8 @@ class RerankBudget(Result):
             )
         if self.n_queries_needed is None:
             return f"{text} Choose a larger margin."
-        return f"{text} About {self.n_queries_needed:,} judged queries like these would do."
+        n = float(f"{self.n_queries_needed:.2g}")
+        return f"{text} About {n:,.0f} judged queries like these would do."
 
     def _describe_signals(self) -> list[str]:
         if not self.signals:
@@ -227,7 +224,7 @@ class RerankBudget(Result):
                 f"{min(rho):+.2f} to {max(rho):+.2f})."
             ]
         best = max(known, key=lambda signal: signal.low)
-        names = " and ".join(signal.name for signal in known)
+        names = ", ".join(signal.name for signal in known)
         return [
             f"Choosing queries: doubt by {names} goes with the gain. Half of the queries, by "
             f"{best.name}, lose {best.loss:.4f} ({best.loss_low:+.4f} to {best.loss_high:+.4f}) "
@@ -348,7 +345,10 @@ def rerank_budget(
     passed = np.flatnonzero(loss_high <= margin)
     chosen = int(passed[0]) if len(passed) else None
     mean = values.mean(axis=0)
-    signal_depth = chosen or len(steps) - 1
+    planned = None
+    if chosen is None:
+        planned = _plan_queries(values, span, confidence_level, margin)
+    of_signals = values[:, [0, chosen or len(steps) - 1]]
     unjudged = np.array(
         [math.nan if (x := board.unjudged(name)) is None else x for name in board.rankers]
     )
@@ -385,16 +385,11 @@ def rerank_budget(
         confidence_level=confidence_level,
         best=int(steps[np.argmax(mean)]),
         cheapest=None if chosen is None else int(steps[chosen]),
-        n_queries_needed=None
-        if chosen is not None
-        else _plan_queries(values, span, confidence_level, margin),
+        n_queries_needed=planned,
         verdict=verdict,
-        signals=_correlate(
-            lists, counted, values[:, [0, signal_depth]], span,
-            confidence_level,
-        ),
+        signals=_correlate(lists, counted, of_signals, span, confidence_level),
         notes=notes,
-    )  # fmt: skip
+    )
 
 
 def read_measure(measure: MeasureLike) -> tuple[Any, float]:
@@ -564,6 +559,8 @@ def _plan_queries(
 ) -> int | None:
     """Number of queries that would keep the promise, if the judged ones came several times."""
     for times in (*range(2, 8), *range(8, _MOST_TIMES + 1, 4)):
+        if times * len(values) > _MOST_QUERIES:
+            break
         if bound_losses(np.tile(values, (times, 1)), span, confidence_level).min() <= margin:
             return times * len(values)
     return None

@@ -125,12 +125,18 @@ def format_weights(weights: Mapping[str, float], form: WeightFormat = "formula")
     used = {name: weight for name, weight in weights.items() if weight}
     if form == "elasticsearch":
         return json.dumps(_function_score(used), ensure_ascii=False, indent=1)
+    texts = {name: json.dumps(name, ensure_ascii=False) for name in used}
     if form == "solr":
-        parts = (f"product({w:.6g},field({_quote(name)}))" for name, w in used.items())
+        parts = (f"product({weight:.6g},field({texts[name]}))" for name, weight in used.items())
         return f"sum({','.join(parts)})"
-    quoted = {"formula": _formula_name, "sql": _sql_name, "javascript": _property}[form]
-    times = "*" if form == "formula" else " * "
-    terms = [(w, f"{abs(w):.6g}{times}{quoted(name)}") for name, w in used.items()]
+    terms = []
+    for name, weight in used.items():
+        quoted = '"{}"'.format(name.replace('"', '""'))
+        if form == "javascript":
+            quoted = f"signals[{texts[name]}]"
+        elif form == "formula" and re.fullmatch(_PLAIN, name):
+            quoted = name
+        terms.append((weight, f"{abs(weight):.6g}{'*' if form == 'formula' else ' * '}{quoted}"))
     (first, text), *rest = terms
     text = ("-" if first < 0 else "") + text + "".join(f" {'+-'[w < 0]} {t}" for w, t in rest)
     return f"(signals) => {text}" if form == "javascript" else text
@@ -151,19 +157,3 @@ def _function_score(weights: Mapping[str, float]) -> dict[str, Any]:
     ]
     body = {"query": {"match_all": {}}, "functions": functions}
     return {"query": {"function_score": {**body, "score_mode": "sum", "boost_mode": "replace"}}}
-
-
-def _formula_name(name: str) -> str:
-    return name if re.fullmatch(_PLAIN, name) else _sql_name(name)
-
-
-def _sql_name(name: str) -> str:
-    return '"{}"'.format(name.replace('"', '""'))
-
-
-def _quote(name: str) -> str:
-    return '"{}"'.format(name.replace("\\", "\\\\").replace('"', '\\"'))
-
-
-def _property(name: str) -> str:
-    return f"signals[{json.dumps(name)}]"

@@ -97,8 +97,8 @@ def fit_probability_map(
     Parameters
     ----------
     method : {"isotonic", "beta", "logistic"}
-        "isotonic" [2]_ is any step function that ascends, and needs the most rows. "logistic" [1]_
-        has two parameters. "beta" [3]_ has two slopes, one for low and one for high scores.
+        "isotonic" is any step function that ascends, and needs the most rows. "logistic" has two
+        parameters. "beta" has two slopes, one for low and one for high scores.
     scores : array-like of shape (n_samples,)
         Finite scores of rows that the model was not trained on.
     relevant : array-like of shape (n_samples,)
@@ -121,15 +121,6 @@ def fit_probability_map(
     lowest and at the highest score. "logistic" and "beta" use Platt's targets
     ``(n1 + 1) / (n1 + 2)`` for n1 relevant and ``1 / (n0 + 2)`` for n0 irrelevant rows. "beta" is
     defined for probabilities; the logistic map turns the scores into some. O(n log n).
-
-    References
-    ----------
-    .. [1] Platt, "Probabilistic outputs for support vector machines and comparisons to regularized
-       likelihood methods", Advances in Large Margin Classifiers, 1999.
-    .. [2] Zadrozny & Elkan, "Transforming classifier scores into accurate multiclass probability
-       estimates", KDD 2002.
-    .. [3] Kull, Silva Filho & Flach, "Beta calibration: a well-founded and easily implemented
-       improvement on logistic calibration for binary classifiers", AISTATS 2017.
 
     Examples
     --------

@@ -219,7 +219,10 @@ def compare(
     The leaderboard shows the recall of the rows.
 
     Only ``predict`` and the measures see the test part. A note says how many rows of a test or
-    validation part are training rows. Times are wall time; the fit time includes
+    validation part are training rows. :func:`rankwise.selection.memory_audit` says how much of a
+    gain is on queries whose relevant documents were relevant in training.
+
+    Times are wall time; the fit time includes
     the whole search. The first fit of a class in a process may compile or load kernels, so tables
     show medians over folds. BLAS runs on one thread in every cell, because another number of
     threads would change the last bits. For memory, see

@@ -162,51 +162,32 @@ class MemoryAudit(Result):
             known[name] = np.array(known[name], dtype=np.int64)
         return cls(**known)
 
-    def describe(self, measure: str | None = None) -> list[str]:
-        """Sentences for a leaderboard: shares, gains by the measure, and warnings.
+    def describe(self, measure: str) -> list[str]:
+        """Sentences for a leaderboard: shares, gains by a measure, and warnings.
 
         Parameters
         ----------
-        measure : str, optional
-            Name of a measure; None: warnings of all measures, and no gains.
+        measure : str
+            Name of a measure of the leaderboard.
         """
-        shares = describe_memory(self.n_relevant, self.n_relevant_seen)
-        said = [f"Memory: {text}." for text in (shares, *self.notes)]
+        said = [f"{self._heading()}.", *(f"Memory: {note}." for note in self.notes)]
         if self.is_small:
             return said
-        for row in self.rows:
-            if row.measure == measure:
-                said.append(
-                    f"{row.system} - {self.baseline}, {measure}: seen queries "
-                    f"{_ends(row.seen, row.seen_low, row.seen_high, row.n_seen)}, unseen "
-                    f"{_ends(row.unseen, row.unseen_low, row.unseen_high, row.n_unseen)}; "
-                    f"p of their difference: {p_value(_none(row.p_corrected))}."
-                )
-        return said + self._warnings([measure] if measure else None)
-
-    def _warnings(self, measures: Sequence[str] | None = None) -> list[str]:
-        said = []
-        for row in self.rows:
-            if measures is not None and row.measure not in measures:
-                continue
-            if row.verdict == "memory":
-                said.append(
-                    f"warning: {row.system} gains in {row.measure} on seen queries only: expect "
-                    "no such gain on new documents."
-                )
-            elif row.verdict == "open":
-                many = f"{row.n_unseen} unseen {'query' if row.n_unseen == 1 else 'queries'}"
-                said.append(
-                    f"warning: {many} cannot show whether {row.system} gains in {row.measure} on "
-                    "new documents."
-                )
-        return said
+        rows = [row for row in self.rows if row.measure == measure]
+        for row in rows:
+            said.append(
+                f"{row.system} - {self.baseline}, {measure}: seen queries "
+                f"{_ends(row.seen, row.seen_low, row.seen_high, row.n_seen)}, unseen "
+                f"{_ends(row.unseen, row.unseen_low, row.unseen_high, row.n_unseen)}; "
+                f"p of their difference: {p_value(_none(row.p_corrected))}."
+            )
+        return said + _warn(rows)
 
     def _columns(self) -> dict[str, Any]:
         return columns_of(self.rows, MemoryGain)
 
     def _heading(self) -> str:
-        return self.describe()[0]
+        return f"Memory: {describe_memory(self.n_relevant, self.n_relevant_seen)}"
 
     def _cells(self) -> tuple[list[list[str]], list[str]]:
         header = ["system", "measure", "gain", "seen", "unseen", "difference", "p", "verdict"]
@@ -230,13 +211,31 @@ class MemoryAudit(Result):
             f"Gains over {self.baseline} on seen and unseen queries, with "
             f"{100 * self.confidence_level:g} % intervals. p: of the difference, by t tests of two "
             f"groups{corrected}.",
-            *self._warnings(),
+            *_warn(self.rows),
         ]
         return [header, *lines], below
 
     def _layout(self) -> tuple[list[list[str]], list[list[str]], Sequence[int], list[str]]:
         (header, *rows), below = self._cells()
         return [header] if rows else [], rows, (0, 1, 7), below
+
+
+def _warn(rows: Sequence[MemoryGain]) -> list[str]:
+    """Sentences on gains that are memory, or may be."""
+    said = []
+    for row in rows:
+        if row.verdict == "memory":
+            said.append(
+                f"warning: {row.system} gains in {row.measure} on seen queries only: expect no "
+                "such gain on new documents."
+            )
+        elif row.verdict == "open":
+            many = f"{row.n_unseen} unseen {'query' if row.n_unseen == 1 else 'queries'}"
+            said.append(
+                f"warning: {many} cannot show whether {row.system} gains in {row.measure} on new "
+                "documents."
+            )
+    return said
 
 
 def memory_audit(
@@ -251,8 +250,8 @@ def memory_audit(
     Parameters
     ----------
     board : Leaderboard or None
-        Result of :func:`rankwise.evaluate_systems` or :func:`rankwise.compare` with a baseline.
-        Without a baseline, or with None, only shares of queries and documents are counted.
+        Result of :func:`rankwise.selection.evaluate_systems` or :func:`rankwise.compare` with a
+        baseline. Without a baseline, or with None, only shares are counted.
     train : judgements, frame, RankingData, Fold, FoldedData or sequence of Fold
         Judgements that the systems were trained on, in any form that
         :func:`rankwise.text.read_judgements` takes, or judged rows with document ids. Of folds,
@@ -304,6 +303,8 @@ def memory_audit(
     >>> audit.unseen.tolist()
     [False, False, True, True]
     """
+    if doc_id is not None and not (is_frame(train) or is_frame(test)):
+        raise ArgumentError("doc_id", "names a column of a frame, but there is none. Drop it.")
     counts: list[Any] = []
     qids: list[Any] = []
     known: set[str] = set()
@@ -313,7 +314,7 @@ def memory_audit(
         code = {text: i for i, text in enumerate(texts)}
         query = np.array([code.get(text, -1) for text in judged[0].tolist()], dtype=np.int64)
         counts.append(count_seen(learnt[1], judged[1][query >= 0], query[query >= 0], len(texts)))
-        qids += np.asarray(names).tolist()
+        qids += names
         known |= {*judged[1].tolist()} & {*learnt[1].tolist()}
         shared |= {*texts} & {*learnt[0].tolist()}
     n_relevant, n_relevant_seen = np.concatenate(counts, axis=1)
@@ -375,7 +376,7 @@ def _list_parts(
     learnt = _find_relevant(train, "train", doc_id, rel)
     if test is not None:
         judged = _find_relevant(test, "test", doc_id, rel)
-        for names in folds or [np.unique(judged[0])]:
+        for names in folds or [np.unique(judged[0]).tolist()]:
             yield names, learnt, judged
         return
     if len(folds) < 2:
@@ -389,11 +390,7 @@ def _list_parts(
 
 def _find_relevant(source: Any, name: str, doc_id: str | None, rel: float) -> _Pairs:
     """Queries and ids of the relevant pairs of judgements or judged rows with ids."""
-    if doc_id is not None:
-        if not is_frame(source):
-            raise ArgumentError(
-                "doc_id", f"names a column of a frame, but {name} is a {type(source).__name__}."
-            )
+    if doc_id is not None and is_frame(source):
         source = RankingData.from_frame(source, doc_id=doc_id, features=[])
     if not isinstance(source, RankingData):
         judged = read_judgements(source)
@@ -454,7 +451,7 @@ def compare_groups(
 ) -> tuple[float, float, float, float]:
     """Difference of two means, its interval and p: the wider, the larger of Welch's and Student's.
 
-    Welch's test alone errs in 23 % of draws if a few gains of a small group happen to be equal;
+    Welch's test alone errs in 11 % of draws of four gains on SciFact, which may happen to be equal;
     Student's alone errs if the small group varies more. NaN with fewer than two values in a group.
     """
     sizes = np.array([len(first), len(second)])

@@ -120,7 +120,7 @@ def evaluate_systems(
     train : RankingData, frame or judgements, optional
         Judgements that the systems were trained on. The leaderboard then shows how much of a gain
         over the baseline is on queries whose relevant documents were relevant in training, see
-        :func:`rankwise.selection.memory_audit`. Of a frame, ``doc_id`` names the column of ids.
+        :func:`rankwise.selection.memory_audit`. A frame has the columns of ``qrels``.
 
     Returns
     -------
@@ -182,7 +182,7 @@ def evaluate_systems(
                     f"ignore_identical_ids needs runs, but {name} is not one. Drop it."
                 )
             known[name] = RunScores(drop_identical_ids(system.run))
-    words = {"label": label, "qid": qid, "features": features, "doc_id": doc_id}
+    words: dict[str, Any] = {"label": label, "qid": qid, "features": features, "doc_id": doc_id}
     words |= {"unjudged": unjudged}
     unnamed = all(word is None for word in words.values())
     data: Any = qrels
@@ -221,8 +221,10 @@ def evaluate_systems(
         ),
     )
     if train is not None:
-        column = doc_id if is_frame(train) else None
-        board.memory = memory_audit(board, train, data, doc_id=column)
+        if is_frame(train) and not unnamed:
+            words["features"] = []
+            train = convert_to_judged(train, **words)
+        board.memory = memory_audit(board, train, data)
     return board
 
 

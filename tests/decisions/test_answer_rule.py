@@ -42,6 +42,8 @@ def naive_threshold(values, answerable, promise, at_most, level):
             ]
             if first[-1] <= n:
                 break
+        if len(first) > 1:
+            first[-1] = max(first[-1], n // 3)
         for start in first:
             m = start
             while m <= n and binom.cdf(wrong[m], m, at_most) <= each:

@@ -12,7 +12,7 @@ from tests.decisions.test_answer_rule import draw_lists
 
 
 def fit(**settings):
-    return AnswerRule(at_most=0.25, **settings).fit(*draw_lists(200))
+    return AnswerRule(at_most=0.3, **settings).fit(*draw_lists(200))
 
 
 RULES = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 from numbers import Real
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Self
@@ -47,7 +47,7 @@ POLICIES = ("auto", "top_score", "model")
 UNANSWERABLE = ("auto", "judged", "removed")
 _FIRST = 10  # documents at the top of a list that its features describe
 _SCORE_FEATURES = ("top", "gap", "lead", "spread")
-# Numbers of wrong answers that the first sets to be tested may have, each by its own test.
+# Wrong answers that the smallest sets to be tested first may have, each by its own test.
 _STARTS = (0, 4)
 _MODEL_SHARE = 0.3  # of the queries
 # Without so many times the fewest queries that can keep a promise, all set the threshold.
@@ -732,21 +732,23 @@ class _Curve:
 
 
 def _first_sizes(at_most: float, level: float, n: int) -> list[int]:
-    """Sizes of the sets at which tests begin: the smallest that may pass with some wrong answers.
+    """Sizes of the sets at which tests begin, which ``n`` queries determine.
 
-    As many starts as ``n`` queries allow.
+    The smallest set that may pass; and a third of the queries, so that wrong answers among the
+    first few do not end all tests, or the smallest that may pass with some wrong answers.
     """
     for several in range(len(_STARTS), 0, -1):
-        each = level / several
-        largest = int(4 * (_STARTS[several - 1] + 8 - np.log(each)) / at_most)
-        sizes = np.arange(1, largest)
-        starts = [
-            int(sizes[np.argmax(risk_p_value(wrong, sizes, at_most) <= each)])
-            for wrong in _STARTS[:several]
-        ]
+        starts = [_smallest_size(wrong, at_most, level / several) for wrong in _STARTS[:several]]
         if starts[-1] <= n:
-            return starts
+            return [*starts[:-1], max(starts[-1], n // 3 if several > 1 else 0)]
     return []
+
+
+@lru_cache
+def _smallest_size(wrong: int, at_most: float, level: float) -> int:
+    """Size of the smallest set that passes a test of this level with so many wrong answers."""
+    sizes = np.arange(1, int(4 * (wrong + 8 - np.log(level)) / at_most))
+    return int(sizes[np.argmax(risk_p_value(wrong, sizes, at_most) <= level)])
 
 
 def _read(scores: Any, others: Sequence[Any], y: Any, qid: Any) -> list[ScoredLists]:

@@ -49,13 +49,63 @@ def test_fit_store_and_apply(rankwise, folder, tmp_path):
     assert run.json == json.loads(found.to_json()) | {"out": None}
 
 
-def test_a_promise_that_cannot_be_kept_exits_with_1(rankwise, folder, tmp_path):
-    out = tmp_path / "rule.json"
-    run = rankwise("decide", "answer", folder / "few.run", folder / "qrels.txt", "--out", out)
-    assert run.code == 1 and "10 judged queries cannot keep it" in run.out
-    shown = tmp_path / "shown.run"
-    run = rankwise("decide", "apply", folder / "few.run", "--rule", out, "--out", shown)
-    assert "0 of 10 queries show 0 documents" in run.out and shown.read_text() == ""
+@pytest.mark.parametrize(("command", "promise"), [("answer", "wrong_answers<=0.1"),
+                                                  ("cut", "recall>=0.99")])  # fmt: skip
+def test_a_promise_that_cannot_be_kept_leaves_files_as_they_are(
+    rankwise, folder, tmp_path, command, promise
+):
+    out, code = tmp_path / "rule.json", tmp_path / "new" / "rule.py"
+    out.write_text("the rule in use")
+    run = rankwise("decide", command, folder / "few.run", folder / "qrels.txt", "--promise",
+                   promise, "--out", out, "--python", code)  # fmt: skip
+    assert run.code == 1 and "cannot keep it" in run.out
+    assert f"{out} is not written" in run.err and f"{code} is not written" in run.err
+    assert out.read_text() == "the rule in use" and not code.parent.exists()
+
+
+def test_columns_by_name(rankwise, folder, tmp_path):
+    """Options name the columns of the files that have them; other files have the usual names."""
+    run, table, rule = read_run(folder / "a.run"), tmp_path / "own.csv", tmp_path / "rule.json"
+    rows = list(zip(run.qid, run.doc_ids, run.scores.tolist(), strict=True))
+    table.write_text("Frage;Dok;Güte\n" + "".join(f"{q};{d};{s!r}\n" for q, d, s in rows))
+    names = ("--qid", "Frage", "--doc-id", "Dok", "--score", "Güte", "--sep", ";")
+    found = rankwise("decide", "answer", table, folder / "qrels.txt", *names, "--promise",
+                     "wrong_answers<=0.3", "--out", rule, "--json")  # fmt: skip
+    expected = AnswerRule(at_most=0.3).fit(run, folder / "qrels.txt")
+    assert found.json == json.loads(expected.report_.to_json()) | {"out": str(rule)}
+    found = rankwise("decide", "apply", table, "--rule", rule, *names)
+    first, *_, last = found.out.splitlines()
+    assert "of 200 queries show" in first and last == "170 more rows: see --json"
+    assert rankwise("decide", "apply", table, "--rule", rule, *names[:-2]).out == found.out
+
+    table.write_text(table.read_text().replace(".", ","))
+    found = rankwise("decide", "answer", table, folder / "qrels.txt", *names)
+    assert found.code == 1 and "Write 0.5, not 0,5" in found.err
+    table.write_text("qid,doc_id,score\n07,d1,1\n")
+    found = rankwise("decide", "answer", table, folder / "qrels.txt")
+    assert found.code == 1 and "the first ones are '07' and 'q0'" in found.err
+    found = rankwise("decide", "answer", folder / "a.run", folder / "qrels.txt", "--qid", "x")
+    assert found.code == 2 and "--qid must fit" in found.err
+
+
+def test_scores_of_judged_rows(rankwise, tmp_path):
+    """A column, a file of scores and a model give what the same scores give in Python."""
+    scores, y, qid = draw_lists(200)
+    table, file = tmp_path / "rows.csv", tmp_path / "scores.txt"
+    rows = zip(qid.tolist(), y.tolist(), scores.tolist(), strict=True)
+    table.write_text("qid,used,ours\n" + "".join(f"{q},{int(g)},{s!r}\n" for q, g, s in rows))
+    file.write_text("".join(f"{s!r}\n" for s in scores.tolist()))
+    expected = AnswerRule(at_most=0.3).fit(scores, y, qid).report_
+    promise = ("--label", "used", "--promise", "wrong_answers<=0.3")
+    for entry in ("column:ours", file):
+        found = rankwise("decide", "answer", entry, table, *promise, "--json")
+        assert found.code == 0, found.err
+        assert found.json["n_wrong"] == expected.n_wrong
+        assert found.json["threshold"] == pytest.approx(expected.threshold, rel=1e-6)
+    model = tmp_path / "m.rankwise"
+    words = ("fit", table, "--label", "used", "--ranker", "ridge", "--out", model)
+    assert rankwise(*words).code == 0
+    assert rankwise("decide", "cut", model, table, "--label", "used").code == 0
 
 
 def test_other_systems(rankwise, folder, tmp_path):
@@ -81,6 +131,10 @@ def test_other_systems(rankwise, folder, tmp_path):
         (["--depth", "0"], "--depth must be a whole number"),
         (["--unanswerable-share", "2"], "--unanswerable-share must lie"),
         (["--other", "none.run"], "'none.run' is not a file"),
+        (["--other", "b.run", "--policy", "top_score"], "--other is for the model"),
+        (["--unanswerable-share", "0.2"], "--unanswerable-share is for lists made by removing"),
+        (["--promise", "false_answers<=0.2", "--unanswerable-share", "0.2"], "does not change"),
+        (["--other", "column:x"], "column:x is not a run"),
         (["--out", "."], "--out must name a file"),
     ],
 )
@@ -92,3 +146,15 @@ def test_wrong_usage(rankwise, folder, arguments, message):
 def test_a_file_that_is_no_rule(rankwise, folder):
     run = rankwise("decide", "apply", folder / "a.run", "--rule", folder / "qrels.txt")
     assert run.code == 2 and "is not a decision rule" in run.err
+
+
+def test_options_without_effect(rankwise, folder, tmp_path):
+    rule, files = tmp_path / "rule.json", (folder / "a.run", folder / "qrels.txt")
+    run = rankwise("decide", "cut", *files, "--on-average", "--confidence-level", "0.9")
+    assert run.code == 2 and "without --confidence-level" in run.err
+    AnswerRule(at_most=0.3).fit(*files).to_json(rule)
+    words = ("decide", "apply", folder / "few.run", "--rule", rule)
+    run = rankwise(*words, "--other", folder / "b.run")
+    assert run.code == 2 and "does not look at other systems" in run.err
+    run = rankwise("decide", "apply", "column:x", "--rule", rule)
+    assert run.code == 2 and "column:x is not a run" in run.err

@@ -6,7 +6,7 @@ import re
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 from zipfile import is_zipfile
 
 import typer
@@ -36,10 +36,12 @@ from rankwise.cli._options import (
     complete_data,
     read_number,
     reads_tables,
-    text_option,
 )
 from rankwise.cli.evaluate import read_judged
 from rankwise.runtime.messages import ArgumentError, check_choice, check_share
+
+if TYPE_CHECKING:
+    from rankwise.datasets import Run
 
 app: Any = typer.Typer(
     cls=PagedGroup,
@@ -64,7 +66,10 @@ Judged = Annotated[
         autocompletion=complete_data,
     ),
 ]
-Score = text_option("NAME", "Score column of tables with runs (default: score).")
+Score = Annotated[
+    str | None,
+    typer.Option(metavar="NAME", help="Score column of tables with runs (default: score)."),
+]
 Out = Annotated[Path | None, typer.Option("--out", "-o", help="JSON file to write with the rule.")]
 Python = Annotated[
     Path | None,
@@ -314,7 +319,6 @@ def _read(
 ) -> tuple[list[Any], Any]:
     """Systems, and their judgements if DATA is given: runs and qrels, or scores of judged rows."""
     from rankwise.datasets import Run, read_table
-    from rankwise.datasets.readers.results import make_run
 
     named = {name: value for name in _COLUMNS if (value := columns.words.get(name))}
     of_run = {name: value for name, value in named.items() if name != "label"}
@@ -324,17 +328,7 @@ def _read(
     for n, word in enumerate(words):
         if own := _own_columns(word, of_run):
             used |= {*own.values()}
-            try:  # scores are read as labels, which may be any numbers
-                rows = read_table(word, features=[], **{"label": "score"} | own)
-            except ValueError as error:
-                problem, is_score, _ = one_line(error).partition(" Write the grades")
-                if not is_score:
-                    raise
-                problem = problem.replace("label must", "the score must")
-                raise JobError(f"{problem} Write 0.5, not 0,5.") from None
-            if rows.doc_ids is None:
-                raise UsageError(f"{word} has no column of document ids. Name it: --doc-id NAME.")
-            found[str(n)] = make_run([*rows.qid], [*rows.doc_ids], rows.y, word)
+            found[str(n)] = _read_named(word, own)
         else:
             found |= read_systems_and_baseline([f"{n}={word}"], None)[0]
     others = [word for word, x in zip(words, found.values(), strict=True) if not isinstance(x, Run)]
@@ -365,18 +359,43 @@ def _read(
 
 
 def _score_rows(found: dict[str, Any], data: str, columns: ColumnOptions) -> tuple[list[Any], Any]:
-    """Scores, or models that give some, of judged rows, and these rows."""
-    from rankwise.selection.cells.candidates import ColumnScores
+    """Scores of judged rows by columns, files and models; and these rows."""
+    from rankwise.checks.rows import name_columns
+    from rankwise.prediction import predictions
+    from rankwise.selection.cells.candidates import ColumnScores, model_rows, unfreeze
 
-    rows = read_judged(found, [data], replace(columns, score_columns=columns_of(found)))
-    systems = number_columns(found, rows, [data]).values()
-    return [
-        ColumnScores(x.partition(":")[2]).of(rows).scores if isinstance(x, str) else x
-        for x in systems
-    ], rows
+    rows: Any = read_judged(found, [data], replace(columns, score_columns=columns_of(found)))
+    systems = number_columns(found, rows, [data])
+    for name, system in systems.items():
+        if isinstance(system, str):
+            systems[name] = ColumnScores(system.partition(":")[2]).of(rows).scores
+        elif hasattr(system, "predict"):
+            X, names = model_rows(system, rows)
+            with name_columns(unfreeze(system), names):
+                systems[name] = predictions(system, X, rows.qid).scores
+    return [*systems.values()], rows
 
 
-def _own_columns(path: str, named: dict[str, str]) -> dict[str, str]:
+def _read_named(path: str, own: dict[str, Any]) -> Run:
+    """Run of a table whose columns the options name."""
+    from rankwise.datasets import read_table
+    from rankwise.datasets.readers.results import make_run
+
+    words: dict[str, Any] = {"label": "score", "features": []} | own
+    try:  # scores are read as labels, which may be any numbers
+        rows = read_table(path, **words)
+    except ValueError as error:
+        problem, is_score, _ = one_line(error).partition(" Write the grades")
+        if not is_score:
+            raise
+        problem = problem.replace("label must", "the score must")
+        raise JobError(f"{problem} Write 0.5, not 0,5.") from None
+    if rows.doc_ids is None:
+        raise UsageError(f"{path} has no column of document ids. Name it: --doc-id NAME.")
+    return make_run([*rows.qid], [*rows.doc_ids], rows.y, path)
+
+
+def _own_columns(path: str, named: dict[str, str]) -> dict[str, Any]:
     """Arguments of ``read_table`` for a table that has one of the named columns; else none."""
     from rankwise.datasets.readers.delimited import DelimitedFile
     from rankwise.datasets.readers.file_formats import SEPARATORS, FormatName, file_format

@@ -174,6 +174,7 @@ class ListCalibration:
         "intercept": Number(),
         "low": floats("n_list_features"),
         "high": floats("n_list_features"),
+        "share": Number(low=0, high=1),
     }
 
     map: ProbabilityMap
@@ -181,6 +182,7 @@ class ListCalibration:
     intercept: float
     low: Float64Array  # with ``high``, range of the columns in the fit; others are clipped
     high: Float64Array
+    share: float  # of relevant rows in the fit
 
     def probabilities(self, scores: Float64Array, groups: QueryGroups) -> Float64Array:
         """Probability of each row, shape (n_samples,)."""
@@ -212,7 +214,8 @@ def fit_list_calibration(
         weights, intercept = fit_logistic(X, platt_targets(y, w), w, ascending, _RIDGE)
     X = X[:, : len(weights)]
     found = fit_probability_map(method, X @ weights + intercept, y, w)
-    return ListCalibration(found, weights, intercept, X.min(axis=0), X.max(axis=0))
+    share = float(np.average(y, weights=w))
+    return ListCalibration(found, weights, intercept, X.min(axis=0), X.max(axis=0), share)
 
 
 def list_features(
@@ -367,11 +370,6 @@ class CalibratedRanker(Ranker):
             Weight of each row, >= 0, if the ranker accepts weights.
         X_val, y_val, qid_val : array-like, optional
             Validation data for a ranker that tunes parameters or stops early on it, in every fold.
-
-        Warns
-        -----
-        UserWarning
-            If no row is relevant, or every row: all probabilities will be nearly equal.
         """
         self._validate_params()
         validation = X_val, y_val, qid_val
@@ -390,13 +388,6 @@ class CalibratedRanker(Ranker):
         queries, has_qid = data.groups.codes(), qid is not None
         held = score_held_out({"estimator": member}, data, splits, queries, has_qid, held_out)
         relevant = held.y >= self.rel
-        if (share := np.average(relevant, weights=held.weight)) in (0.0, 1.0):
-            warnings.warn(
-                f"{'every' if share else 'no'} row has a grade of at least rel={self.rel:g}, so "
-                "all probabilities will be nearly equal. Fit with another rel.",
-                UserWarning,
-                stacklevel=callers_level(),
-            )
         lists = data.groups.take(np.concatenate([test for _, test in splits]))
         self.calibration_: ListCalibration = fit_list_calibration(
             self.method, held.scores[:, 0], relevant, lists, held.weight, self.features
@@ -447,10 +438,19 @@ class CalibratedRanker(Ranker):
         -----
         OneQueryWarning
             If ``qid`` is missing, but the model was fitted on several queries and reads lists.
+        UserWarning
+            If no row of ``fit`` was relevant, or every row: all probabilities are nearly equal.
         """
         scores = self.predict(X, qid=qid)
         if len(self.calibration_.weights) > 1:
             warn_of_one_query(self, f"{type(self).__name__}.predict_relevance", qid, len(scores))
+        if (share := self.calibration_.share) in (0.0, 1.0):
+            warnings.warn(
+                f"{'every' if share else 'no'} row of fit had a grade of at least rel="
+                f"{self.rel:g}, so all probabilities are nearly equal. Fit again with another rel.",
+                UserWarning,
+                stacklevel=callers_level(),
+            )
         groups = QueryGroups.from_qid(qid, len(scores))
         return self.calibration_.probabilities(scores, groups)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import takewhile
 from numbers import Real
 from typing import Any, ClassVar, Literal, NamedTuple, Self
 
@@ -51,6 +52,16 @@ _N_RESAMPLES = 400
 _NOISE = 0.02
 # Largest number of judged queries to ask for.
 _MOST_QUERIES = 10**7
+# Rows are shown if their stop value is at most the threshold; these thresholds are shown negated.
+_SIGNS = {"score_floor": -1.0, "standardized": -1.0}
+
+
+class _Plan(NamedTuple):
+    """Policy, the queries that test its thresholds, and the level of the tests."""
+
+    policy: str
+    tested: Int64Array
+    level: float
 
 
 @dataclass(frozen=True)
@@ -89,7 +100,6 @@ class CutReport(Result):
         number would do.
     shown_with_twice : float or None
         ``n_shown`` with twice as many judged queries, if losses stay as they are.
-    shown_with_four_times : float or None
     notes : list of str
     """
 
@@ -108,7 +118,6 @@ class CutReport(Result):
     kept: float | None
     n_queries_needed: int | None
     shown_with_twice: float | None
-    shown_with_four_times: float | None
     notes: list[str]
 
     def _verdict(self) -> list[str]:
@@ -132,11 +141,8 @@ class CutReport(Result):
         lines.append(f"Judged: {value} (whole lists: {self.whole:.3f}).")
         kept = "" if self.kept is None else f", {100 * self.kept:.1f} % of the relevant ones"
         lines.append(f"{shown}{kept}.")
-        if self.shown_with_twice is not None and self.shown_with_four_times is not None:
-            lines.append(
-                f"More judgements: twice as many would show {self.shown_with_twice:.1f}, four "
-                f"times as many {self.shown_with_four_times:.1f}."
-            )
+        if self.shown_with_twice is not None:
+            lines.append(f"More judgements: twice as many would show {self.shown_with_twice:.1f}.")
         return lines
 
     def __str__(self) -> str:
@@ -309,7 +315,7 @@ class CutRule(DecisionRule):
     Policy: show the first 5 documents.
     Judged: recall 0.838 on 177 queries (whole lists: 1.000).
     Shown: 5.0 of 20.0 documents per query, 83.8 % of the relevant ones.
-    More judgements: twice as many would show 5.0, four times as many 5.0.
+    More judgements: twice as many would show 5.0.
     note: unjudged documents count as not relevant
     note: queries without a relevant document, which do not count: 23
     >>> rule.decide([0.3, 2.5, 1.1], qid=["a", "a", "a"]).n_shown
@@ -408,30 +414,42 @@ class CutRule(DecisionRule):
             n_part < _FEWEST_TO_CHOOSE or not self._passes(np.zeros(len(rest)), level)
         ):
             policy = "fixed_k"
-        self.coefficients_, self.policies_ = None, ResultList(PolicyCost)
-        if policy in ("auto", "probability"):
-            self.coefficients_ = fit_probability(lists, part, self.rel)
-        judged = JudgedCuts(lists, self.measure, values, recall, self.coefficients_)
+        needs_model = policy in ("auto", "probability")
+        coefficients = fit_probability(lists, part, self.rel) if needs_model else None
+        judged = JudgedCuts(lists, self.measure, values, recall, coefficients)
+        plan, compared = _Plan("fixed_k", queries, level), ResultList(PolicyCost)
         if policy == "auto":
-            plans = self._plan(judged, part, rest, level)
+            plans = self._plan(judged, part, rest, level, compared)
+        elif policy == "probability" or (self.measure == "precision" and policy != "fixed_k"):
+            plans = [_Plan(policy, rest, level)]
         else:
-            is_given = policy == "fixed_k" or (
-                policy != "probability" and self.measure != "precision"
-            )
-            plans = [_Plan(policy, queries if is_given else rest, level)]
+            plans = [plan._replace(policy=policy)]
         found = []
-        for plan in plans:
-            threshold = self._search(judged, plan, part)
+        for entry in plans:
+            threshold = self._search(judged, entry, part)
             if threshold is not None:
-                cost = self._cost(judged.cuts(plan.policy, rest), threshold)
-                found.append((float(cost.mean()), plan, threshold))
+                cuts = judged.cuts(entry.policy, rest)
+                cost = float(self._cost(cuts, cuts.shown(threshold)).mean())
+                found.append((cost, entry, threshold))
+        threshold = twice = None
         if found:
             _, plan, threshold = min(found, key=lambda entry: entry[0])
-            more = [self._search(judged, plan, part, times) for times in (2.0, 4.0)]
-        else:
-            threshold, more = (1.0 if self.measure == "precision" else np.inf), []
-            plan = _Plan("fixed_k", queries, level)
-        self._report(judged, plan, queries, threshold, more, level)
+            twice = self._search(judged, plan, part, times=2.0)
+        report = self._report(judged, plan, queries, threshold, twice, level)
+        return self._set(report, coefficients, compared)
+
+    def _set(
+        self,
+        report: CutReport,
+        coefficients: Float64Array | None,
+        compared: ResultList[PolicyCost],
+    ) -> Self:
+        """Set the attributes of the fitted rule."""
+        unkept = 1.0 if report.measure == "precision" else np.inf
+        self.threshold_ = unkept if report.threshold is None else report.threshold
+        self.policy_, self.risk_ = report.policy, 1.0 - report.value
+        self.n_queries_needed_, self.report_ = report.n_queries_needed, report
+        self.coefficients_, self.policies_ = coefficients, compared
         return self
 
     def _passes(self, losses: Float64Array, level: float, times: float = 1.0) -> bool:
@@ -442,9 +460,14 @@ class CutRule(DecisionRule):
         return mean_risk_p_value(losses, at_most, times) <= level
 
     def _plan(
-        self, judged: JudgedCuts, part: Int64Array, rest: Int64Array, level: float
+        self,
+        judged: JudgedCuts,
+        part: Int64Array,
+        rest: Int64Array,
+        level: float,
+        compared: ResultList[PolicyCost],
     ) -> list[_Plan]:
-        """Fixed k, and the policy that is better on a part of the queries; fills ``policies_``."""
+        """Fixed k, and the policy that is better on a part of the queries; fills ``compared``."""
         everything = np.sort(np.append(part, rest))
         strict = (1.0 - _FIXED_SHARE) * level
         plans = {policy: _Plan(policy, rest, strict) for policy in POLICIES}
@@ -461,19 +484,19 @@ class CutRule(DecisionRule):
             # Losses and costs by threshold and query; thresholds from few documents to many.
             shown = [cuts.shown(threshold) for threshold in cuts.thresholds()]
             losses = np.array([1.0 - cuts.at(cuts.values, counts) for counts in shown])
-            cost = np.array([self._cost(cuts, counts=counts) for counts in shown])
+            cost = np.array([self._cost(cuts, counts) for counts in shown])
             means = weights @ losses.T
 
             def passes(i: int, losses: Float64Array = losses, plan: _Plan = plan) -> bool:
                 return self._passes(losses[i], plan.level, len(plan.tested) / n)
 
-            indices = range(len(losses))
+            steps = range(len(losses))
             if self.measure == "precision":
-                last = next((i for i in indices if not passes(i)), len(losses)) - 1
-                target, means = losses[max(last, 0)].mean(), np.maximum.accumulate(means, axis=1)
+                at = max(sum(1 for _ in takewhile(passes, steps)) - 1, 0)
+                target, means = losses[at].mean(), np.maximum.accumulate(means, axis=1)
             else:  # ascending, as np.interp needs them
-                first = min(bisect_left(indices, True, key=passes), len(losses) - 1)
-                target, means = -losses[first].mean(), -means
+                at = bisect_left(steps[:-1], True, key=passes)
+                target, means = -losses[at].mean(), -means
             costs[policy] = np.array(
                 [np.interp(target, a, b) for a, b in zip(means, weights @ cost.T, strict=True)]
             )
@@ -482,21 +505,18 @@ class CutRule(DecisionRule):
             difference = cost - costs["fixed_k"]
             low, high = np.quantile(difference[1:], [_NOISE, 1.0 - _NOISE]).tolist()
             row = PolicyCost(policy, float(cost[0]), float(difference[0]), low, high)
-            self.policies_.append(row)
+            compared.append(row)
             if high < 0.0 and cost[0] < costs[best][0]:
                 best = policy
         if best == "fixed_k" or self.confidence_level is None:
             return [plans[best]]
         return [plans["fixed_k"], plans[best]]
 
-    def _cost(
-        self, cuts: ListCuts, threshold: float = np.inf, *, counts: Int64Array | None = None
-    ) -> Float64Array:
+    def _cost(self, cuts: ListCuts, shown: Int64Array) -> Float64Array:
         """Documents shown; for precision, share of the relevant documents that are not shown."""
-        counts = cuts.shown(threshold) if counts is None else counts
         if self.measure == "precision":
-            return 1.0 - np.nan_to_num(cuts.at(cuts.recall, counts))
-        return counts.astype(np.float64)
+            return 1.0 - np.nan_to_num(cuts.at(cuts.recall, shown))
+        return shown.astype(np.float64)
 
     def _search(
         self, judged: JudgedCuts, plan: _Plan, part: Int64Array, times: float = 1.0
@@ -513,87 +533,68 @@ class CutRule(DecisionRule):
             known = np.unique(cuts.stops)
             if plan.policy != "fixed_k":
                 known = judged.cuts(plan.policy, part).thresholds()
-            last = None
-            for threshold in known.tolist():
-                if not passes(threshold):
-                    break
-                last = threshold
-            return last
+            passed = list(takewhile(passes, known.tolist()))
+            return passed[-1] if passed else None
         if not passes(np.inf):
             return None
         # Without finite ones all scores of each list are equal, and any threshold shows them.
-        known = np.unique(cuts.stops[np.isfinite(cuts.stops)])
-        known = known if len(known) else np.zeros(1)
-        low, high = -1, len(known) - 1
-        while high - low > 1:
-            middle = (low + high) // 2
-            low, high = (low, middle) if passes(known[middle]) else (middle, high)
-        if plan.policy == "fixed_k" or high + 1 == len(known):
-            return float(known[high])
-        return float(known[high] / 2 + known[high + 1] / 2)  # against rounding errors
+        known = np.unique(cuts.stops[np.isfinite(cuts.stops)]).tolist() or [0.0]
+        at = bisect_left(known[:-1], True, key=passes)
+        if plan.policy == "fixed_k" or at + 1 == len(known):
+            return known[at]
+        return known[at] / 2 + known[at + 1] / 2  # against rounding errors
 
     def _report(
         self,
         judged: JudgedCuts,
         plan: _Plan,
         queries: Int64Array,
-        threshold: float,
-        more: list[float | None],
+        threshold: float | None,
+        twice: float | None,
         level: float,
-    ) -> None:
-        """Set the attributes of the fitted rule."""
-        cuts = judged.cuts(plan.policy, plan.tested)
-        shown = cuts.shown(threshold)
-        listed = np.diff(cuts.indptr)
-        kept = cuts.at(cuts.recall, shown)
-        value = float(cuts.at(cuts.values, shown).mean())
-        twice, four_times = (
-            None if entry is None else float(cuts.shown(entry).mean())
-            for entry in more or (None, None)
-        )
+    ) -> CutReport:
+        """What the judged queries say; without a threshold, the promise cannot be kept."""
         fixed = judged.cuts("fixed_k", queries)
-        best = fixed.shown(1.0 if self.measure == "precision" else np.inf)
+        unkept = 1.0 if self.measure == "precision" else np.inf
+        best = 1.0 - fixed.at(fixed.values, fixed.shown(unkept))
+        cuts = judged.cuts(plan.policy, plan.tested)
+        shown, listed = cuts.shown(unkept if threshold is None else threshold), np.diff(cuts.indptr)
+        kept = cuts.at(cuts.recall, shown)
         n_left_out = len(judged.lists) - len(queries)
         notes = ["unjudged documents count as not relevant"]
         if n_left_out:
-            notes.append(f"queries without a relevant document, which do not count: {n_left_out:,}")
-        self.policy_, self.risk_ = plan.policy, 1.0 - value
-        self.threshold_ = threshold * _SIGNS.get(plan.policy, 1.0)
-        self.n_queries_needed_ = self._count_needed(1.0 - fixed.at(fixed.values, best), level)
-        self.report_ = CutReport(
+            what = (
+                "empty lists"
+                if self.measure == "precision"
+                else "queries without a relevant document"
+            )
+            notes.append(f"{what}, which do not count: {n_left_out:,}")
+        return CutReport(
             self.measure,
             self.at_least,
             self.confidence_level,
             plan.policy,
-            self.threshold_ if more else None,
+            None if threshold is None else threshold * _SIGNS.get(plan.policy, 1.0),
             len(queries),
             n_left_out,
             len(plan.tested),
-            value,
-            float(cuts.at(cuts.values, listed).mean()),
-            float(shown.mean()),
-            float(listed.mean()),
-            None if np.isnan(kept).all() else float(np.nanmean(kept)),
-            self.n_queries_needed_,
-            twice,
-            four_times,
-            notes,
+            value=float(cuts.at(cuts.values, shown).mean()),
+            whole=float(cuts.at(cuts.values, listed).mean()),
+            n_shown=float(shown.mean()),
+            n_listed=float(listed.mean()),
+            kept=None if np.isnan(kept).all() else float(np.nanmean(kept)),
+            n_queries_needed=self._count_needed(best, level),
+            shown_with_twice=None if twice is None else float(cuts.shown(twice).mean()),
+            notes=notes,
         )
 
     def _count_needed(self, losses: Float64Array, level: float) -> int | None:
         """Fewest queries that keep the promise with these smallest losses."""
         if losses.mean() >= 1.0 - self.at_least:
             return None
-        low, high = 0, 1
-        while not self._passes(losses, level, high / len(losses)):
-            low, high = high, 2 * high
-            if high > _MOST_QUERIES:
-                return None
-        while high - low > 1:
-            middle = (low + high) // 2
-            is_enough = self._passes(losses, level, middle / len(losses))
-            low, high = (low, middle) if is_enough else (middle, high)
-        return high
+        counts = range(1, _MOST_QUERIES)
+        at = bisect_left(counts, True, key=lambda n: self._passes(losses, level, n / len(losses)))
+        return counts[at] if at < len(counts) else None
 
     def decide(self, scores: Any, qid: Any = None) -> CutDecisions:
         """Count the documents of each list to show.
@@ -633,10 +634,11 @@ class CutRule(DecisionRule):
             "spread": mean and standard deviation of the scores. NaN for an empty list.
         """
         lists = self._read(scores, qid)
-        columns = np.full((4, len(lists)), np.nan)
-        for query, rows in enumerate(lists):
-            if len(s := lists.scores[rows]):
-                columns[:, query] = len(s), s[0], s.mean(), s.std()
+        found = [
+            (len(s), s[0], s.mean(), s.std()) if len(s := lists.scores[rows]) else [np.nan] * 4
+            for rows in lists
+        ]
+        columns = np.reshape(found, (-1, 4)).T
         return ResultColumns(zip(("size", "top", "mean", "spread"), columns, strict=True))
 
     def _read(self, scores: Any, qid: Any) -> ScoredLists:
@@ -651,14 +653,10 @@ class CutRule(DecisionRule):
         return f"CutRule({given}, confidence_level={self.confidence_level})"
 
     def _record(self) -> dict[str, Any]:
-        b = self.coefficients_ if self.policy_ == "probability" else None
-        return {
-            "rel": self.rel,
-            "coefficients": None
-            if b is None
-            else dict(zip(MODEL_COLUMNS, b.tolist(), strict=True)),
-            "report": self.report_.to_dict(),
-        }
+        found = None
+        if self.policy_ == "probability" and self.coefficients_ is not None:
+            found = dict(zip(MODEL_COLUMNS, self.coefficients_.tolist(), strict=True))
+        return {"rel": self.rel, "coefficients": found, "report": self.report_.to_dict()}
 
     @classmethod
     def _restore(cls, record: Mapping[str, Any]) -> Self:
@@ -675,13 +673,8 @@ class CutRule(DecisionRule):
             raise ValueError(
                 f"coefficients must be {', '.join(MODEL_COLUMNS)} for 'probability' only."
             )
-        rule.coefficients_ = None if b is None else np.array(list(b.values()))
-        rule.policy_, rule.risk_ = report.policy, 1.0 - report.value
-        unkept = 1.0 if report.measure == "precision" else np.inf
-        rule.threshold_ = unkept if report.threshold is None else report.threshold
-        rule.policies_ = ResultList(PolicyCost)
-        rule.n_queries_needed_, rule.report_ = report.n_queries_needed, report
-        return rule
+        coefficients = None if b is None else np.array(list(b.values()))
+        return rule._set(report, coefficients, ResultList(PolicyCost))
 
     def _source(self) -> str:
         t, is_precision = self.threshold_, self.measure == "precision"
@@ -726,8 +719,6 @@ class CutRule(DecisionRule):
             yield (scores.tolist(),), int(found.n_shown[0])
 
 
-# Rows are shown if their stop value is at most the threshold; these thresholds are shown negated.
-_SIGNS = {"score_floor": -1.0, "standardized": -1.0}
 _REPORT: dict[str, Check] = {
     "measure": word(*MEASURES),
     "at_least": number(0, 1),
@@ -735,21 +726,10 @@ _REPORT: dict[str, Check] = {
     "policy": word(*POLICIES),
     "threshold": or_none(number()),
     **dict.fromkeys(("n_queries", "n_left_out", "n_tested"), whole()),
-    "value": number(0, 1),
-    "whole": number(0, 1),
-    "n_shown": number(0),
-    "n_listed": number(0),
+    **dict.fromkeys(("value", "whole"), number(0, 1)),
+    **dict.fromkeys(("n_shown", "n_listed"), number(0)),
     "kept": or_none(number(0, 1)),
     "n_queries_needed": or_none(whole()),
     "shown_with_twice": or_none(number(0)),
-    "shown_with_four_times": or_none(number(0)),
     "notes": texts,
 }
-
-
-class _Plan(NamedTuple):
-    """Policy, the queries that test its thresholds, and the level of the tests."""
-
-    policy: str
-    tested: Int64Array
-    level: float

@@ -550,7 +550,7 @@ class CutRule(DecisionRule):
         fixed = judged.cuts("fixed_k", queries)
         best = fixed.shown(1.0 if self.measure == "precision" else np.inf)
         n_left_out = len(judged.lists) - len(queries)
-        notes = ["unjudged documents count as not relevant"]
+        notes = ["unjudged documents count as not relevant", *judged.lists.notes]
         if n_left_out:
             notes.append(f"queries without a relevant document, which do not count: {n_left_out:,}")
         self.policy_, self.risk_ = plan.policy, 1.0 - value

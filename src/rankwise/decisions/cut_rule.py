@@ -561,7 +561,7 @@ class CutRule(DecisionRule):
         shown, listed = cuts.shown(unkept if threshold is None else threshold), np.diff(cuts.indptr)
         kept = cuts.at(cuts.recall, shown)
         n_left_out = len(judged.lists) - len(queries)
-        notes = ["unjudged documents count as not relevant"]
+        notes = ["unjudged documents count as not relevant", *judged.lists.notes]
         if n_left_out:
             what = (
                 "empty lists"

@@ -25,6 +25,7 @@ from rankwise.decisions.decision_file import (
     word,
 )
 from rankwise.decisions.list_cuts import (
+    DIGITS,
     MODEL_COLUMNS,
     POLICIES,
     JudgedCuts,
@@ -36,6 +37,7 @@ from rankwise.decisions.list_cuts import (
 )
 from rankwise.decisions.risk_bounds import conformal_risk, mean_risk_p_value
 from rankwise.decisions.scored_lists import ScoredLists, list_scores
+from rankwise.metrics.statistics.stratified import check_level
 from rankwise.runtime.constraints import make_generator
 from rankwise.runtime.finite import names_its_class
 from rankwise.runtime.messages import ArgumentError, check_choice, check_share, join_lines
@@ -132,7 +134,7 @@ class CutReport(Result):
                 f"{self.n_queries:,} judged queries cannot keep it: the rule shows {what}."
             )
             lines.append(
-                f"About {self.n_queries_needed:,} would do, if losses stay as they are."
+                f"It takes at least {self.n_queries_needed:,}, if losses stay as they are."
                 if self.n_queries_needed is not None
                 else f"Nor can more of them: {what} have {value}. Promise less."
             )
@@ -350,7 +352,7 @@ class CutRule(DecisionRule):
         check_choice("measure", measure, MEASURES)
         check_share("at_least", at_least)
         if confidence_level is not None:
-            check_share("confidence_level", confidence_level, "Write 0.95 for 95 %.")
+            check_level(confidence_level)
         elif measure == "precision":
             raise ArgumentError(
                 "confidence_level",
@@ -397,10 +399,9 @@ class CutRule(DecisionRule):
         lists = list_scores(scores, y, qid)
         if lists.y is None:
             raise ArgumentError("y", "must give judgements, got none. Pass grades or qrels.")
-        values, counts = measure_cuts(lists, self.measure, self.rel)
-        recall, has_relevant = measure_cuts(lists, "recall", self.rel)
-        queries = np.flatnonzero(counts)
-        if not has_relevant.any():
+        values, recall = (measure_cuts(lists, name, self.rel) for name in (self.measure, "recall"))
+        queries = np.flatnonzero(~np.isnan(values[lists.indptr[:-1]]))
+        if np.isnan(recall).all():
             raise ValueError(
                 f"no query has a document of grade {self.rel:g} or more. Check the ids and rel=…."
             )
@@ -528,21 +529,24 @@ class CutRule(DecisionRule):
             losses = 1.0 - cuts.at(cuts.values, cuts.shown(threshold))
             return self._passes(losses, plan.level, times)
 
+        # Computed stop values are rounded. Others are exact, and so are their thresholds.
+        is_computed = plan.policy in ("standardized", "probability")
+        margin = 0.5 * 10.0**-DIGITS if is_computed else 0.0
         if self.measure == "precision":
             # Ranks are fixed; other thresholds come from queries that are not tested.
             known = np.unique(cuts.stops)
             if plan.policy != "fixed_k":
                 known = judged.cuts(plan.policy, part).thresholds()
             passed = list(takewhile(passes, known.tolist()))
-            return passed[-1] if passed else None
+            return passed[-1] + margin if passed else None
         if not passes(np.inf):
             return None
         # Without finite ones all scores of each list are equal, and any threshold shows them.
         known = np.unique(cuts.stops[np.isfinite(cuts.stops)]).tolist() or [0.0]
         at = bisect_left(known[:-1], True, key=passes)
         if plan.policy == "fixed_k" or at + 1 == len(known):
-            return known[at]
-        return known[at] / 2 + known[at + 1] / 2  # against rounding errors
+            return known[at] + margin
+        return known[at] / 2 + known[at + 1] / 2
 
     def _report(
         self,
@@ -563,12 +567,7 @@ class CutRule(DecisionRule):
         n_left_out = len(judged.lists) - len(queries)
         notes = ["unjudged documents count as not relevant", *judged.lists.notes]
         if n_left_out:
-            what = (
-                "empty lists"
-                if self.measure == "precision"
-                else "queries without a relevant document"
-            )
-            notes.append(f"{what}, which do not count: {n_left_out:,}")
+            notes.append(f"queries without a relevant document, which do not count: {n_left_out:,}")
         return CutReport(
             self.measure,
             self.at_least,
@@ -645,9 +644,6 @@ class CutRule(DecisionRule):
         data, qid = (qid, None) if isinstance(qid, RankingData) else (None, qid)
         return list_scores(scores, data, qid)
 
-    def __str__(self) -> str:
-        return str(self.report_) if hasattr(self, "report_") else repr(self)
-
     def __repr__(self) -> str:
         given = f"{self.measure!r}, at_least={self.at_least:g}"
         return f"CutRule({given}, confidence_level={self.confidence_level})"
@@ -715,6 +711,7 @@ class CutRule(DecisionRule):
         """Random lists, as arguments, and numbers of documents to show."""
         for n in rng.integers(1, 60, 200).tolist():
             scores = rng.normal(size=n) * 10.0 ** rng.integers(-2, 3)
+            scores = np.round(scores) if n % 2 else scores  # some with ties
             found = self.decide(scores, np.zeros(n, dtype=int))
             yield (scores.tolist(),), int(found.n_shown[0])
 

@@ -82,9 +82,7 @@ class CutReport(Result):
     threshold : float or None
         None if the promise cannot be kept.
     n_queries : int
-        Judged queries that count.
-    n_left_out : int
-        Judged queries without a relevant document, for which recall and nDCG are not defined.
+        Judged queries that count: for recall and nDCG, those with a relevant document.
     n_tested : int
         Queries that set the threshold.
     value : float
@@ -111,7 +109,6 @@ class CutReport(Result):
     policy: str
     threshold: float | None
     n_queries: int
-    n_left_out: int
     n_tested: int
     value: float
     whole: float
@@ -269,15 +266,13 @@ class CutRule(DecisionRule):
     :class:`AnswerRule`.
 
     Let L(t) be 1 minus the measure of a query for threshold t. For recall and nDCG, L does not grow
-    with what is shown. The rule takes the lowest threshold from which on a test rejects that the
-    mean of L is above ``1 - at_least`` [2]_. The p-value is that of Gaffke [3]_: exact
-    for losses of 0 and 1, where it is the binomial one. For other losses its validity is a
-    conjecture [4]_ to which no exception is known; the documentation reports how often promises are
-    broken. Without ``confidence_level``, the threshold is the lowest one with
+    with what is shown. The rule takes the lowest threshold for which a test rejects that the mean
+    of L is above ``1 - at_least`` [2]_. The p-value is that of Gaffke [3]_: the binomial one for
+    losses of 0 and 1. For other losses its validity is a conjecture [4]_ to which no exception is
+    known. Without ``confidence_level``, the threshold is the lowest one with
     ``(sum L + 1) / (n + 1) <= 1 - at_least`` [1]_. Precision may rise and fall with what is shown.
-    Its thresholds are fixed before the tests, and tested from the strictest one on. The first one
-    that fails ends the tests, so that all tests together have the level of one
-    (fixed-sequence testing [5]_).
+    Its thresholds are fixed before the tests, and tested from the strictest one on until one fails,
+    so that all tests together have the level of one (fixed-sequence testing [5]_).
 
     "auto" compares the policies on 30 % of the queries, with thresholds as strict as the final
     ones, and takes the best one if it is better than fixed k in 98 % of the resamples. Fixed k
@@ -330,12 +325,6 @@ class CutRule(DecisionRule):
         "coefficients": or_none(numbers_by_name),
         "report": lambda value: value,
     }
-    threshold_: float
-    policy_: str
-    risk_: float
-    n_queries_needed_: int | None
-    policies_: ResultList[PolicyCost]
-    report_: CutReport
 
     def __init__(
         self,
@@ -410,48 +399,44 @@ class CutRule(DecisionRule):
         order = make_generator(self.random_state).permutation(queries)
         n_part = max(1, round(_CHOICE_SHARE * len(queries)))
         part, rest = np.sort(order[:n_part]), np.sort(order[n_part:])
-        level, policy = 1.0 - (self.confidence_level or 0.0), self.policy
+        policy, level = self.policy, 1.0 - (self.confidence_level or 0.0)
         if policy == "auto" and (
             n_part < _FEWEST_TO_CHOOSE or not self._passes(np.zeros(len(rest)), level)
         ):
             policy = "fixed_k"
         needs_model = policy in ("auto", "probability")
         coefficients = fit_probability(lists, part, self.rel) if needs_model else None
-        judged = JudgedCuts(lists, self.measure, values, recall, coefficients)
+        judged = JudgedCuts(lists, self.measure, values, recall, queries, part, rest, coefficients)
         plan, compared = _Plan("fixed_k", queries, level), ResultList(PolicyCost)
         if policy == "auto":
-            plans = self._plan(judged, part, rest, level, compared)
+            plans = self._plan(judged, level, compared)
         elif policy == "probability" or (self.measure == "precision" and policy != "fixed_k"):
             plans = [_Plan(policy, rest, level)]
         else:
             plans = [plan._replace(policy=policy)]
         found = []
         for entry in plans:
-            threshold = self._search(judged, entry, part)
+            threshold = self._search(judged, entry)
             if threshold is not None:
                 cuts = judged.cuts(entry.policy, rest)
                 cost = float(self._cost(cuts, cuts.shown(threshold)).mean())
                 found.append((cost, entry, threshold))
-        threshold = twice = None
+        threshold = None
         if found:
             _, plan, threshold = min(found, key=lambda entry: entry[0])
-            twice = self._search(judged, plan, part, times=2.0)
-        report = self._report(judged, plan, queries, threshold, twice, level)
-        return self._set(report, coefficients, compared)
+        return self._set(self._report(judged, plan, threshold, level), coefficients, compared)
 
-    def _set(
-        self,
-        report: CutReport,
-        coefficients: Float64Array | None,
-        compared: ResultList[PolicyCost],
-    ) -> Self:
+    def _set(self, report: CutReport, coefficients: Any, compared: ResultList[PolicyCost]) -> Self:
         """Set the attributes of the fitted rule."""
-        unkept = 1.0 if report.measure == "precision" else np.inf
-        self.threshold_ = unkept if report.threshold is None else report.threshold
+        self.threshold_ = self._unkept() if report.threshold is None else report.threshold
         self.policy_, self.risk_ = report.policy, 1.0 - report.value
         self.n_queries_needed_, self.report_ = report.n_queries_needed, report
         self.coefficients_, self.policies_ = coefficients, compared
         return self
+
+    def _unkept(self) -> float:
+        """Threshold of fixed k if the promise cannot be kept."""
+        return 1.0 if self.measure == "precision" else np.inf
 
     def _passes(self, losses: Float64Array, level: float, times: float = 1.0) -> bool:
         """Whether losses of the tested queries keep the promise; ``times``: if seen so often."""
@@ -461,27 +446,22 @@ class CutRule(DecisionRule):
         return mean_risk_p_value(losses, at_most, times) <= level
 
     def _plan(
-        self,
-        judged: JudgedCuts,
-        part: Int64Array,
-        rest: Int64Array,
-        level: float,
-        compared: ResultList[PolicyCost],
+        self, judged: JudgedCuts, level: float, compared: ResultList[PolicyCost]
     ) -> list[_Plan]:
         """Fixed k, and the policy that is better on a part of the queries; fills ``compared``."""
-        everything = np.sort(np.append(part, rest))
         strict = (1.0 - _FIXED_SHARE) * level
-        plans = {policy: _Plan(policy, rest, strict) for policy in POLICIES}
+        plans = {policy: _Plan(policy, judged.rest, strict) for policy in POLICIES}
         if self.confidence_level is not None:
-            plans["fixed_k"] = _Plan("fixed_k", everything, _FIXED_SHARE * level)
-        n = len(part)
+            plans["fixed_k"] = _Plan("fixed_k", judged.queries, _FIXED_SHARE * level)
+        n = len(judged.part)
         weights = np.random.default_rng(0).multinomial(n, np.full(n, 1.0 / n), _N_RESAMPLES)
         weights = np.vstack([np.ones(n), weights]) / n
         costs: dict[str, Float64Array] = {}
         for policy, plan in plans.items():
-            cuts = judged.cuts(policy, part)
             if policy == "probability":
-                cuts = judged.held_out_cuts(part, self.rel)
+                cuts = judged.held_out_cuts(judged.part, self.rel)
+            else:
+                cuts = judged.cuts(policy, judged.part)
             # Losses and costs by threshold and query; thresholds from few documents to many.
             shown = [cuts.shown(threshold) for threshold in cuts.thresholds()]
             losses = np.array([1.0 - cuts.at(cuts.values, counts) for counts in shown])
@@ -505,8 +485,7 @@ class CutRule(DecisionRule):
         for policy, cost in costs.items():
             difference = cost - costs["fixed_k"]
             low, high = np.quantile(difference[1:], [_NOISE, 1.0 - _NOISE]).tolist()
-            row = PolicyCost(policy, float(cost[0]), float(difference[0]), low, high)
-            compared.append(row)
+            compared.append(PolicyCost(policy, float(cost[0]), float(difference[0]), low, high))
             if high < 0.0 and cost[0] < costs[best][0]:
                 best = policy
         if best == "fixed_k" or self.confidence_level is None:
@@ -519,9 +498,7 @@ class CutRule(DecisionRule):
             return 1.0 - np.nan_to_num(cuts.at(cuts.recall, shown))
         return shown.astype(np.float64)
 
-    def _search(
-        self, judged: JudgedCuts, plan: _Plan, part: Int64Array, times: float = 1.0
-    ) -> float | None:
+    def _search(self, judged: JudgedCuts, plan: _Plan, times: float = 1.0) -> float | None:
         """Threshold that shows the fewest documents, for precision the most; None if none does."""
         cuts = judged.cuts(plan.policy, plan.tested)
 
@@ -530,13 +507,12 @@ class CutRule(DecisionRule):
             return self._passes(losses, plan.level, times)
 
         # Computed stop values are rounded. Others are exact, and so are their thresholds.
-        is_computed = plan.policy in ("standardized", "probability")
-        margin = 0.5 * 10.0**-DIGITS if is_computed else 0.0
+        margin = 0.5 * 10.0**-DIGITS if plan.policy in ("standardized", "probability") else 0.0
         if self.measure == "precision":
             # Ranks are fixed; other thresholds come from queries that are not tested.
             known = np.unique(cuts.stops)
             if plan.policy != "fixed_k":
-                known = judged.cuts(plan.policy, part).thresholds()
+                known = judged.cuts(plan.policy, judged.part).thresholds()
             passed = list(takewhile(passes, known.tolist()))
             return passed[-1] + margin if passed else None
         if not passes(np.inf):
@@ -549,40 +525,32 @@ class CutRule(DecisionRule):
         return known[at] / 2 + known[at + 1] / 2
 
     def _report(
-        self,
-        judged: JudgedCuts,
-        plan: _Plan,
-        queries: Int64Array,
-        threshold: float | None,
-        twice: float | None,
-        level: float,
+        self, judged: JudgedCuts, plan: _Plan, threshold: float | None, level: float
     ) -> CutReport:
         """What the judged queries say; without a threshold, the promise cannot be kept."""
-        fixed = judged.cuts("fixed_k", queries)
-        unkept = 1.0 if self.measure == "precision" else np.inf
-        best = 1.0 - fixed.at(fixed.values, fixed.shown(unkept))
+        fixed = judged.cuts("fixed_k", judged.queries)
+        least = 1.0 - fixed.at(fixed.values, fixed.shown(self._unkept()))
         cuts = judged.cuts(plan.policy, plan.tested)
-        shown, listed = cuts.shown(unkept if threshold is None else threshold), np.diff(cuts.indptr)
-        kept = cuts.at(cuts.recall, shown)
-        n_left_out = len(judged.lists) - len(queries)
+        shown = cuts.shown(self._unkept() if threshold is None else threshold)
+        kept, listed = cuts.at(cuts.recall, shown), np.diff(cuts.indptr)
+        twice = None if threshold is None else self._search(judged, plan, times=2.0)
         notes = ["unjudged documents count as not relevant", *judged.lists.notes]
-        if n_left_out:
-            notes.append(f"queries without a relevant document, which do not count: {n_left_out:,}")
+        if n := len(judged.lists) - len(judged.queries):
+            notes.append(f"queries without a relevant document, which do not count: {n:,}")
         return CutReport(
             self.measure,
             self.at_least,
             self.confidence_level,
             plan.policy,
             None if threshold is None else threshold * _SIGNS.get(plan.policy, 1.0),
-            len(queries),
-            n_left_out,
-            len(plan.tested),
+            n_queries=len(judged.queries),
+            n_tested=len(plan.tested),
             value=float(cuts.at(cuts.values, shown).mean()),
             whole=float(cuts.at(cuts.values, listed).mean()),
             n_shown=float(shown.mean()),
             n_listed=float(listed.mean()),
             kept=None if np.isnan(kept).all() else float(np.nanmean(kept)),
-            n_queries_needed=self._count_needed(best, level),
+            n_queries_needed=self._count_needed(least, level),
             shown_with_twice=None if twice is None else float(cuts.shown(twice).mean()),
             notes=notes,
         )
@@ -614,8 +582,7 @@ class CutRule(DecisionRule):
         cuts = ListCuts(lists.indptr, stops, stops, stops)
         n_shown = cuts.shown(self.threshold_ * _SIGNS.get(self.policy_, 1.0))
         shown = np.empty(len(stops), dtype=bool)
-        order = np.arange(len(stops)) if lists.order is None else lists.order
-        shown[order] = ranks_of(lists) <= np.repeat(n_shown, lists.sizes)
+        shown[lists.order] = ranks_of(lists) <= np.repeat(n_shown, lists.sizes)
         return CutDecisions(lists.qids, n_shown, lists.sizes, shown)
 
     def list_features(self, scores: Any, qid: Any = None) -> ResultColumns:
@@ -677,34 +644,34 @@ class CutRule(DecisionRule):
         if self.policy_ == "fixed_k":
             shown = "len(scores)" if np.isinf(t) else f"min(len(scores), {t:.0f})"
             return f"def count_shown(scores):\n    return {shown}\n"
-        body = {
-            "score_floor": f"    n = sum(score >= {t!r} for score in scores)\n",
-            "below_top": f"    n = sum(scores[0] - score <= {t!r} for score in scores)\n",
-            "standardized": f"""\
-    mean = sum(scores) / len(scores)
+        if self.policy_ == "score_floor":
+            body = f"n = sum(score >= {t!r} for score in scores)"
+        elif self.policy_ == "below_top":
+            body = f"n = sum(scores[0] - score <= {t!r} for score in scores)"
+        else:
+            body = """\
+mean = sum(scores) / len(scores)
     spread = (sum((score - mean) ** 2 for score in scores) / len(scores)) ** 0.5
-    n = sum(score - mean >= {t!r} * spread for score in scores)
+    """
+        if self.policy_ == "standardized":
+            body += f"""\
+n = sum(score - mean >= {t!r} * spread for score in scores)
     if scores[0] == scores[-1]:
-        n = len(scores)
-""",
-        }
-        if self.policy_ == "probability":
-            *slopes, intercept = self.coefficients_.tolist()  # type: ignore[union-attr]
-            body["probability"] = f"""\
-    mean = sum(scores) / len(scores)
-    spread = (sum((score - mean) ** 2 for score in scores) / len(scores)) ** 0.5
-    p, n, weights = [], 0, {slopes!r}
+        n = len(scores)"""
+        elif self.policy_ == "probability":
+            *slopes, intercept = self.coefficients_.tolist()
+            stop = "1 - sum(p[:i + 1]) / (i + 1)" if is_precision else "sum(p[:i]) / sum(p)"
+            body += f"""\
+p, weights = [], {slopes!r}
     for rank, score in enumerate(scores, 1):
         z = (score - mean) / spread if scores[0] > scores[-1] else 0.0
         values = scores[0], score - scores[0], z, rank ** -0.5
         log_odds = {intercept!r} + sum(w * value for w, value in zip(weights, values))
         p.append(1 / (1 + 2.718281828459045 ** -max(-700.0, min(700.0, log_odds))))
-    for i in range(len(p)):
-        n += {"1 - sum(p[:i + 1]) / (i + 1)" if is_precision else "sum(p[:i]) / sum(p)"} <= {t!r}
-"""
+    n = sum({stop} <= {t!r} for i in range(len(p)))"""
         return (
             "def count_shown(scores):\n    scores = sorted(scores, reverse=True)\n"
-            f"    if not scores:\n        return 0\n{body[self.policy_]}    return max(n, 1)\n"
+            f"    if not scores:\n        return 0\n    {body}\n    return max(n, 1)\n"
         )
 
     def _examples(self, rng: np.random.Generator) -> Iterator[tuple[tuple[Any, ...], int]]:
@@ -718,15 +685,13 @@ class CutRule(DecisionRule):
 
 _REPORT: dict[str, Check] = {
     "measure": word(*MEASURES),
-    "at_least": number(0, 1),
-    "confidence_level": or_none(number(0, 1)),
     "policy": word(*POLICIES),
     "threshold": or_none(number()),
-    **dict.fromkeys(("n_queries", "n_left_out", "n_tested"), whole()),
-    **dict.fromkeys(("value", "whole"), number(0, 1)),
-    **dict.fromkeys(("n_shown", "n_listed"), number(0)),
-    "kept": or_none(number(0, 1)),
     "n_queries_needed": or_none(whole()),
     "shown_with_twice": or_none(number(0)),
     "notes": texts,
+    **dict.fromkeys(("n_queries", "n_tested"), whole()),
+    **dict.fromkeys(("n_shown", "n_listed"), number(0)),
+    **dict.fromkeys(("at_least", "value", "whole"), number(0, 1)),
+    **dict.fromkeys(("confidence_level", "kept"), or_none(number(0, 1))),
 }

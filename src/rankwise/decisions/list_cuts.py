@@ -53,12 +53,18 @@ class ListCuts:
 
 @dataclass(frozen=True, eq=False)
 class JudgedCuts:
-    """Judged lists, and their measure and recall if they are cut after each row."""
+    """Judged lists, and their measure and recall if they are cut after each row.
+
+    A ``part`` of the ``queries`` that count chooses policies and thresholds for the ``rest``.
+    """
 
     lists: ScoredLists
     measure: str
     values: Float64Array
     recall: Float64Array
+    queries: Int64Array
+    part: Int64Array
+    rest: Int64Array
     coefficients: Float64Array | None
 
     def cuts(self, policy: str, queries: Int64Array) -> ListCuts:

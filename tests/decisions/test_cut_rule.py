@@ -11,7 +11,10 @@ from rankwise import RidgeRanker, evaluate
 from rankwise.datasets import RankingData
 from rankwise.decisions import CutRule, load_decision, queries_needed
 from rankwise.decisions.cut_rule import MEASURES, POLICIES
+from rankwise.decisions.list_cuts import measure_cuts
 from rankwise.decisions.risk_bounds import conformal_risk, mean_risk_p_value
+from rankwise.decisions.scored_lists import ScoredLists
+from rankwise.groups import QueryGroups
 
 LEVELS = (0.95, None)
 
@@ -265,6 +268,47 @@ def test_rankers_score_the_rows():
     assert (features["size"] == 20).all()
 
 
+class TestEmptyLists:
+    @pytest.mark.parametrize(
+        ("measure", "policy"),
+        [*((measure, "fixed_k") for measure in MEASURES), *(("recall", p) for p in POLICIES[1:])],
+    )
+    @pytest.mark.parametrize("empty", [[7], [0, 30, 31, 60]])
+    def test_they_change_nothing(self, measure, policy, empty):
+        scores, y, qid = make_lists(60)
+        groups = QueryGroups.from_sizes(np.insert(np.full(60, 20), empty, 0))
+        rule = CutRule(measure, 0.3, policy=policy)
+
+        expected = rule.fit(scores, y, qid).report_
+        found = rule.fit(scores, y, groups)
+
+        assert found.report_.n_queries == expected.n_queries
+        if policy != "probability":  # its parts of the queries are others
+            assert found.report_.value == expected.value
+            assert found.threshold_ == expected.threshold
+        n_shown = found.decide(scores, groups).n_shown
+        assert (n_shown[groups.sizes == 0] == 0).all()
+        assert (n_shown[groups.sizes > 0] > 0).all()
+
+    @pytest.mark.parametrize(
+        ("measure", "counted"), [("recall", [0, 1]), ("nDCG", [0, 1]), ("precision", [0, 2])]
+    )
+    def test_lost_documents_count_in_recall_and_ndcg(self, measure, counted):
+        lists = ScoredLists(
+            np.arange(3),
+            np.array([0, 2, 2, 3]),
+            scores=np.array([2.0, 1.0, 5.0]),
+            y=np.array([0.0, 1.0, 0.0]),
+            missed=np.array([[1.0, 2.0]]),
+        )
+
+        values, counts = measure_cuts(lists, measure, rel=1.0)
+
+        assert np.flatnonzero(counts).tolist() == counted
+        expected = {"recall": 1.0, "nDCG": 1 / np.log2(3), "precision": 0.5}
+        assert values[:2] == pytest.approx([0.0, expected[measure]])
+
+
 @pytest.mark.parametrize("policy", POLICIES)
 @pytest.mark.parametrize("measure", ["recall", "precision"])
 def test_files_and_code_decide_alike(policy, measure, tmp_path):
@@ -317,6 +361,10 @@ def test_broken_files_are_errors(path, value, message, tmp_path):
         ({}, ([1.0, 2.0], [0, 0], [1, 2]), "no query has a document of grade 1 or more"),
         ({}, ([1.0, np.nan], [0, 1], [1, 2]), "must be finite"),
         ({}, ([1.0, 2.0], None, [1, 2]), "y must give judgements"),
+        ({"measure": "nDCG"}, ([1.0, 2.0], [1, -2], [1, 2]), "y must be >= 0 .*, got -2"),
+        ({"measure": "nDCG"}, ([1.0, 2.0], [1, 2000], [1, 2]), "y must be <= .*, got 2000"),
+        ({"rel": "1"}, ([1.0], [1], [1]), "rel must be a finite number, got '1'"),
+        ({"rel": np.nan}, ([1.0], [1], [1]), "rel must be a finite number, got nan"),
     ],
 )
 def test_errors_say_what_to_do(parameters, data, message):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
@@ -44,7 +45,7 @@ MEASURES = ("recall", "nDCG", "precision")
 # Share of the queries that choose the policy, and the fewest of them that may.
 _CHOICE_SHARE, _FEWEST_TO_CHOOSE = 0.3, 90
 # Share of 1 - confidence_level that fixed k has if other policies are considered.
-_FIXED_SHARE = 0.8
+_FIXED_SHARE = 0.9
 _N_RESAMPLES = 400
 # Share of the resamples in which a better policy may be no better than fixed k.
 _NOISE = 0.02
@@ -272,8 +273,8 @@ class CutRule(DecisionRule):
 
     "auto" compares the policies on 30 % of the queries, with thresholds as strict as the final
     ones, and takes the best one if it is better than fixed k in 98 % of the resamples. Fixed k
-    is tested on all queries at ``0.8 (1 - confidence_level)``, the other policy on the other
-    queries at ``0.2 (1 - confidence_level)``, so that both promises are kept with
+    is tested on all queries at ``0.9 (1 - confidence_level)``, the other policy on the other
+    queries at ``0.1 (1 - confidence_level)``, so that both promises are kept with
     ``confidence_level`` (Bonferroni).
 
     All of this holds for queries that are exchangeable with the judged ones, and for no others:
@@ -351,11 +352,13 @@ class CutRule(DecisionRule):
                 "None. Write 0.95 for 95 %.",
             )
         check_choice("policy", policy, ("auto", *POLICIES))
+        if not isinstance(rel, Real) or not np.isfinite(float(rel)):
+            raise ArgumentError("rel", f"must be a finite number, got {rel!r}.")
         self.measure = measure
         self.at_least = at_least
         self.confidence_level = confidence_level
         self.policy = policy
-        self.rel = rel
+        self.rel = float(rel)
         self.random_state = random_state
 
     def fit(self, scores: Any, y: Any = None, qid: Any = None) -> Self:
@@ -388,9 +391,10 @@ class CutRule(DecisionRule):
         lists = list_scores(scores, y, qid)
         if lists.y is None:
             raise ArgumentError("y", "must give judgements, got none. Pass grades or qrels.")
-        values, recall = (measure_cuts(lists, name, self.rel) for name in (self.measure, "recall"))
-        queries = np.flatnonzero(~np.isnan(values[lists.indptr[:-1]]))
-        if np.isnan(recall).all():
+        values, counts = measure_cuts(lists, self.measure, self.rel)
+        recall, has_relevant = measure_cuts(lists, "recall", self.rel)
+        queries = np.flatnonzero(counts)
+        if not has_relevant.any():
             raise ValueError(
                 f"no query has a document of grade {self.rel:g} or more. Check the ids and rel=…."
             )

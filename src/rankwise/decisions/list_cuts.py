@@ -5,9 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import expit
 
 from rankwise.decisions.scored_lists import ScoredLists
+from rankwise.groups import QueryGroups
+from rankwise.metrics import parse
 from rankwise.metrics.scored import discounts
 from rankwise.rankers.calibration import fit_logistic, platt_targets
 from rankwise.typing import Float64Array, Int64Array
@@ -86,26 +89,22 @@ def ranks_of(lists: ScoredLists) -> Int64Array:
     return np.arange(len(lists.scores)) - np.repeat(lists.indptr[:-1], lists.sizes) + 1
 
 
-def measure_cuts(lists: ScoredLists, measure: str, rel: float) -> Float64Array:
-    """Measure of each list if it is cut after each row; NaN for queries that do not count."""
-    n, rank = len(lists), ranks_of(lists)
-    query = np.repeat(np.arange(n), lists.sizes)
-    grades = np.zeros(0) if lists.y is None else lists.y
+def measure_cuts(
+    lists: ScoredLists, measure: str, rel: float
+) -> tuple[Float64Array, NDArray[np.bool_]]:
+    """Measure of each list if it is cut after each row, and which queries count."""
+    assert lists.y is not None
+    rank, query = ranks_of(lists), np.repeat(np.arange(len(lists)), lists.sizes)
     missed = np.empty((0, 2)) if lists.missed is None else lists.missed
-    all_grades = np.append(grades, missed[:, 1])
-    all_queries = np.append(query, missed[:, 0].astype(np.int64))
+    grades = np.append(lists.y, missed[:, 1])
+    queries = np.append(query, missed[:, 0].astype(np.int64))
     if measure == "nDCG":
-        best = np.lexsort((-all_grades, all_queries))
-        sizes = np.bincount(all_queries, minlength=n)
-        ideal_rank = np.arange(len(best)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-        discount = discounts("log2", int(sizes.max(initial=1)))
-        ideal = np.expm1(np.log(2.0) * all_grades[best]) * discount[ideal_rank]
-        gains = np.expm1(np.log(2.0) * grades)
-        totals = np.bincount(all_queries, ideal, n)
+        groups, totals = QueryGroups.from_qid(queries, len(queries)), np.zeros(len(lists))
+        totals[groups.ids] = parse("DCG").per_query(grades, grades, groups)
+        gains, discount = np.exp2(lists.y) - 1.0, discounts("log2", int(lists.sizes.max(initial=1)))
     else:
-        discount = np.ones(int(lists.sizes.max(initial=1)))
-        gains = (grades >= rel).astype(np.float64)
-        totals = np.bincount(all_queries, all_grades >= rel, n)
+        gains, discount = (lists.y >= rel).astype(np.float64), np.ones(len(rank))
+        totals = np.bincount(queries, grades >= rel, len(lists))
     # Equal scores of a list have no order, so that each has their mean gain.
     is_new = (rank == 1) | np.append(True, np.diff(lists.scores) != 0)
     tied = np.cumsum(is_new) - 1
@@ -113,9 +112,9 @@ def measure_cuts(lists: ScoredLists, measure: str, rel: float) -> Float64Array:
     found = np.append(0.0, np.cumsum(gains))
     found = found[1:] - np.repeat(found[lists.indptr[:-1]], lists.sizes)
     if measure == "precision":
-        return found / rank
-    totals = totals[query]
-    return np.divide(found, totals, where=totals > 0, out=np.full(len(found), np.nan)).clip(max=1.0)
+        return found / rank, lists.sizes > 0
+    of_rows = np.where(totals > 0, totals, np.nan)[query]
+    return (found / of_rows).clip(max=1.0), totals > 0
 
 
 def _standardise(lists: ScoredLists) -> tuple[Float64Array, Float64Array]:

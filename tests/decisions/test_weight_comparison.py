@@ -17,7 +17,7 @@ from scipy.stats import norm, t
 from rankwise import RankingData
 from rankwise.clicks import ClickLog, propensities
 from rankwise.decisions import compare_weights
-from rankwise.decisions.weights import NO_PULL, OPTIMISM, STRENGTHS, _Fits, _weigh_feedback
+from rankwise.decisions.weight_comparison import NO_PULL, OPTIMISM, STRENGTHS, _Fits, _weigh_feedback
 from rankwise.metrics import parse
 from rankwise.metrics.significance import paired_test
 from rankwise.runtime.messages import ArgumentError

@@ -185,13 +185,9 @@ def test_numbers_of_queries_belong_to_ids_of_any_type():
 
 
 def test_documents_beyond_the_depth_are_not_shown():
-    scores, y, qid = draw_lists(200)
-    found = (
-        AnswerRule(at_most=0.3, depth=3)
-        .fit(scores, y, qid)
-        .decide([3.0, 2.0, 1.0, 0.0, 9.0], list("aaaab"))
-    )
-    assert found.answer.all() and found.n_shown.tolist() == [3, 1]
+    rule = AnswerRule(at_most=0.3, depth=3, policy="top_score").fit(*draw_lists(200))
+    found = rule.decide([9.0, 2.0, 1.0, 0.0, 9.0], list("aaaab"))
+    assert found.n_shown.tolist() == [3, 1]
 
 
 def test_the_order_of_judged_rows_tells_nothing():

@@ -130,8 +130,9 @@ class WeightComparison(Result):
 
     def _cells(self) -> tuple[list[list[str]], list[str]]:
         lines, below = super()._cells()
-        said = f"low, high: joint {100 * self.confidence_level:g} % interval of the weights that fit best"
-        return lines, [*below, f"{said}, without the pull towards the current ones."]
+        level = f"{100 * self.confidence_level:g} %"
+        said = f"low, high: joint {level} interval of the weights that fit best, without the pull"
+        return lines, [*below, f"{said} towards the current ones."]
 
     def _heading(self) -> str:
         idle = self.without_gain

@@ -69,8 +69,8 @@ class WeightComparison(Result):
     low, high : ndarray of shape (n_signals,), float64
         Joint interval of the weights that fit best, without a pull towards the current ones: all
         signals at once lie inside with about ``confidence_level``. NaN without resamples, and for
-        a signal that is constant within every query. Learnt weights are pulled out of it, if need
-        be.
+        signals that are constant within every query or can be computed from others. The pull may
+        leave learnt weights outside.
     worth, worth_p : ndarray of shape (n_signals,), float64
         Mean of the measure that the signal adds to the others on held-out queries, and its p-value
         after Holm's correction.
@@ -127,6 +127,12 @@ class WeightComparison(Result):
     def export(self, form: WeightFormat = "formula") -> str:
         """Write :attr:`weights` for another system, see :func:`format_weights`."""
         return format_weights(self.weights, form)
+
+    def _cells(self) -> tuple[list[list[str]], list[str]]:
+        lines, below = super()._cells()
+        level = f"{100 * self.confidence_level:g} %"
+        said = f"low, high: joint {level} interval of the weights that fit best, without the pull"
+        return lines, [*below, f"{said} towards the current ones."]
 
     def _heading(self) -> str:
         idle = self.without_gain
@@ -313,17 +319,15 @@ def _read_rows(
         raise ValueError(f"rows must be of several queries, but all {len(data)} have one. {fix}")
     notes = []
     if data.judged is not None:
-        n_unjudged = int((~data.judged).sum())
-        what = "row" if n_unjudged == 1 else "rows"
-        notes.append(f"{n_unjudged} {what} without a label left out")
+        notes.append(f"rows without a label, left out: {int((~data.judged).sum())}")
     if data.sample_weight is not None:
         notes.append("sample weights are not used: every query weighs the same")
-    at = None if position is None or shown else np.asarray(position)
-    if at is not None and at.shape != (len(data),):
-        found = f"shape {at.shape} for {len(data)} rows"
-        raise ArgumentError("position", f"must have one rank per row, got {found}.")
+    at = None if position is None else np.asarray(position)
     if shown:
         at = _columns(data, [names.index(shown)])[:, 0]
+    elif at is not None and at.shape != (len(data),):
+        found = f"shape {at.shape} for {len(data)} rows"
+        raise ArgumentError("position", f"must have one rank per row, got {found}.")
     if data.judged is not None and at is not None:
         at = at[data.judged]
     data = data.only_judged()
@@ -396,9 +400,7 @@ def _drop_uniform(rows: RankingData, notes: list[str]) -> RankingData:
             "labels. Label more queries, or check the column of queries."
         )
     if n < groups.n_queries:
-        left = groups.n_queries - n
-        what = "query" if left == 1 else "queries"
-        notes.append(f"{left} {what} without different labels left out")
+        notes.append(f"queries without different labels, left out: {groups.n_queries - n}")
         rows = rows.take(np.flatnonzero(differ[groups.codes()]))
     return rows
 
@@ -407,16 +409,13 @@ def _list_doubts(
     fits: _Fits, names: Sequence[str], is_better: bool, low: Float64Array, high: Float64Array
 ) -> list[str]:
     """Notes on signals that these queries cannot weigh, and on a formula that they contradict."""
-    notes = [
-        f"{name!r} is constant within every query, which says nothing of its weight"
-        for name, varies in zip(names, fits.varies, strict=True)
-        if not varies
-    ]
-    for (i, first), (j, second) in combinations(enumerate(names), 2):
-        if np.array_equal(fits.rows.X[:, i], fits.rows.X[:, j]):
-            notes.append(
-                f"{first!r} and {second!r} are equal: only the sum of their weights counts"
-            )
+    notes = []
+    if not fits.known.all():
+        which = ", ".join(np.array(names)[~fits.known])
+        notes.append(
+            f"no interval for {which}: constant within every query, or computable from other "
+            "signals, so that many weights order alike"
+        )
     if fits.keeps_signs and not fits.current * fits.signs @ fits.whole.rhs > 0:
         notes.append(
             "labels fall as the formula rises: check its signs, or allow others by "
@@ -444,14 +443,18 @@ class _Fits:
         self.rows, self.current, self.measure = rows, current, measure
         self.keeps_signs, self.seed = keeps_signs, seed
         self.signs = np.where((current < 0) & keeps_signs, -1.0, 1.0)
-        X, starts = rows.groups.sort(rows.X), rows.groups.indptr[:-1]
+        X, starts = rows.groups.sort(np.asarray(rows.X)), rows.groups.indptr[:-1]
         spread = np.maximum.reduceat(X, starts) - np.minimum.reduceat(X, starts)
-        self.varies = (spread > 0).any(axis=0)
+        self.varies: NDArray[np.bool_] = np.any(spread > 0, axis=0)
         self.folds = deal_queries(rows.groups, N_FOLDS, seed)
         parts = [rows.groups.subset(fold) for fold in self.folds]
         self.held_out = [(rows.X[at], rows.y[at], groups.sizes) for at, groups in parts]
         self.parts = self._grams(self.folds)
         self.whole = total(self.parts)
+        # Directions in which the weights can change without any effect on the fit.
+        unit = np.sqrt(np.where(self.varies, np.diag(self.whole.matrix), np.inf))
+        values, vectors = np.linalg.eigh(self.whole.matrix / np.outer(unit, unit))
+        self.known = (np.abs(vectors[:, values < 1e-9]) < 1e-3).all(axis=1)
 
     def _grams(self, queries: Sequence[Int64Array]) -> list[Gram]:
         """Gram statistics of sets of queries."""
@@ -514,7 +517,7 @@ class _Fits:
         size = math.sqrt(n / (n - 1)) * stdtrit(n - 1, (1 + confidence_level) / 2)
         outside = OPTIMISM * 2 * ndtr(-size)
         tail = max(np.quantile(depth, outside, method="lower") - 1, 0) / n_draws
-        low, high = np.where(self.varies, np.quantile(draws, [tail, 1 - tail], axis=0), np.nan)
+        low, high = np.where(self.known, np.quantile(draws, [tail, 1 - tail], axis=0), np.nan)
         return low, high
 
     def _choose(self, values: Float64Array) -> int:

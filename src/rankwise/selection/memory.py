@@ -58,10 +58,10 @@ class MemoryGain(Result):
     p_value, p_corrected : float
         Of the test of the difference, and corrected by Holm over all systems and measures.
     verdict : {"memory", "holds", "open", "no gain"}
-        "memory": the gain is mainly on seen queries, where it is significantly larger; the interval
-        of unseen queries holds 0, but not the gain on seen ones. "holds": unseen queries alone show
-        a gain. "open": there is a gain, but unseen queries can neither show nor rule it out. "no
-        gain": all queries together show none.
+        "memory": the gain is mainly on seen queries: it is significantly larger there, and the
+        interval of unseen queries ends below it. "holds": unseen queries alone show a gain. "open":
+        there is a gain, but unseen queries can neither show nor rule it out. "no gain": all queries
+        together show none.
     """
 
     system: str
@@ -226,10 +226,9 @@ def _warn(rows: Sequence[MemoryGain]) -> list[str]:
                 "smaller gain on new documents, or none."
             )
         elif row.verdict == "open":
-            many = f"{row.n_unseen} unseen {'query' if row.n_unseen == 1 else 'queries'}"
             said.append(
-                f"warning: {many} cannot show whether {row.system} gains in {row.measure} on new "
-                "documents."
+                f"warning: {row.system} may not gain in {row.measure} on new documents: too few "
+                f"unseen queries ({row.n_unseen}) to show it."
             )
     return said
 

@@ -67,7 +67,7 @@ class RerankSignal(Result):
         "random": no signal.
     rho, low, high : float in [-1, 1]
         Spearman's rank correlation with the gain by reranking the query, and its joint interval
-        over all signals [2]_; NaN for "random".
+        over all signals (Bonett & Wright); NaN for "random".
     half : float
         Mean of the measure if the half of the queries with the most doubt is reranked, or a random
         half.

@@ -98,7 +98,7 @@ def test_queries_that_it_asks_for_would_do():
     needed = rule.n_queries_needed_
     n_wrong = int((y.reshape(25, -1).max(axis=1) == 0).sum())
     assert needed * n_wrong / 25 == pytest.approx(14, rel=0.1)  # log(.05) / log(.8), rounded up
-    assert f"About {needed:,} would do" in str(rule)
+    assert f"It takes {needed:,} or more" in str(rule)
     times = -(-needed // 25)
     rows = np.tile(np.arange(len(scores)), times)
     again = rule.fit(scores[rows], y[rows], qid[rows] + 100 * np.repeat(range(times), len(scores)))
@@ -182,6 +182,41 @@ def test_numbers_of_queries_belong_to_ids_of_any_type():
     for ids in ([0, 0, 1], [0.0, 0.0, 1.0], ["0", "0", "1"]):
         found = AnswerRule().list_features([1.0, 2.0, 3.0], ids, query_columns=columns)
         assert found["idf"].tolist() == [0.5, 1.5]
+
+
+def test_documents_beyond_the_depth_are_not_shown():
+    rule = AnswerRule(at_most=0.3, depth=3, policy="top_score").fit(*draw_lists(200))
+    found = rule.decide([9.0, 2.0, 1.0, 0.0, 9.0], list("aaaab"))
+    assert found.n_shown.tolist() == [3, 1]
+
+
+def test_the_order_of_judged_rows_tells_nothing():
+    y = np.tile([1, 0, 0, 0], 200)
+    for grades in (y, y[::-1]):
+        report = AnswerRule(depth=1).fit(np.zeros(800), grades, np.arange(800) // 4).report_
+        assert report.n_unanswerable == pytest.approx(150, abs=20)
+
+
+def test_a_response_and_empty_lists_get_a_decision():
+    rule = AnswerRule(at_most=0.3, policy="top_score").fit(*draw_lists(200))
+    hit, none = ({"hits": {"hits": x}} for x in ([{"_id": "a", "_score": 9.0}], []))
+    solr = {"response": {"docs": [{"id": "a", "score": 9.0}]}}
+    for scores, wanted in (
+        ({"q": {}, "p": {"a": 9.0}, "r": none}, {"q": 0, "p": 1, "r": 0}),
+        (hit | {"took": 3}, {"query": 1}),
+        (solr, {"query": 1}),
+        (none, {"query": 0}),
+    ):
+        found = rule.decide(scores)
+        assert dict(zip(found.qid.tolist(), found.n_shown.tolist(), strict=True)) == wanted
+        assert CutRule("precision", 0.1).fit(*draw_lists(200)).decide(scores).qid.tolist() == [
+            *wanted
+        ]
+
+
+def test_judged_queries_that_all_have_an_answer_are_named():
+    rule = AnswerRule(unanswerable="judged").fit(*draw_lists(200, share=1.0))
+    assert "no judged query has a list with nothing relevant" in str(rule)
 
 
 def test_notes_say_what_does_not_count():

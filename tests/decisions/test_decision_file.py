@@ -40,12 +40,15 @@ def test_a_rule_comes_back_as_it_was(rule, tmp_path):
 def test_plain_python_decides_alike(rule):
     names: dict = {}
     source = rule.to_python()
-    assert "import" not in source and len(source.splitlines()) <= 14
+    assert "import" not in source and len(source.splitlines()) <= 16
     exec(source, names)
     scores, _, qid = draw_lists(300, seed=6)
     found = [names["answer"](row.tolist()) for row in scores.reshape(300, -1)]
     np.testing.assert_array_equal(found, rule.decide(scores, qid).answer)
     assert names["answer"]([]) is False
+    for wrong in (float("nan"), float("inf"), -1e200) if rule is not RULES["never"] else ():
+        with pytest.raises(ValueError, match="scores must be finite"):
+            names["answer"]([1.0, wrong])
 
 
 def test_code_that_decides_otherwise_is_an_error(monkeypatch):

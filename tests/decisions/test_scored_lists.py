@@ -57,10 +57,11 @@ def test_a_frame_is_a_run():
 
 def test_scores_keep_the_order_of_ties_and_know_their_rows():
     scores, qid = [1.0, 3.0, 3.0, 2.0, 5.0], ["b", "a", "a", "b", "a"]
-    lists = list_scores(scores, [0, 1, np.nan, 2, 0], qid)
+    assert list_scores(scores, qid=qid).order.tolist() == [3, 0, 4, 1, 2]
+    lists = list_scores([1.0, 3.1, 3.0, 2.0, 5.0], [0, 1, np.nan, 2, 0], qid)
     assert lists.qids.tolist() == ["b", "a"]
     assert lists.order.tolist() == [3, 0, 4, 1, 2]
-    assert lists.scores.tolist() == [2, 1, 5, 3, 3] and lists.y.tolist() == [2, 0, 0, 1, 0]
+    assert lists.scores.tolist() == [2, 1, 5, 3.1, 3] and lists.y.tolist() == [2, 0, 0, 1, 0]
 
 
 def test_a_ranker_scores_judged_rows():

@@ -16,6 +16,7 @@ from scipy.special import expit
 from rankwise.datasets.data import RankingData
 from rankwise.datasets.readers.trec import Run, id_array
 from rankwise.decisions.decision_file import (
+    LARGEST,
     Check,
     DecisionRule,
     check_fields,
@@ -86,8 +87,9 @@ class AnswerReport(Result):
     kept : float or None
         Share of the tested answerable queries that are answered.
     n_queries_needed : int or None
-        Judged queries with which the promise can be kept, if rates stay as they are; None if no
-        threshold has a rate below ``at_most``.
+        Fewest judged queries with which the promise can be kept, if rates stay as they are; None if
+        no threshold has a rate below ``at_most``. Two or three times as many are often needed,
+        since the threshold with the best rate of few queries flatters.
     kept_with_twice : float or None
         ``kept`` with twice as many judged queries, if rates stay as they are.
     kept_with_four_times : float or None
@@ -123,7 +125,8 @@ class AnswerReport(Result):
                 f"{self.n_queries:,} judged queries cannot keep it: the rule abstains from all."
             )
             lines.append(
-                f"About {self.n_queries_needed:,} would do, if rates stay as they are."
+                f"It takes {self.n_queries_needed:,} or more, if rates stay as they are. The best "
+                "rate of few queries flatters: judge two or three times as many."
                 if self.n_queries_needed is not None
                 else "Nor can more of them, if rates stay as they are: promise less."
             )
@@ -162,7 +165,7 @@ class AnswerDecisions(Result):
     probability : ndarray of shape (n_queries,), float64, or None
         Estimated probability that the list holds anything relevant; None for the top score.
     n_shown : ndarray of shape (n_queries,), int64
-        Documents to show: all, or none.
+        Documents to show: all, or the first ``depth``; 0 if the query is not answered.
     """
 
     qid: NDArray[Any]
@@ -210,8 +213,7 @@ class AnswerRule(DecisionRule):
     risk_ : float or None
         Rate on the judged queries that set the threshold; None if nothing is answered.
     n_queries_needed_ : int or None
-        Judged queries with which the promise can be kept, if rates stay as they are. None: no
-        threshold has a rate below ``at_most``.
+        As in the report.
     report_ : AnswerReport
         All counts; printed with the rule.
 
@@ -404,6 +406,11 @@ class AnswerRule(DecisionRule):
             features = np.stack([features[answerable], without[answerable]], axis=1)
             features = features.reshape(len(query), -1)
             answerable = np.tile([True, False], len(query) // 2)
+        elif not n_unanswerable:
+            notes.append(
+                "no judged query has a list with nothing relevant: if such queries were not "
+                "judged, the promise does not hold for them"
+            )
         rng = make_generator(self.random_state)
         is_fit = self._draw_fit_part(query, answerable, source, rng)
         weight = np.where(answerable, 1.0 - share, share)
@@ -544,7 +551,8 @@ class AnswerRule(DecisionRule):
         values = self._values(features)
         probability = expit(values) if self.policy_ == "model" else None
         answer = values >= self.threshold_
-        return AnswerDecisions(lists.qids, answer, values, probability, answer * lists.sizes)
+        n_shown = answer * np.minimum(lists.sizes, self.depth or lists.sizes)
+        return AnswerDecisions(lists.qids, answer, values, probability, n_shown)
 
     def list_features(
         self,
@@ -620,8 +628,14 @@ class AnswerRule(DecisionRule):
         head = f"def answer(scores{', columns' if extra else ''}):"
         if threshold is None:
             return f"{head}\n    return False  # the promise cannot be kept\n"
+        head += f"""
+    if not all(abs(score) <= {LARGEST:g} for score in scores):
+        raise ValueError("scores must be finite numbers")"""
         if self.policy_ == "top_score":
             return f"{head}\n    return len(scores) > 0 and max(scores) >= {threshold!r}\n"
+        if "agreement" in extra:
+            head += """
+    # agreement: share of these documents that another system has among its own first ones"""
         cut = "" if self.depth is None else f"[:{self.depth}]"
         terms = ("scores[0]", "(scores[0] - scores[:2][-1])", "(scores[0] - mean)")
         terms += ("(squares / len(first)) ** 0.5", *(f"columns[{name!r}]" for name in extra))
@@ -773,7 +787,10 @@ def _describe(
     if twice := {*columns} & {*_SCORE_FEATURES, "agreement"}:
         raise ArgumentError("query_columns", f"must have other names than {twice.pop()!r}.")
     rows, listed = _first_rows(own, depth, without)
-    scores, n = np.where(listed, own.scores[rows], 0.0), np.maximum(listed.sum(axis=1), 1)
+    scores, n = (
+        np.where(listed, np.append(own.scores, 0.0)[rows], 0.0),
+        np.maximum(listed.sum(axis=1), 1),
+    )
     top, mean = scores[:, 0], scores.sum(axis=1) / n
     gap = top - np.where(n > 1, scores[:, 1], top)
     spread = np.sqrt((listed * (scores - mean[:, None]) ** 2).sum(axis=1) / n)

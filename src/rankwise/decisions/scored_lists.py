@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ from rankwise.checks.exact_values import exact_float64
 from rankwise.datasets.data import RankingData
 from rankwise.datasets.readers.judged_run import judge
 from rankwise.datasets.readers.results import read_judgements
-from rankwise.datasets.readers.trec import string_codes, trec_order
+from rankwise.datasets.readers.trec import id_array, string_codes, trec_order
 from rankwise.decisions.decision_file import LARGEST
 from rankwise.groups import QueryGroups
 from rankwise.prediction import predictions
@@ -75,8 +75,8 @@ def list_scores(scores: Any, y: Any = None, qid: Any = None) -> ScoredLists:
     Parameters
     ----------
     scores : run, array-like of shape (n_rows,), fitted ranker or "column:NAME"
-        A run is anything that :func:`rankwise.fusion.as_run` takes. A ranker scores the judged rows
-        ``y``, and a column is one of theirs.
+        A run is anything that :func:`rankwise.fusion.as_run` takes, or a search engine's response
+        to one query. A ranker scores the judged rows ``y``, and a column is one of theirs.
     y : judgements, array-like of shape (n_rows,), RankingData or frame, optional
         For a run, anything that :func:`rankwise.text.read_judgements` takes. For scores, grades in
         the same order, or the judged rows.
@@ -86,7 +86,8 @@ def list_scores(scores: Any, y: Any = None, qid: Any = None) -> ScoredLists:
     Returns
     -------
     ScoredLists
-        With judgements, the lists of judged queries that have documents.
+        With judgements, the lists of judged queries that have documents. Equal scores of a run are
+        ordered as by trec_eval; those of rows as the rows are, or at random if these are judged.
 
     Raises
     ------
@@ -100,11 +101,33 @@ def list_scores(scores: Any, y: Any = None, qid: Any = None) -> ScoredLists:
     (array([0.9, 0.2, 0.5]), array([1., 0., 0.]), array([0, 2, 3]))
     """
     is_column = isinstance(scores, str) and scores.startswith(COLUMN)
+    if _is_response(scores):
+        scores = {"query": scores}
     run = None if is_column else run_scores(scores)
-    lists = _of_rows(scores, y, qid) if run is None else _of_run(run.run, y)
+    if run is None:
+        lists = _of_rows(scores, y, qid)
+    else:
+        lists = _of_run(run.run, y)
+        if y is None and isinstance(scores, Mapping):
+            lists = _add_empty(lists, id_array(scores, "query ids"))
     if (largest := np.abs(lists.scores).max(initial=0.0)) > LARGEST:
         raise ArgumentError("scores", f"must be at most {LARGEST:g} in size, got {largest:g}.")
     return lists
+
+
+def _is_response(scores: Any) -> bool:
+    """Whether this is a search engine's response to one query."""
+    return isinstance(scores, Mapping) and any(
+        isinstance(scores.get(name), Mapping) and isinstance(scores[name].get(hits), list)
+        for name, hits in (("hits", "hits"), ("response", "docs"))
+    )
+
+
+def _add_empty(lists: ScoredLists, qids: NDArray[Any]) -> ScoredLists:
+    """The lists with those of further queries, which are empty, in the order of ``qids``."""
+    sizes = dict(zip(lists.qids.tolist(), lists.sizes.tolist(), strict=True))
+    indptr = np.cumsum([0, *(sizes.get(query, 0) for query in qids.tolist())])
+    return replace(lists, qids=qids, indptr=indptr)
 
 
 def _of_rows(scores: Any, y: Any, qid: Any) -> ScoredLists:
@@ -130,7 +153,11 @@ def _of_rows(scores: Any, y: Any, qid: Any) -> ScoredLists:
         row = int(np.argmin(np.isfinite(values)))
         raise ArgumentError("scores", f"must be finite, got {values[row]} at row {row}.")
     groups = QueryGroups.from_qid(qid, len(values))
-    rows = np.lexsort((-groups.sort(values), np.repeat(np.arange(groups.n_queries), groups.sizes)))
+    # The order of judged rows may tell their grades, so it breaks no ties.
+    n = len(values)
+    ties = np.arange(n) if y is None else np.random.default_rng(0).permutation(n)
+    query = np.repeat(np.arange(groups.n_queries), groups.sizes)
+    rows = np.lexsort((ties, -groups.sort(values), query))
     order = rows if groups.order is None else groups.order[rows]
     if y is None:
         return ScoredLists(groups.ids, groups.indptr, values[order], order=order)

@@ -280,6 +280,7 @@ class AnswerRule(DecisionRule):
         "coefficients": numbers_by_name,
         "report": lambda value: value,
     }
+    promise: Literal["wrong_answers", "false_answers"]
     policy_: Literal["top_score", "model"]
 
     def __init__(

@@ -57,11 +57,26 @@ def test_labels_are_no_features():
     assert np.isfinite(label_budget(X[:, 0], missing, DATA, **words).labeled[0])
 
 
+def test_a_sample_of_queries_has_labels():
+    taught = np.where(QID < 12, TEACHER, np.nan)
+    found = label_budget(X[:, 0], taught, DATA, cv=4)
+    own = RankingData(X[:120], GRADES[:120], qid=QID[:120])
+    alone = label_budget(X[:120, 0], TEACHER[:120], own, cv=4)
+    assert found.queries.tolist() == [5, 9]
+    np.testing.assert_allclose(found.labeled, alone.labeled)
+
+
 @pytest.mark.parametrize(
     ("change", "problem"),
     [
         ({"sizes": [60]}, "sizes must lie between 1 and 48, got"),
         ({"sizes": [0.5]}, "sizes must be a whole number >= 1"),
+        ({"sizes": 60}, "sizes must lie between 1 and 48, got"),
+        ({"cv": 1}, "cv must be a whole number >= 2, got 1"),
+        ({"cv": "a"}, "cv must be a whole number >= 2, got 'a'"),
+        ({"cv": 61}, "reranked must label at least cv=61 judged queries, got 60"),
+        ({"reranked": np.where(QID < 3, TEACHER, np.nan)}, "at least cv=5 judged queries, got 3"),
+        ({"reranked": np.full(len(X), np.nan)}, "at least cv=5 judged queries, got 0"),
         ({"reranked": TEACHER[:5]}, "reranked must have one score per row of 600, got 5"),
         ({"data": RankingData(X[:, :0], GRADES, qid=QID)}, "must be judged rows with features"),
         ({"data": RankingData(TEACHER[:, None], GRADES, qid=QID)}, "must have more features"),

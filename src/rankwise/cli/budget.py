@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from rankwise.cli._console import UsageError, echo, print_json, print_table, waiting
+from rankwise.cli._console import UsageError, echo, print_json, waiting
 from rankwise.cli._named_entries import columns_of, number_columns, read_systems_and_baseline
 from rankwise.cli._options import (
     DATA_HELP,
@@ -116,11 +116,7 @@ def budget(
     if json:
         print_json(result.to_dict() | {"labels": students and students.to_dict()})
         return
-    for part in (result, students):
-        if part is not None:
-            (header, *rows), below = part._cells()
-            print_table(header, rows, title=part._heading(), right=header)
-            echo("\n".join([*below, *(f"note: {x}" for x in getattr(part, "notes", ()))]))
+    echo("\n\n".join(str(part) for part in (result, students) if part is not None))
 
 
 def _choose_columns(

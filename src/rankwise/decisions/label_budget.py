@@ -13,7 +13,7 @@ from sklearn.base import clone
 from sklearn.utils import check_random_state
 
 from rankwise.datasets.data import RankingData
-from rankwise.decisions.rerank_budget import read_measure, score_rows
+from rankwise.decisions.rerank_budget import read_measure, read_steps, score_rows
 from rankwise.metrics.measure import MeasureLike
 from rankwise.metrics.statistics.intervals import mean_intervals
 from rankwise.rankers.regression import RidgeRanker
@@ -92,7 +92,7 @@ def label_budget(
     reranked: Any,
     data: RankingData,
     *,
-    sizes: Sequence[int] | None = None,
+    sizes: int | Sequence[int] | None = None,
     student: Any = None,
     measure: MeasureLike = "nDCG@10",
     cv: int = 5,
@@ -109,11 +109,11 @@ def label_budget(
         Scores of the model, which are the labels of its student; NaN: not labelled.
     data : RankingData
         Judged rows with the features of the student. A column equal to ``reranked`` is left out.
-    sizes : sequence of int >= 1, optional
+    sizes : int >= 1 or sequence of them, optional
         Numbers of training queries. None: 5, 10, 20, 40, … up to those of a fold.
     student : estimator, optional
-        Ranker to train, which must take labels of any value. None: ridge
-        regression, its penalty chosen by folds of the training queries.
+        Ranker to train, which must take labels of any value. None: ridge regression, its penalty
+        chosen by folds of the training queries.
     measure : str, Measure or callable
     cv : int >= 2
         Number of folds of queries.
@@ -150,6 +150,17 @@ def label_budget(
     if not isinstance(data, RankingData) or not data.n_features:
         raise ArgumentError("data", "must be judged rows with features for the student.")
     start, taught = (score_rows(*pair, data) for pair in (("first", first), ("reranked", reranked)))
+    # Queries with labels of both kinds.
+    query, both = data.groups.codes(), np.ones(data.n_queries, dtype=bool)
+    for y in (data.y, taught):
+        both &= np.isin(np.arange(data.n_queries), query[np.isfinite(y)])
+    rows = data.groups.rows(both)
+    data, start, taught = data.take(rows), start[rows], taught[rows]
+    query, n_queries = data.groups.codes(), data.n_queries
+    check_whole("cv", cv, 2)
+    if n_queries < cv:
+        problem = f"must label at least cv={cv} judged queries, got {n_queries}. Label more."
+        raise ArgumentError("reranked", problem)
     # A column with the labels would let their student look.
     X = data.X if isinstance(data.X, np.ndarray) else data.X.toarray()
     X = X[:, [not np.array_equal(column, taught, equal_nan=True) for column in X.T]]
@@ -157,21 +168,14 @@ def label_budget(
         raise ArgumentError("data", "must have more features for the student than the labels.")
     ranker = RidgeRanker(alpha="cv", measure="Misranking") if student is None else student
     labels = {"judged": data.y.astype(np.float64), "labeled": taught}
-    groups = data.groups
-    query = np.empty(data.n_samples, dtype=np.int64)
-    query[slice(None) if groups.order is None else groups.order] = np.repeat(
-        np.arange(groups.n_queries), groups.sizes
-    )
-    shuffled = check_random_state(random_state).permutation(groups.n_queries)
+    shuffled = check_random_state(random_state).permutation(n_queries)
     tests = np.array_split(shuffled, cv)
-    most = groups.n_queries - len(tests[0])
+    most = n_queries - len(tests[0])
     if sizes is None:
         sizes = [*(5 * 2**k for k in range(30) if 5 * 2**k < most), most]
-    for size in sizes:
-        check_whole("sizes", size, 1)
-    if not 0 < max(sizes, default=0) <= most:
-        raise ArgumentError("sizes", f"must lie between 1 and {most}, got {list(sizes)}.")
-    steps = np.unique(sizes)
+    steps = read_steps("sizes", sizes)
+    if steps[-1] > most:
+        raise ArgumentError("sizes", f"must lie between 1 and {most}, got {steps[-1]}.")
     scores = {"first": start}
     for size, (source, y) in product(steps.tolist(), labels.items()):
         predicted = scores[f"{source} {size}"] = np.empty(data.n_samples)

@@ -44,7 +44,7 @@ CHOOSING = (
 REPORTED = ("mq2008", "ohsumed", "lambdarank", "scifact", "movielens")
 CHOOSING_SPLITS, SPLITS = (500, 501), (600, 601, 602)
 MAPS = [(method, features) for features in ("score", "list") for method in METHODS]
-RELEVANT_FROM = {"movielens": 4.0}  # ratings from 1 to 5
+REL = {"movielens": 4.0}  # ratings from 1 to 5
 BASE, SIGMOID, IN_SAMPLE = "share", "sigmoid", "in-sample"
 
 
@@ -80,7 +80,7 @@ def measure(name: str, split: int, key: str) -> dict[str, RelevanceCalibration]:
     folds = QueryKFold(5, shuffle=True, random_state=0)
     for a, b in folds.split(X_train, qid=q_train):
         held[b] = fit(ranker, X_train[a], y_train[a], q_train[a]).predict(X_train[b])
-    least = RELEVANT_FROM.get(name, 1.0)
+    least = REL.get(name, 1.0)
     relevant = y_train >= least
     lists, tests = (QueryGroups.from_qid(qid[part], part.sum()) for part in (train, ~train))
     found = {BASE: np.full(len(scores), relevant.mean()), SIGMOID: expit(scores)}
@@ -90,9 +90,7 @@ def measure(name: str, split: int, key: str) -> dict[str, RelevanceCalibration]:
     known = fit_list_calibration("beta", own, relevant, lists)
     found[IN_SAMPLE] = known.probabilities(scores, tests)
     return {
-        what: relevance_calibration(
-            y[~train], p.clip(1e-9, 1 - 1e-9), qid[~train], relevant_from=least
-        )
+        what: relevance_calibration(y[~train], p.clip(1e-9, 1 - 1e-9), qid[~train], rel=least)
         for what, p in found.items()
     }
 

@@ -33,7 +33,7 @@ from benchmarks.study_generalisation import load_rows
 from rankwise import RankingData
 from rankwise.datasets.judged_source import load_source
 from rankwise.decisions import compare_weights
-from rankwise.decisions.weights import NO_PULL, _drop_uniform, _Fits
+from rankwise.decisions.weight_comparison import NO_PULL, _drop_uniform, _Fits
 from rankwise.fusion import NonNegativeRanker
 from rankwise.metrics import parse
 from rankwise.metrics.significance import paired_test

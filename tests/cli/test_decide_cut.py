@@ -41,6 +41,13 @@ def test_exit_code_1_if_the_promise_cannot_be_kept(rankwise, files):
     assert run.json["n_queries_needed"] == 299
 
 
+def test_case_of_the_measure_does_not_matter(rankwise, files):
+    run = rankwise("decide", "cut", *files, "--promise", "ndcg>=0.5", "--json")
+
+    assert run.code == 0, run.err
+    assert run.json["measure"] == "nDCG"
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

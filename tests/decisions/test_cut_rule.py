@@ -12,6 +12,7 @@ from rankwise.datasets import RankingData
 from rankwise.decisions import CutRule, load_decision, queries_needed
 from rankwise.decisions.cut_rule import MEASURES, POLICIES
 from rankwise.decisions.risk_bounds import conformal_risk, mean_risk_p_value
+from rankwise.groups import QueryGroups
 
 LEVELS = (0.95, None)
 
@@ -150,11 +151,7 @@ def test_precision_stops_at_the_first_rank_that_fails():
     rule = CutRule("precision", 0.4, policy="fixed_k").fit(scores, y, qid)
 
     assert rule.threshold_ == k > 1
-    assert (
-        rule.report_.n_left_out
-        == 0
-        < CutRule(policy="fixed_k").fit(scores, y, qid).report_.n_left_out
-    )
+    assert rule.report_.n_queries == 300 > CutRule().fit(scores, y, qid).report_.n_queries
 
 
 class TestPolicies:
@@ -265,6 +262,43 @@ def test_rankers_score_the_rows():
     assert (features["size"] == 20).all()
 
 
+class TestEmptyLists:
+    @pytest.mark.parametrize(
+        ("measure", "policy"),
+        [*((measure, "fixed_k") for measure in MEASURES), *(("recall", p) for p in POLICIES[1:])],
+    )
+    @pytest.mark.parametrize("empty", [[7], [0, 30, 31, 60]])
+    def test_they_change_nothing(self, measure, policy, empty):
+        scores, y, qid = make_lists(60)
+        groups = QueryGroups.from_sizes(np.insert(np.full(60, 20), empty, 0))
+        rule = CutRule(measure, 0.3, policy=policy)
+
+        expected = rule.fit(scores, y, qid).report_
+        found = rule.fit(scores, y, groups)
+
+        assert found.report_.n_queries == expected.n_queries
+        if policy != "probability":  # its parts of the queries are others
+            assert found.report_.value == expected.value
+            assert found.threshold_ == expected.threshold
+        n_shown = found.decide(scores, groups).n_shown
+        assert (n_shown[groups.sizes == 0] == 0).all()
+        assert (n_shown[groups.sizes > 0] > 0).all()
+
+
+@pytest.mark.parametrize("policy", ["standardized", "probability"])
+@pytest.mark.parametrize(("measure", "at_least"), [("recall", 0.8), ("precision", 0.2)])
+def test_code_decides_lists_of_rounded_scores_alike(measure, at_least, policy):
+    scores, y, qid = make_lists(300, 5)
+    scores = scores.round()
+    rule = CutRule(measure, at_least, policy=policy).fit(scores, y, qid)
+    names = {}
+    exec(rule.to_python(), {}, names)
+
+    found = [names["count_shown"](scores[qid == q].tolist()) for q in range(300)]
+
+    assert found == rule.decide(scores, qid).n_shown.tolist()
+
+
 @pytest.mark.parametrize("policy", POLICIES)
 @pytest.mark.parametrize("measure", ["recall", "precision"])
 def test_files_and_code_decide_alike(policy, measure, tmp_path):
@@ -317,6 +351,10 @@ def test_broken_files_are_errors(path, value, message, tmp_path):
         ({}, ([1.0, 2.0], [0, 0], [1, 2]), "no query has a document of grade 1 or more"),
         ({}, ([1.0, np.nan], [0, 1], [1, 2]), "must be finite"),
         ({}, ([1.0, 2.0], None, [1, 2]), "y must give judgements"),
+        ({"measure": "nDCG"}, ([1.0, 2.0], [1, -2], [1, 2]), "y must be >= 0 .*, got -2"),
+        ({"measure": "nDCG"}, ([1.0, 2.0], [1, 2000], [1, 2]), "y must be <= .*, got 2000"),
+        ({"rel": "1"}, ([1.0], [1], [1]), "rel must be a finite number, got '1'"),
+        ({"rel": np.nan}, ([1.0], [1], [1]), "rel must be a finite number, got nan"),
     ],
 )
 def test_errors_say_what_to_do(parameters, data, message):

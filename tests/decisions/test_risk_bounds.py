@@ -28,6 +28,11 @@ def test_one_query_fewer_would_not_do(at_most, level):
     assert binom.cdf(-(-more * at_most // 2), more, at_most) <= 1 - level and more > n
 
 
+def test_numbers_of_queries_that_are_huge():
+    assert queries_needed(1e-9) == 2_995_732_273
+    assert queries_needed(0.1, risk=0.0995) == 975_206
+
+
 @pytest.mark.parametrize("risk", [0.1, -0.1, float("nan")])
 def test_risks_that_no_number_of_queries_can_show(risk):
     with pytest.raises(ValueError, match="risk must lie"):

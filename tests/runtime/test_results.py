@@ -19,7 +19,10 @@ from rankwise.clicks import judgements as judge_clicks
 from rankwise.datasets import Fold, Qrels, RankingData, Run, judge, lint, summarize_rows
 from rankwise.decisions import (
     AnswerRule,
+    CutRule,
+    PolicyCost,
     RerankSignal,
+    compare_weights,
     label_budget,
     list_scores,
     rerank_budget,
@@ -36,7 +39,13 @@ from rankwise.explain import (
 from rankwise.export import ParityCertificate
 from rankwise.export.verification import RowDifference
 from rankwise.fusion import JudgementCurve, pool_runs
-from rankwise.metrics import calibration, confusion, evaluate_labels, kappa_interval
+from rankwise.metrics import (
+    calibration,
+    confusion,
+    evaluate_labels,
+    kappa_interval,
+    relevance_calibration,
+)
 from rankwise.metrics import significance as tests_of
 from rankwise.preferences import Comparisons, Orders, rank_simultaneously
 from rankwise.runtime import renames
@@ -47,6 +56,7 @@ from rankwise.selection import (
     bias_by_length,
     bias_by_rank,
     difference_bounds,
+    evaluate_systems,
     evaluate_with_judge,
     find_drift,
     find_regressions,
@@ -98,6 +108,10 @@ JUDGED = evaluate_with_judge(HUMAN, MACHINE, RUNS, "P@3")
 EVALUATED = evaluate(Y, MODEL.predict(FRAME), QID, ["AP", "nDCG@3"])
 COMPARED = tests_of.compare_to_best(TABLE, n_resamples=99)
 ANSWERS = AnswerRule(at_most=0.9).fit([1.0, 2.0, 3.0], [0, 1, 1], [BAD, "p", "q"])
+CUTS = CutRule(at_least=0.5, confidence_level=None).fit(X[:, 0], Y > 0, QID)
+AUDIT = evaluate_systems(HUMAN, RUNS, measures="P@3", baseline="b", train={"p": HUMAN["q"]}).memory
+SIGNALS = pd.DataFrame({BAD: np.tile([0.1, 0.9], 12), "q": np.repeat(np.arange(12), 2)})
+WEIGHTS = compare_weights(SIGNALS.assign(label=np.tile([0, 1], 12)), {BAD: 1.0}, n_resamples=0)
 
 # Every result of a public function, and every record that one holds.
 RESULTS = [
@@ -110,6 +124,7 @@ RESULTS = [
     kappa_interval(Y, Y[::-1]),
     CALIBRATED,
     CALIBRATED.lines[0],
+    relevance_calibration(Y, X[:, 0], QID),
     tests_of.paired_test(TABLE[BAD], TABLE["now"]),
     tests_of.average_ranks(TABLE),
     COMPARED,
@@ -123,6 +138,8 @@ RESULTS = [
     BIAS.groups[0],
     BY_RANK,
     BY_RANK[0],
+    AUDIT,
+    AUDIT.rows[0],
     BOUNDS,
     BOUNDS[0],
     next_judgements(HUMAN, RUNS, "P@3"),
@@ -147,6 +164,10 @@ RESULTS = [
     list_scores([1.0, 2.0], [0, 1], [BAD, "q"]),
     ANSWERS.report_,
     ANSWERS.decide([1.0, 2.0], [BAD, "q"]),
+    CUTS.report_,
+    PolicyCost(BAD, *np.arange(4.0).tolist()),
+    CUTS.decide([1.0, 2.0], [BAD, "q"]),
+    WEIGHTS,
     rerank_budget(RUNS[BAD], RUNS["b"], HUMAN, price=1.0),
     RerankSignal(BAD, *np.arange(7.0).tolist()),
     label_budget(X[:, 0], X[:, 1], DATA, sizes=[2], cv=2),

@@ -178,6 +178,7 @@ def cut(
 
     _check(scores, qrels, out=out, python=python)
     measure, at_least = read_promise(promise, ">=")
+    measure = {name.lower(): name for name in MEASURES}.get(measure.lower(), measure)
     check_choice("promise", measure, MEASURES)
     check_share("promise", at_least, "Write recall>=0.9 for 90 %.")
     if on_average and measure == "precision":

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Callable, Iterator, Mapping
 from importlib import import_module
 from pathlib import Path
@@ -53,6 +52,9 @@ class DecisionRule:
         """Arguments of that function, and decisions of the rule for them."""
         raise NotImplementedError
 
+    def __str__(self) -> str:
+        return str(getattr(self, "report_", repr(self)))
+
     def _check_fitted(self) -> None:
         if not hasattr(self, "threshold_"):
             raise NotFittedError(f"this {type(self).__name__} is not fitted. Call fit first.")
@@ -69,10 +71,16 @@ class DecisionRule:
         ------
         OSError
             If the file cannot be written; the message names it.
+        ValueError
+            If a number is too large for a file, because scores are too small, or a name too long.
         """
         self._check_fitted()
-        head = {"format": FORMAT, "version": VERSION, "kind": self.kind}
-        text = json.dumps(head | self._record(), allow_nan=False, ensure_ascii=False, indent=2)
+        head, record = {"format": FORMAT, "version": VERSION, "kind": self.kind}, self._record()
+        try:
+            self._restore(check_fields(record, self._fields))
+        except ValueError as error:
+            raise ValueError(f"the rule cannot be stored: {error}") from None
+        text = json.dumps(head | record, allow_nan=False, ensure_ascii=False, indent=2)
         if path is None:
             return text
         with writing(Path(path)):
@@ -141,7 +149,7 @@ def load_decision(path: str | Path) -> Any:
             "Write rules with to_json or 'rankwise decide'."
         )
     version, kind = record.get("version"), record.get("kind")
-    if version != VERSION or isinstance(version, bool):
+    if type(version) is not int or version != VERSION:
         raise ValueError(
             f"{where} has version {version!r} of the format, but this rankwise reads version "
             f"{VERSION}. Fit the rule again, or update rankwise."
@@ -186,29 +194,24 @@ def check_fields(record: Any, known: Mapping[str, Check], within: str = "") -> d
     return values
 
 
-def number(low: float = -LARGEST, high: float = LARGEST) -> Check:
-    """Check for a finite number between two bounds, both included."""
+def number(low: float = -LARGEST, high: float = LARGEST, kind: type = float) -> Check:
+    """Check for a number between two bounds, both included; ``kind``: int for a whole number."""
 
-    def check(value: Any) -> float:
-        is_number = isinstance(value, int | float) and not isinstance(value, bool)
-        if not is_number or not low <= value <= high or not math.isfinite(value):
-            raise ValueError(f"must be a number from {low:g} to {high:g}, got {_shown(value)}.")
-        return float(value)
+    def check(value: Any) -> Any:
+        is_number = isinstance(value, int | kind) and not isinstance(value, bool)
+        if not is_number or not low <= value <= high:
+            what = f"a number from {low:g} to {high:g}"
+            if kind is int:
+                what = f"a whole number from {low:,} to {high:,}"
+            raise ValueError(f"must be {what}, got {_shown(value)}.")
+        return kind(value)
 
     return check
 
 
 def whole(low: int = 0, high: int = 2**53) -> Check:
     """Check for a whole number between two bounds, both included."""
-
-    def check(value: Any) -> int:
-        if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
-            raise ValueError(
-                f"must be a whole number from {low:,} to {high:,}, got {_shown(value)}."
-            )
-        return value
-
-    return check
+    return number(low, high, int)
 
 
 def word(*known: str) -> Check:

@@ -8,6 +8,8 @@ import numpy as np
 from scipy.special import expit
 
 from rankwise.decisions.scored_lists import ScoredLists
+from rankwise.groups import QueryGroups
+from rankwise.metrics import parse
 from rankwise.metrics.scored import discounts
 from rankwise.rankers.calibration import fit_logistic, platt_targets
 from rankwise.typing import Float64Array, Int64Array
@@ -15,6 +17,8 @@ from rankwise.typing import Float64Array, Int64Array
 POLICIES = ("fixed_k", "score_floor", "below_top", "standardized", "probability")
 # Columns of the model of probabilities, and its intercept.
 MODEL_COLUMNS = ("top", "below_top", "standardized", "rank", "intercept")
+# Digits of computed stop values: sums differ by their order.
+DIGITS = 9
 _N_FOLDS, _N_THRESHOLDS = 4, 60
 
 
@@ -36,8 +40,8 @@ class ListCuts:
         return np.clip(np.diff(n_below[self.indptr]), 1, None).clip(max=np.diff(self.indptr))
 
     def at(self, column: Float64Array, shown: Int64Array) -> Float64Array:
-        """Values of the lists if so many documents are shown; 0 for empty lists."""
-        return np.append(column, 0.0)[np.where(shown > 0, self.indptr[:-1] + shown - 1, -1)]
+        """Values of the lists, none of them empty, if so many documents are shown."""
+        return column[self.indptr[:-1] + shown - 1]
 
     def thresholds(self) -> Float64Array:
         """Some thresholds, ascending, that show from one document per list to all."""
@@ -49,12 +53,18 @@ class ListCuts:
 
 @dataclass(frozen=True, eq=False)
 class JudgedCuts:
-    """Judged lists, and their measure and recall if they are cut after each row."""
+    """Judged lists, and their measure and recall if they are cut after each row.
+
+    A ``part`` of the ``queries`` that count chooses policies and thresholds for the ``rest``.
+    """
 
     lists: ScoredLists
     measure: str
     values: Float64Array
     recall: Float64Array
+    queries: Int64Array
+    part: Int64Array
+    rest: Int64Array
     coefficients: Float64Array | None
 
     def cuts(self, policy: str, queries: Int64Array) -> ListCuts:
@@ -88,24 +98,18 @@ def ranks_of(lists: ScoredLists) -> Int64Array:
 
 def measure_cuts(lists: ScoredLists, measure: str, rel: float) -> Float64Array:
     """Measure of each list if it is cut after each row; NaN for queries that do not count."""
-    n, rank = len(lists), ranks_of(lists)
-    query = np.repeat(np.arange(n), lists.sizes)
-    grades = np.zeros(0) if lists.y is None else lists.y
+    assert lists.y is not None
+    rank, query = ranks_of(lists), np.repeat(np.arange(len(lists)), lists.sizes)
     missed = np.empty((0, 2)) if lists.missed is None else lists.missed
-    all_grades = np.append(grades, missed[:, 1])
-    all_queries = np.append(query, missed[:, 0].astype(np.int64))
+    grades = np.append(lists.y, missed[:, 1])
+    queries = np.append(query, missed[:, 0].astype(np.int64))
     if measure == "nDCG":
-        best = np.lexsort((-all_grades, all_queries))
-        sizes = np.bincount(all_queries, minlength=n)
-        ideal_rank = np.arange(len(best)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-        discount = discounts("log2", int(sizes.max(initial=1)))
-        ideal = np.expm1(np.log(2.0) * all_grades[best]) * discount[ideal_rank]
-        gains = np.expm1(np.log(2.0) * grades)
-        totals = np.bincount(all_queries, ideal, n)
+        groups, totals = QueryGroups.from_qid(queries, len(queries)), np.zeros(len(lists))
+        totals[groups.ids] = parse("DCG").per_query(grades, grades, groups)
+        gains, discount = np.exp2(lists.y) - 1.0, discounts("log2", int(lists.sizes.max(initial=1)))
     else:
-        discount = np.ones(int(lists.sizes.max(initial=1)))
-        gains = (grades >= rel).astype(np.float64)
-        totals = np.bincount(all_queries, all_grades >= rel, n)
+        gains, discount = (lists.y >= rel).astype(np.float64), np.ones(len(rank))
+        totals = np.bincount(queries, grades >= rel, len(lists))
     # Equal scores of a list have no order, so that each has their mean gain.
     is_new = (rank == 1) | np.append(True, np.diff(lists.scores) != 0)
     tied = np.cumsum(is_new) - 1
@@ -114,8 +118,7 @@ def measure_cuts(lists: ScoredLists, measure: str, rel: float) -> Float64Array:
     found = found[1:] - np.repeat(found[lists.indptr[:-1]], lists.sizes)
     if measure == "precision":
         return found / rank
-    totals = totals[query]
-    return np.divide(found, totals, where=totals > 0, out=np.full(len(found), np.nan)).clip(max=1.0)
+    return (found / np.where(totals > 0, totals, np.nan)[query]).clip(max=1.0)
 
 
 def _standardise(lists: ScoredLists) -> tuple[Float64Array, Float64Array]:
@@ -155,7 +158,7 @@ def stop_values(
     if policy == "below_top":
         return _standardise(lists)[0] - lists.scores
     if policy == "standardized":
-        return np.nan_to_num(-_standardise(lists)[1], nan=-np.inf)
+        return np.round(np.nan_to_num(-_standardise(lists)[1], nan=-np.inf), DIGITS)
     assert coefficients is not None
     log_odds = _model_columns(lists) @ coefficients[:-1] + coefficients[-1]
     p, stops = expit(log_odds.clip(-700.0, 700.0)), np.empty(len(log_odds))
@@ -165,4 +168,4 @@ def stop_values(
             stops[rows] = 1.0 - above / np.arange(1, len(above) + 1)
         elif len(above):
             stops[rows] = (above - p[rows]) / above[-1]
-    return stops
+    return np.round(stops, DIGITS)

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from numbers import Real
 from typing import Any, ClassVar, Literal, Self
 
@@ -16,28 +15,29 @@ import numpy as np
 from scipy.optimize import minimize
 from scipy.special import expit, log_expit
 from sklearn.isotonic import IsotonicRegression
-from sklearn.utils import get_tags
 
 from rankwise.base import Ranker
 from rankwise.checks.parameter_constraints import HasMethods, Interval, StrOptions
-from rankwise.checks.rows import check_fit, check_rows, check_validation, warn_of_one_query
+from rankwise.checks.rows import check_rows, warn_of_one_query
 from rankwise.features.query_scaling import scale_rows
 from rankwise.groups import QueryGroups
 from rankwise.metrics.default import GRADED, MISRANKING, is_graded
 from rankwise.prediction import reads_queries, scores_of
 from rankwise.rankers.ensemble.members import (
-    Recipe,
+    check_training,
     fit_member,
     make_member,
     parts,
     query_numbers,
+    row_rules,
     score_held_out,
+    set_input_tags,
 )
 from rankwise.runtime.constraints import check_random_state
-from rankwise.runtime.messages import ArgumentError, callers_level, check_choice
+from rankwise.runtime.messages import callers_level
 from rankwise.runtime.scikit_learn import check_is_fitted
 from rankwise.structure.state_rules import Fitted, Instance, Number, Rule, Word, floats, require
-from rankwise.typing import ArrayLike, Float64Array, FrameLike, Matrix, Seed
+from rankwise.typing import ArrayLike, Float64Array, FrameLike, Seed
 
 Method = Literal["isotonic", "beta", "logistic"]
 METHODS: tuple[Method, ...] = ("isotonic", "beta", "logistic")
@@ -47,20 +47,8 @@ METHODS: tuple[Method, ...] = ("isotonic", "beta", "logistic")
 class ProbabilityMap:
     """A map from scores to probabilities of relevance that never decreases.
 
-    Attributes
-    ----------
-    method : {"isotonic", "beta", "logistic"}
-    knots : ndarray of shape (n_knots,), float64, ascending
-        "isotonic": scores, between which probabilities are interpolated linearly. Otherwise the
-        lowest and the highest score of the fit. Other scores are clipped to the range.
-    values : ndarray, float64
-        "isotonic": probability at each knot. "logistic": slope a and intercept b of
-        ``p = F(a s + b)``. "beta": a, b, c, d and e of
-        ``p = F(c ln F(u) - d ln (1 - F(u)) + e)`` with ``u = a s + b``. F is the logistic function.
-
-    See Also
-    --------
-    fit_probability_map
+    "logistic" is ``F(a s + b)`` and "beta" ``F(c ln F(u) - d ln (1 - F(u)) + e)`` with
+    ``u = a s + b``, where F is the logistic function. "isotonic" interpolates linearly.
     """
 
     _structure: ClassVar[dict[str, Rule]] = {
@@ -70,12 +58,12 @@ class ProbabilityMap:
     }
 
     method: Method
-    knots: Float64Array
-    values: Float64Array
+    knots: Float64Array  # scores; those outside are clipped. Not "isotonic": lowest and highest
+    values: Float64Array  # "isotonic": probabilities at the knots; otherwise a, b, c, d, e
 
-    def transform(self, scores: ArrayLike) -> Float64Array:
-        """Probability of each score, shape of ``scores``; in (0, 1) up to rounding."""
-        s = np.clip(np.asarray(scores, dtype=np.float64), self.knots[0], self.knots[-1])
+    def transform(self, scores: Float64Array) -> Float64Array:
+        """Probability of each score, shape of ``scores``."""
+        s = np.clip(scores, self.knots[0], self.knots[-1])
         if self.method == "isotonic":
             return np.interp(s, self.knots, self.values)
         u = self.values[0] * s + self.values[1]
@@ -90,80 +78,37 @@ class ProbabilityMap:
 
 
 def fit_probability_map(
-    method: Method, scores: ArrayLike, relevant: ArrayLike, weight: ArrayLike | None = None
+    method: Method, s: Float64Array, y: Float64Array, w: Float64Array
 ) -> ProbabilityMap:
-    """Fit a map from scores to probabilities of relevance.
+    """Fit a map from finite scores to labels 0 and 1 of weight >= 0, arrays (n_samples,).
 
-    Parameters
-    ----------
-    method : {"isotonic", "beta", "logistic"}
-        "isotonic" is any step function that ascends, and needs the most rows. "logistic" has two
-        parameters. "beta" has two slopes, one for low and one for high scores.
-    scores : array-like of shape (n_samples,)
-        Finite scores of rows that the model was not trained on.
-    relevant : array-like of shape (n_samples,)
-        True or 1 for relevant rows.
-    weight : array-like of shape (n_samples,), optional
-        Weight of each row, >= 0.
-
-    Returns
-    -------
-    ProbabilityMap
-
-    Raises
-    ------
-    ValueError
-        If there are no rows, lengths differ, or scores are not finite.
-
-    Notes
-    -----
-    No probability is 0 or 1. "isotonic" adds half a relevant and half an irrelevant row at the
-    lowest and at the highest score. "logistic" and "beta" use Platt's targets
-    ``(n1 + 1) / (n1 + 2)`` for n1 relevant and ``1 / (n0 + 2)`` for n0 irrelevant rows. "beta" is
-    defined for probabilities; the logistic map turns the scores into some. O(n log n).
-
-    Examples
-    --------
-    >>> from rankwise.rankers.calibration import fit_probability_map
-    >>> found = fit_probability_map("isotonic", [1.0, 2.0, 3.0, 4.0], [0, 1, 0, 1])
-    >>> found.transform([1.0, 2.5, 9.0])
-    array([0.25, 0.5 , 0.75])
+    No probability is 0 or 1: "isotonic" adds half a relevant and half an irrelevant row at the
+    lowest and at the highest score, and the others have Platt's targets. "beta" is defined for
+    probabilities; the logistic map turns the scores into some. O(n log n).
     """
-    check_choice("method", method, METHODS)
-    s = np.asarray(scores, dtype=np.float64)
-    y = np.asarray(relevant, dtype=bool).astype(np.float64)
-    w = np.ones(len(s)) if weight is None else np.asarray(weight, dtype=np.float64)
-    if s.ndim != 1 or s.shape != y.shape or s.shape != w.shape or not w.any():
-        raise ArgumentError(
-            "scores",
-            f"must have one entry per label and weight, and a positive weight; got shapes "
-            f"{s.shape}, {y.shape} and {w.shape}.",
-        )
-    if not np.isfinite(s).all():
-        raise ArgumentError("scores", "must be finite. Drop rows without a score.")
     s, y, w = s[w > 0], y[w > 0], w[w > 0]
     ends = np.array([s.min(), s.max()])
     if method == "isotonic":
-        found = IsotonicRegression(out_of_bounds="clip").fit(
+        found = IsotonicRegression().fit(
             np.append(s, ends), np.append(y, [0.5, 0.5]), np.append(w, [1.0, 1.0])
         )
-        return ProbabilityMap(
-            method,
-            np.asarray(found.X_thresholds_, dtype=np.float64),
-            np.asarray(found.y_thresholds_, dtype=np.float64),
-        )
+        knots, values = found.X_thresholds_, found.y_thresholds_
+        return ProbabilityMap(method, np.asarray(knots, float), np.asarray(values, float))
     targets = platt_targets(y, w)
-    slope, intercept = fit_logistic(s[:, None], targets, w, [True])
-    line = np.array([slope[0], intercept])
+    (slope,), intercept = fit_logistic(s[:, None], targets, w, [True])
+    values = [slope, intercept]
     if method == "beta":
-        columns = _beta_columns(line[0] * s + line[1])
+        columns = _beta_columns(slope * s + intercept)
         slopes, intercept = fit_logistic(columns, targets, w, [True, True])
-        line = np.array([*line, *slopes, intercept])
-    return ProbabilityMap(method, ends, line)
+        values += [*slopes, intercept]
+    return ProbabilityMap(method, ends, np.array(values))
 
 
 def platt_targets(y: Float64Array, weight: Float64Array) -> Float64Array:
-    """Targets in (0, 1) for labels 0 and 1, so that separated classes have a finite solution."""
+    """Targets in (0, 1) for labels 0 and 1, so that separated classes have a finite solution.
+
+    ``(n1 + 1) / (n1 + 2)`` for n1 relevant and ``1 / (n0 + 2)`` for n0 irrelevant rows.
+    """
     n1 = float(weight @ y)
     n0 = float(weight.sum()) - n1
     return np.where(y > 0, (n1 + 1.0) / (n1 + 2.0), 1.0 / (n0 + 2.0))
@@ -217,22 +162,9 @@ _RIDGE = 10.0
 
 @dataclass(frozen=True, eq=False)
 class ListCalibration:
-    """Probabilities of relevance from the scores of whole lists.
+    """Probabilities of relevance from scores of whole lists; within each, in their order.
 
-    A logistic model of the list features gives one number per row, and ``map`` the probability.
-    Within a list, probabilities never decrease with the score.
-
-    Attributes
-    ----------
-    map : ProbabilityMap
-    weights : ndarray of shape (1,) or (3,), float64
-        Of the score, the standardised score and the log of the number of rows of the list. (1,):
-        the score alone.
-    intercept : float
-    low, high : ndarray of the shape of ``weights``
-        Range of each feature in the fit, to which others are clipped.
-    share : float in [0, 1]
-        Share of relevant rows in the fit.
+    A logistic model of the list features gives one number per row, and ``map`` its probability.
     """
 
     _structure: ClassVar[dict[str, Rule]] = {
@@ -245,11 +177,11 @@ class ListCalibration:
     }
 
     map: ProbabilityMap
-    weights: Float64Array
+    weights: Float64Array  # of the columns of ``list_features``; (1,) for the score alone
     intercept: float
-    low: Float64Array
+    low: Float64Array  # with ``high``, range of the columns in the fit; others are clipped
     high: Float64Array
-    share: float
+    share: float  # of relevant rows in the fit
 
     def probabilities(self, scores: Float64Array, groups: QueryGroups) -> Float64Array:
         """Probability of each row, shape (n_samples,)."""
@@ -275,9 +207,8 @@ def fit_list_calibration(
     X = list_features(scores, groups, weight)
     y = np.asarray(relevant, dtype=np.float64)
     w = np.ones(len(y)) if weight is None else weight
-    if features == "score" or groups.n_queries < 2:
-        weights, intercept = np.ones(1), 0.0
-    else:
+    weights, intercept = np.ones(1), 0.0
+    if features == "list" and groups.n_queries > 1:
         ascending = [True, True, False]
         weights, intercept = fit_logistic(X, platt_targets(y, w), w, ascending, _RIDGE)
     X = X[:, : len(weights)]
@@ -316,8 +247,8 @@ class CalibratedRanker(Ranker):
         "list": the map also reads how far a score lies above the mean of its list, in standard
         deviations, and the number of rows of the list. "score": the score alone, so that a row does
         not need its list.
-    relevant_from : float, default=1
-        Rows with at least this grade are relevant.
+    rel : float, default=1
+        Lowest relevant grade.
     cv : int, splitter or iterable of (train rows, test rows), default=5
         Number of folds of queries. The map is fitted to scores of queries that the ranker of the
         fold was not trained on.
@@ -342,13 +273,12 @@ class CalibratedRanker(Ranker):
     the scores. Exported models compute these scores.
 
     In-sample scores would make the probabilities too extreme. The folds cost ``cv`` more fits. If
-    there are fewer queries than folds, folds contain single rows. With a single query, the map
-    reads the score alone.
+    there are fewer queries than folds, folds contain single rows, and probabilities may be too
+    sure. With a single query, the map reads the score alone.
 
-    No probability is 0 or 1, and none lies outside those of the fit. They are true for queries and
-    lists like those of ``fit``, from the same retrieval with the same number of documents per list.
-    A row of weight w counts as w equal rows. Apart from the ranker, N rows take O(N log N) time and
-    O(N) memory.
+    No probability is 0 or 1. They are true for queries and lists like those of ``fit``, from the
+    same retrieval with the same number of documents per list. A row of weight w counts as w equal
+    rows. Apart from the ranker, N rows take O(N log N) time and O(N) memory.
 
     References
     ----------
@@ -388,7 +318,7 @@ class CalibratedRanker(Ranker):
         ],
         "method": [StrOptions(set(METHODS))],
         "features": [StrOptions({"list", "score"})],
-        "relevant_from": [Interval(Real, None, None, closed="neither")],
+        "rel": [Interval(Real, None, None, closed="neither")],
         "cv": ["cv_object"],
         "random_state": ["random_state"],
     }
@@ -399,24 +329,19 @@ class CalibratedRanker(Ranker):
         *,
         method: Method = "beta",
         features: Literal["list", "score"] = "list",
-        relevant_from: float = 1.0,
+        rel: float = 1.0,
         cv: Any = 5,
         random_state: Seed = None,
     ) -> None:
         self.estimator = estimator
         self.method: Method = method
         self.features: Literal["list", "score"] = features
-        self.relevant_from = relevant_from
+        self.rel = rel
         self.cv = cv
         self.random_state = random_state
 
     def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        with suppress(ImportError):  # its extra is not installed
-            member = self._member(GRADED, 0)
-            own = get_tags(member.estimator if isinstance(member, Recipe) else member).input_tags
-            tags.input_tags.sparse, tags.input_tags.allow_nan = own.sparse, own.allow_nan
-        return tags
+        return set_input_tags(super().__sklearn_tags__(), [self._ranker()], "estimator")
 
     def fit(
         self,
@@ -436,7 +361,7 @@ class CalibratedRanker(Ranker):
         X : array-like or CSR of shape (n_samples, n_features)
             Features. Sparse X and missing values are accepted if the ranker supports them.
         y : array-like of shape (n_samples,)
-            Grades; rows of at least ``relevant_from`` are relevant.
+            Grades; rows of at least ``rel`` are relevant.
         qid : array-like of shape (n_samples,), optional
             Query of each row. None: all rows form one query, and folds contain single rows.
         sample_weight : array-like of shape (n_samples,), optional
@@ -445,35 +370,24 @@ class CalibratedRanker(Ranker):
             Validation data for a ranker that tunes parameters or stops early on it, in every fold.
         """
         self._validate_params()
-        rules = self._rules()
-        data = check_fit(self, X, y, qid, sample_weight, pairs=False, **rules)
-        if data.sample_weight is not None and (data.sample_weight == 1).all():
-            data = replace(data, sample_weight=None)  # the ranker need not accept weights
-        rows = check_validation(self, data, X_val, y_val, qid_val, **rules)
-        validation = None
-        if rows is not None:
-            ids = None if qid_val is None else rows.groups.row_ids()
-            validation = {"X_val": rows.X, "y_val": rows.y, "qid_val": ids}
+        given = X_val, y_val, qid_val
+        data, validation = check_training(self, X, y, qid, sample_weight, given)
         self._set_score_name(data.y)
         seed = int(check_random_state(self.random_state).randint(2**31))
-        measure = GRADED if is_graded(data.y) else MISRANKING
-        member = self._member(measure, seed, validation is not None)
+        measure, has_validation = GRADED if is_graded(data.y) else MISRANKING, bool(validation)
+        member = make_member(
+            self._ranker(), measure, seed, has_validation=has_validation, setting="estimator"
+        )
         splits = parts(self.cv, None, data, query_numbers(data))
         queries, has_qid = data.groups.codes(), qid is not None
         held = score_held_out({"estimator": member}, data, splits, queries, has_qid, validation)
-        relevant = held.y >= self.relevant_from
         lists = data.groups.take(np.concatenate([test for _, test in splits]))
         self.calibration_: ListCalibration = fit_list_calibration(
-            self.method, held.scores[:, 0], relevant, lists, held.weight, self.features
+            self.method, held.scores[:, 0], held.y >= self.rel, lists, held.weight, self.features
         )
+        ids = data.groups.row_ids() if has_qid else None
         self.estimator_: Any = fit_member(
-            member,
-            data.X,
-            data.y,
-            data.groups.row_ids() if has_qid else None,
-            validation,
-            data.sample_weight,
-            setting="estimator",
+            member, data.X, data.y, ids, validation, data.sample_weight, setting="estimator"
         )
         return self
 
@@ -492,8 +406,9 @@ class CalibratedRanker(Ranker):
             See ``predict_relevance`` for probabilities.
         """
         check_is_fitted(self)
-        X = check_rows(self, X, **self._rules())
-        return self._scores(X, qid)
+        X = check_rows(self, X, **row_rules(self))
+        ids = None if qid is None else QueryGroups.from_qid(qid, X.shape[0]).row_ids()
+        return scores_of(self.estimator_, X, ids)
 
     def predict_relevance(
         self, X: FrameLike, *, qid: ArrayLike | QueryGroups | None = None
@@ -510,7 +425,7 @@ class CalibratedRanker(Ranker):
         Returns
         -------
         ndarray of shape (n_samples,), float64
-            Probability of a grade of at least ``relevant_from``, in (0, 1).
+            Probability of a grade of at least ``rel``, in (0, 1).
 
         Warns
         -----
@@ -519,39 +434,25 @@ class CalibratedRanker(Ranker):
         UserWarning
             If no row of ``fit`` was relevant, or every row: all probabilities are nearly equal.
         """
-        check_is_fitted(self)
-        X = check_rows(self, X, **self._rules())
-        groups = QueryGroups.from_qid(qid, X.shape[0])
+        scores = self.predict(X, qid=qid)
         if len(self.calibration_.weights) > 1:
-            warn_of_one_query(self, f"{type(self).__name__}.predict_relevance", qid, X.shape[0])
+            warn_of_one_query(self, f"{type(self).__name__}.predict_relevance", qid, len(scores))
         if (share := self.calibration_.share) in (0.0, 1.0):
             warnings.warn(
-                f"{'every' if share else 'no'} row of fit had a grade of at least relevant_from="
-                f"{self.relevant_from:g}, so all probabilities are nearly equal. Fit again with "
-                "another relevant_from.",
+                f"{'every' if share else 'no'} row of fit had a grade of at least rel="
+                f"{self.rel:g}, so all probabilities are nearly equal. Fit again with another rel.",
                 UserWarning,
                 stacklevel=callers_level(),
             )
-        return self.calibration_.probabilities(self._scores(X, qid), groups)
+        groups = QueryGroups.from_qid(qid, len(scores))
+        return self.calibration_.probabilities(scores, groups)
 
     def _predict_within(self, X: FrameLike, qid: ArrayLike | QueryGroups | None) -> Float64Array:
         return self.predict(X, qid=qid)
-
-    def _scores(self, X: Matrix, qid: ArrayLike | QueryGroups | None) -> Float64Array:
-        ids = None if qid is None else QueryGroups.from_qid(qid, X.shape[0]).row_ids()
-        return scores_of(self.estimator_, X, ids)
 
     def _reads_queries(self) -> bool:
         """Whether scores, unlike probabilities, depend on the other rows of the query."""
         return reads_queries(self.estimator_)
 
-    def _rules(self) -> dict[str, Any]:
-        tags = self.__sklearn_tags__().input_tags
-        return {"accept_sparse": tags.sparse, "allow_nan": tags.allow_nan}
-
-    def _member(self, measure: Any, seed: int, has_validation: bool = True) -> Any:
-        """Unfitted ranker, or Recipe."""
-        ranker = "lambdamart()" if self.estimator is None else self.estimator
-        return make_member(
-            ranker, measure, seed, has_validation=has_validation, setting="estimator"
-        )
+    def _ranker(self) -> Any:
+        return "lambdamart()" if self.estimator is None else self.estimator

@@ -71,12 +71,27 @@ def test_dependent_rows_of_a_query_widen_intervals():
     assert alone.error_interval[0] > 0 or abs(y.mean() - 0.3) < 0.02
 
 
+@pytest.mark.parametrize(
+    ("y", "p"),
+    [
+        ([0, 1, 0, 1], [0.1, 0.5, 0.6, 0.7]),
+        ([0, 1, 1, 1], [0.9, 0.1, 1.0, 1.0]),
+        ([0, 0, 1, 0], [0.0, 0.0, 1.0, 0.9]),
+    ],
+)
+def test_intervals_of_two_queries_stay_in_range(y, p):
+    found = relevance_calibration(y, p, [1, 1, 2, 2])
+    for name, most in (("error", 1.0), ("log_loss", np.inf), ("brier", 1.0)):
+        low, high = getattr(found, f"{name}_interval")
+        assert 0.0 <= low <= getattr(found, name) <= high <= most
+
+
 def test_few_rows_certain_rows_and_grades():
     alone = relevance_calibration([0, 2], [0.2, 0.8], qid=[1, 1])
     assert np.isnan(alone.error_interval).all() and np.isnan(alone.log_loss_interval).all()
     wrong = relevance_calibration([0, 1, 1], [1.0, 0.5, 0.5], qid=[1, 2, 3])
     assert wrong.log_loss == np.inf and np.isnan(wrong.log_loss_interval).all()
-    strict = relevance_calibration([1, 2, 1, 2], [0.1, 0.9, 0.1, 0.9], relevant_from=2)
+    strict = relevance_calibration([1, 2, 1, 2], [0.1, 0.9, 0.1, 0.9], rel=2)
     assert strict.base_rate == 0.5 and strict.brier == pytest.approx(0.01)
     never = relevance_calibration(np.zeros(200), np.full(200, 0.01), np.arange(200) // 10)
     assert never.base_log_loss == 0 and never.error_interval[1] > 0.01
@@ -89,9 +104,13 @@ def test_few_rows_certain_rows_and_grades():
         ([], [], "at least one row"),
         ([0, 1], [0.5, 1.5], r"got 1.5 at row 1. Scores are not probabilities"),
         ([0, 1], [np.nan, 0.5], "got nan at row 0"),
+        ([0, 1], [[0.5, 0.5], [0.4, 0.6]], "shape"),
+        ([0, np.nan], [0.5, 0.5], "y contains NaN at row 1. Drop unjudged rows"),
+        ([0, np.inf], [0.5, 0.5], "y contains infinity at row 1"),
+        ([0, None], [0.5, 0.5], "y"),
     ],
 )
-def test_wrong_probabilities_are_named(y, p, told):
+def test_wrong_grades_and_probabilities_are_named(y, p, told):
     with pytest.raises(ValueError, match=told):
         relevance_calibration(y, p)
 

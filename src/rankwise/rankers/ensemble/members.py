@@ -269,6 +269,45 @@ def member_scores(models: Mapping[str, Any], X: Matrix, qid: Any) -> Float64Arra
     return np.column_stack([scores_of(model, X, qid) for model in models.values()])
 
 
+def set_input_tags(tags: Any, rankers: Sequence[Any], setting: str = "estimators") -> Any:
+    """Tags of an ensemble, which accepts the X that all its rankers accept."""
+    members = []
+    for ranker in rankers:
+        with suppress(ImportError):  # its extra is not installed
+            member = make_member(ranker, GRADED, 0, setting=setting)
+            estimator = member.estimator if isinstance(member, Recipe) else member
+            members.append(get_tags(estimator).input_tags)
+    tags.input_tags.sparse = all(member.sparse for member in members)
+    tags.input_tags.allow_nan = all(member.allow_nan for member in members)
+    return tags
+
+
+def row_rules(ensemble: Any) -> dict[str, bool]:
+    """Arguments of the checks of X, by the tags of the ensemble."""
+    tags = ensemble.__sklearn_tags__().input_tags
+    return {"accept_sparse": tags.sparse, "allow_nan": tags.allow_nan}
+
+
+def check_training(
+    ensemble: Any,
+    X: FrameLike,
+    y: ArrayLike,
+    qid: ArrayLike | QueryGroups | None,
+    sample_weight: ArrayLike | None,
+    validation: tuple[FrameLike | None, ArrayLike | None, ArrayLike | QueryGroups | None],
+) -> tuple[FitData, dict[str, Any] | None]:
+    """Checked rows, and validation data under the argument names of ``fit``."""
+    rules = row_rules(ensemble)
+    data = check_fit(ensemble, X, y, qid, sample_weight, pairs=False, **rules)
+    if data.sample_weight is not None and (data.sample_weight == 1).all():
+        data = replace(data, sample_weight=None)  # members need not accept weights
+    rows = check_validation(ensemble, data, *validation, **rules)
+    if rows is None:
+        return data, None
+    ids = None if validation[2] is None else rows.groups.row_ids()
+    return data, {"X_val": rows.X, "y_val": rows.y, "qid_val": ids}
+
+
 # A linear, a smooth and a stepwise ranker, none of which needs an extra.
 DEFAULT_RANKERS = ("rank_svm", "pairwise_elm", "rank_boost")
 
@@ -320,15 +359,7 @@ class MembersMixin(FiniteResults, BaseEstimator):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        members = []
-        for _, ranker in name_members(self.estimators):
-            with suppress(ImportError):  # its extra is not installed
-                member = make_member(ranker, GRADED, 0)
-                estimator = member.estimator if isinstance(member, Recipe) else member
-                members.append(get_tags(estimator).input_tags)
-        tags.input_tags.sparse = all(member.sparse for member in members)
-        tags.input_tags.allow_nan = all(member.allow_nan for member in members)
-        return tags
+        return set_input_tags(tags, [ranker for _, ranker in name_members(self.estimators)])
 
     def predict(self, X: FrameLike, *, qid: ArrayLike | QueryGroups | None = None) -> Float64Array:
         """Score of every row; a higher score ranks higher within its query.
@@ -346,8 +377,7 @@ class MembersMixin(FiniteResults, BaseEstimator):
         ndarray of shape (n_samples,), float64
         """
         check_is_fitted(self)
-        tags = self.__sklearn_tags__().input_tags
-        X = check_rows(self, X, accept_sparse=tags.sparse, allow_nan=tags.allow_nan)
+        X = check_rows(self, X, **row_rules(self))
         groups = None if qid is None else QueryGroups.from_qid(qid, X.shape[0])
         return self._combine(self._member_columns(X, groups), groups)
 
@@ -395,16 +425,7 @@ class MembersMixin(FiniteResults, BaseEstimator):
         """Checked rows, and validation data under the argument names of ``fit``."""
         self._validate_params()
         check_members(self.estimators, list(super().get_params(deep=False)))
-        tags = self.__sklearn_tags__().input_tags
-        rules = {"accept_sparse": tags.sparse, "allow_nan": tags.allow_nan}
-        data = check_fit(self, X, y, qid, sample_weight, pairs=False, **rules)
-        if data.sample_weight is not None and (data.sample_weight == 1).all():
-            data = replace(data, sample_weight=None)  # members need not accept weights
-        rows = check_validation(self, data, *validation, **rules)
-        if rows is None:
-            return data, None
-        ids = None if validation[2] is None else rows.groups.row_ids()
-        return data, {"X_val": rows.X, "y_val": rows.y, "qid_val": ids}
+        return check_training(self, X, y, qid, sample_weight, validation)
 
     def _members(self, data: FitData, has_validation: bool) -> dict[str, Any]:
         """Unfitted rankers by name."""

@@ -427,7 +427,7 @@ def read_lists(
 
 def _read_runs(systems: dict[str, Any], data: Any) -> tuple[Run, Run, Any]:
     """Both systems as runs, and judgements of their documents."""
-    given = {name: _given(system) for name, system in systems.items()}
+    given = {name: read_given(system) for name, system in systems.items()}
     runs = {name: found.run for name, found in given.items() if isinstance(found, RunScores)}
     if len(runs) == 2:
         start, largest = runs["first"], np.finfo(np.float32).max
@@ -463,7 +463,7 @@ def _read_runs(systems: dict[str, Any], data: Any) -> tuple[Run, Run, Any]:
     return runs["first"], runs["reranked"], read_judgements(parts)
 
 
-def _given(system: Any) -> ColumnScores | RunScores | None:
+def read_given(system: Any) -> ColumnScores | RunScores | None:
     """Column or run that a system is; None for models and scores."""
     if isinstance(system, str) and system.startswith(COLUMN):
         return ColumnScores(system.removeprefix(COLUMN))
@@ -472,7 +472,7 @@ def _given(system: Any) -> ColumnScores | RunScores | None:
 
 def score_rows(name: str, system: Any, data: RankingData) -> Float64Array:
     """Scores of judged rows by anything that :func:`rerank_budget` takes; NaN: none."""
-    given = _given(system)
+    given = read_given(system)
     if isinstance(given, ColumnScores):
         values = given.values(data)
     elif given is not None:

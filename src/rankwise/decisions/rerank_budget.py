@@ -101,8 +101,7 @@ class RerankBudget(Result):
     gain, gain_low, gain_high : ndarray of shape (n_depths,), float64
         Mean minus that without reranking, and intervals that hold jointly for all depths.
     loss_high : ndarray of shape (n_depths,), float64
-        Upper bounds of what each depth is worse than the best one, which may be another depth than
-        in these queries; they hold jointly for all depths.
+        Upper bounds, joint for all depths, of the loss against the best depth, whichever that is.
     unjudged : ndarray of shape (n_depths,), float64
         Share of unjudged documents among those that the measure reads.
     seconds, cost : ndarray of shape (n_depths,), float64, or None
@@ -453,7 +452,7 @@ def _read_runs(systems: dict[str, Any], data: Any) -> tuple[Run, Run, Any]:
         ids = np.random.default_rng(0).permutation(sum(map(len, parts))).astype(str)
         names = np.split(ids, [len(data)])
         parts = [replace(part, doc_ids=own) for part, own in zip(parts, names, strict=False)]
-    for name in systems.keys() - runs.keys():
+    for name in [name for name in systems if name not in runs]:
         values = score_rows(name, systems[name], data)
         known = np.flatnonzero(~np.isnan(values))
         if name == "first" and len(known) < len(values):

@@ -27,7 +27,7 @@ from rankwise.decisions.decision_file import (
     whole,
     word,
 )
-from rankwise.decisions.risk_bounds import queries_needed, risk_p_value, smallest_sample
+from rankwise.decisions.risk_bounds import fewest_queries, risk_p_value, smallest_sample
 from rankwise.decisions.scored_lists import ScoredLists, list_scores
 from rankwise.metrics.statistics.stratified import check_level
 from rankwise.runtime.constraints import make_generator
@@ -440,7 +440,7 @@ class AnswerRule(DecisionRule):
             is_fit |= np.isin(query, ids[: round(_MODEL_SHARE * len(ids))])
         about = ~answerable if self.promise == "false_answers" else np.ones_like(is_fit)
         n_left = len(np.unique(query[about & ~is_fit]))
-        needed = queries_needed(self.at_most, self.confidence_level)
+        needed = fewest_queries(self.at_most, self.confidence_level)
         if self.policy == "auto" and n_left < _ENOUGH * needed:
             is_fit[:] = False
         return is_fit

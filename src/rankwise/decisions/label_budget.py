@@ -133,8 +133,9 @@ def label_budget(
 
     Notes
     -----
-    Both students have the same training and test queries. One set of training queries is drawn for
-    each size and fold, so differences of a few queries are noise.
+    Both students have the same test queries, and the same training queries, which have labels of
+    both kinds. One set of training queries is drawn for each size and fold, so differences of a few
+    queries are noise.
 
     Examples
     --------
@@ -151,16 +152,14 @@ def label_budget(
     if not isinstance(data, RankingData) or not data.n_features:
         raise ArgumentError("data", "must be judged rows with features for the student.")
     start, taught = (score_rows(*pair, data) for pair in (("first", first), ("reranked", reranked)))
-    # Queries with labels of both kinds.
-    query, both = data.groups.codes(), np.ones(data.n_queries, dtype=bool)
-    for y in (data.y, taught):
-        both &= np.isin(np.arange(data.n_queries), query[np.isfinite(y)])
-    rows = data.groups.rows(both)
-    data, start, taught = data.take(rows), start[rows], taught[rows]
-    query, n_queries = data.groups.codes(), data.n_queries
+    labels = {"judged": data.y.astype(np.float64), "labeled": taught}
+    query = data.groups.codes()
+    has_both = np.ones(data.n_queries, dtype=bool)
+    for y in labels.values():
+        has_both &= np.bincount(query[np.isfinite(y)], minlength=len(has_both)) > 0
     check_whole("cv", cv, 2)
-    if n_queries < cv:
-        problem = f"must label at least cv={cv} judged queries, got {n_queries}. Label more."
+    if has_both.sum() < cv:
+        problem = f"must label at least cv={cv} judged queries, got {has_both.sum()}. Label more."
         raise ArgumentError("reranked", problem)
     # A column with the labels would let their student look.
     X = data.X if isinstance(data.X, np.ndarray) else data.X.toarray()
@@ -168,10 +167,12 @@ def label_budget(
     if not X.shape[1]:
         raise ArgumentError("data", "must have more features for the student than the labels.")
     ranker = RidgeRanker(alpha="cv", measure="Misranking") if student is None else student
-    labels = {"judged": data.y.astype(np.float64), "labeled": taught}
-    shuffled = check_random_state(random_state).permutation(n_queries)
-    tests = np.array_split(shuffled, cv)
-    most = n_queries - len(tests[0])
+    shuffled = check_random_state(random_state).permutation(data.n_queries)
+    labelled, others = shuffled[has_both[shuffled]], shuffled[~has_both[shuffled]]
+    folds = zip(np.array_split(labelled, cv), np.array_split(others, cv), strict=True)
+    tests = [np.append(*parts) for parts in folds]
+    trains = [labelled[~np.isin(labelled, test)] for test in tests]
+    most = min(map(len, trains))
     if sizes is None:
         sizes = [*(5 * 2**k for k in range(30) if 5 * 2**k < most), most]
     steps = read_steps("sizes", sizes)
@@ -181,9 +182,8 @@ def label_budget(
     scores: dict[str, Any] = {"first": given.run if isinstance(given, RunScores) else start}
     for size, (source, y) in product(steps.tolist(), labels.items()):
         predicted = scores[f"{source} {size}"] = np.empty(data.n_samples)
-        for test in tests:
-            train = shuffled[~np.isin(shuffled, test)][:size]
-            rows = np.flatnonzero(np.isin(query, train) & np.isfinite(y))
+        for train, test in zip(trains, tests, strict=True):
+            rows = np.flatnonzero(np.isin(query, train[:size]) & np.isfinite(y))
             fitted: Any = clone(ranker)
             fitted.fit(X[rows], y[rows], qid=data.qid[rows])
             rows = np.flatnonzero(np.isin(query, test))

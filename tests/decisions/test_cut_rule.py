@@ -9,7 +9,7 @@ from scipy.stats import binom, dirichlet
 
 from rankwise import RidgeRanker, evaluate
 from rankwise.datasets import RankingData
-from rankwise.decisions import CutRule, load_decision, queries_needed
+from rankwise.decisions import CutRule, fewest_queries, load_decision
 from rankwise.decisions.cut_rule import MEASURES, POLICIES
 from rankwise.decisions.risk_bounds import conformal_risk, mean_risk_p_value
 from rankwise.groups import QueryGroups
@@ -217,7 +217,7 @@ class TestUnkept:
         assert rule.decide(run).n_shown.tolist() == [2] * 50
         assert "whole lists have recall 0.500" in str(rule)
 
-    @pytest.mark.parametrize(("level", "needed"), [(0.95, queries_needed(0.1)), (None, 9)])
+    @pytest.mark.parametrize(("level", "needed"), [(0.95, fewest_queries(0.1)), (None, 9)])
     def test_says_how_many_queries_would_do(self, level, needed):
         scores, qid = np.tile([2.0, 1.0], 5), np.repeat(np.arange(5), 2)
 

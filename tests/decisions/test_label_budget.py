@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 
 from rankwise import RankingData, RidgeRanker, evaluate
+from rankwise.datasets import Run
 from rankwise.decisions import label_budget
+from rankwise.selection import evaluate_systems
 
 RNG = np.random.default_rng(0)
 N_QUERIES, SIZE = 60, 10
@@ -64,6 +66,15 @@ def test_a_sample_of_queries_has_labels():
     alone = label_budget(X[:120, 0], TEACHER[:120], own, cv=4)
     assert found.queries.tolist() == [5, 9]
     np.testing.assert_allclose(found.labeled, alone.labeled)
+
+
+def test_a_run_need_not_have_all_documents():
+    data = RankingData(X, GRADES, qid=QID, doc_ids=np.arange(len(X)).astype(str))
+    kept = np.flatnonzero(np.arange(len(X)) % 4)
+    run = Run.from_data(data.take(kept), X[kept, 0])
+    found = label_budget(run, TEACHER, data, sizes=[20], cv=3)
+    expected = evaluate_systems(data, {"run": run}).per_query()["run"]
+    assert found.first == pytest.approx(np.nanmean(expected))
 
 
 @pytest.mark.parametrize(

@@ -27,7 +27,7 @@ from rankwise.decisions.decision_file import (
     whole,
     word,
 )
-from rankwise.decisions.risk_bounds import queries_needed, risk_p_value, smallest_sample
+from rankwise.decisions.risk_bounds import fewest_queries, risk_p_value, smallest_sample
 from rankwise.decisions.scored_lists import ScoredLists, list_scores
 from rankwise.metrics.statistics.stratified import check_level
 from rankwise.runtime.constraints import make_generator
@@ -117,35 +117,34 @@ class AnswerReport(Result):
     def _verdict(self) -> list[str]:
         is_wrong = self.promise == "wrong_answers"
         about = "answered queries" if is_wrong else "queries with nothing relevant"
-        promise = f"{100 * self.at_most:.3g} % of {about}"
-        promise += " have nothing relevant in their list" if is_wrong else " are answered"
-        lines = [f"Promise: at most {promise} (confidence {100 * self.confidence_level:.3g} %)."]
+        promise = "have nothing relevant in their list" if is_wrong else "are answered"
+        lines = [
+            f"Promise: at most {100 * self.at_most:.3g} % of {about} {promise} (confidence "
+            f"{100 * self.confidence_level:.3g} %)."
+        ]
         if self.threshold is None:
-            lines.append(
-                f"{self.n_queries:,} judged queries cannot keep it: the rule abstains from all."
-            )
-            lines.append(
-                f"It takes {self.n_queries_needed:,} or more, if rates stay as they are. The best "
-                "rate of few queries flatters: judge two or three times as many."
-                if self.n_queries_needed is not None
-                else "Nor can more of them, if rates stay as they are: promise less."
-            )
-            return lines
+            noun = "query" if self.n_queries == 1 else "queries"
+            return [
+                *lines,
+                f"{self.n_queries:,} judged {noun} cannot keep it: the rule abstains from all.",
+                "Nor can more of them, if rates stay as they are: promise less."
+                if self.n_queries_needed is None
+                else f"It takes {self.n_queries_needed:,} or more, if rates stay as they are. The "
+                "best rate of few queries flatters: judge two or three times as many.",
+            ]
         what = "log odds of the model are" if self.policy == "model" else "top score is"
         what_is_wrong = "without anything relevant" if is_wrong else "answered"
-        lines += [
+        kept = (self.kept, self.kept_with_twice, self.kept_with_four_times)
+        now, twice, more = (100 * (share or 0.0) for share in kept)
+        return [
+            *lines,
             f"Policy: answer if the {what} at least {self.threshold:.4g}.",
             f"Judged: {self.n_wrong:,} of {self.n_decided:,} {about} {what_is_wrong} "
             f"({100 * (self.risk or 0):.1f} %).",
-        ]
-        kept = [self.kept, self.kept_with_twice, self.kept_with_four_times]
-        now, twice, more = (100 * (share or 0.0) for share in kept)
-        lines += [
             f"Kept: {now:.1f} % of answerable queries are answered.",
             f"More judgements: twice as many would keep {twice:.1f} %, four times as many "
             f"{more:.1f} %.",
         ]
-        return lines
 
     def __str__(self) -> str:
         return join_lines([*self._verdict(), *(f"note: {note}" for note in self.notes)])
@@ -225,7 +224,7 @@ class AnswerRule(DecisionRule):
     Notes
     -----
     The model is fitted on 30 % of the queries, drawn at random, and the threshold is set on the
-    others by exact binomial tests. With few queries, all of them set a threshold on the top score.
+    others by exact binomial tests.
 
     "false_answers": let t be the highest threshold whose true rate is larger than ``at_most``. The
     threshold taken lies above the k-th highest of the n values of unanswerable queries, with
@@ -282,11 +281,7 @@ class AnswerRule(DecisionRule):
         "report": lambda value: value,
     }
     promise: Literal["wrong_answers", "false_answers"]
-    threshold_: float
     policy_: Literal["top_score", "model"]
-    risk_: float | None
-    n_queries_needed_: int | None
-    report_: AnswerReport
 
     def __init__(
         self,
@@ -445,7 +440,7 @@ class AnswerRule(DecisionRule):
             is_fit |= np.isin(query, ids[: round(_MODEL_SHARE * len(ids))])
         about = ~answerable if self.promise == "false_answers" else np.ones_like(is_fit)
         n_left = len(np.unique(query[about & ~is_fit]))
-        needed = queries_needed(self.at_most, self.confidence_level)
+        needed = fewest_queries(self.at_most, self.confidence_level)
         if self.policy == "auto" and n_left < _ENOUGH * needed:
             is_fit[:] = False
         return is_fit
@@ -527,14 +522,10 @@ class AnswerRule(DecisionRule):
 
         Parameters
         ----------
-        scores : run, array-like of shape (n_rows,) or fitted ranker
+        scores, others, query_columns
             As in :meth:`fit`.
-        qid : array-like of shape (n_rows,), optional
-            Query of each row of an array; for a ranker, the RankingData to score.
-        others : sequence of runs or of arrays of shape (n_rows,)
-            Scores of the same systems as in :meth:`fit`.
-        query_columns : mapping from name to {query: number}, optional
-            As in :meth:`fit`.
+        qid : array-like of shape (n_rows,) or RankingData, optional
+            Query of each row of an array; for a ranker, the rows to score.
 
         Returns
         -------
@@ -551,7 +542,7 @@ class AnswerRule(DecisionRule):
         values = self._values(features)
         probability = expit(values) if self.policy_ == "model" else None
         answer = values >= self.threshold_
-        n_shown = answer * np.minimum(lists.sizes, self.depth or lists.sizes)
+        n_shown = np.where(answer, np.minimum(lists.sizes, self.depth or lists.sizes), 0)
         return AnswerDecisions(lists.qids, answer, values, probability, n_shown)
 
     def list_features(

@@ -96,8 +96,8 @@ class CutReport(Result):
     kept : float or None
         Mean recall of what is shown, over the tested queries with a relevant document.
     n_queries_needed : int or None
-        Judged queries with which the promise can be kept, if losses stay as they are; None if no
-        number would do.
+        Fewest judged queries that keep the promise, if losses stay as they are; None if no number
+        would do.
     shown_with_twice : float or None
         ``n_shown`` with twice as many judged queries, if losses stay as they are.
     notes : list of str
@@ -248,8 +248,8 @@ class CutRule(DecisionRule):
     risk_ : float
         1 minus the mean of the measure over the judged queries that set the threshold.
     n_queries_needed_ : int or None
-        Judged queries with which the promise can be kept, if losses stay as they are. None: no
-        number would do, since whole lists (for precision, top documents) do not reach ``at_least``.
+        Fewest judged queries that keep the promise, if losses stay as they are. None: no number
+        would do, since whole lists (for precision, top documents) do not reach ``at_least``.
     policies_ : ResultList of PolicyCost
         Policies compared; empty if the policy was given, or there were too few queries.
     report_ : CutReport
@@ -383,7 +383,7 @@ class CutRule(DecisionRule):
         Notes
         -----
         If the promise cannot be kept with these queries, the fitted rule shows whole lists (for
-        precision, top documents), and ``n_queries_needed_`` says how many would do.
+        precision, top documents), and ``n_queries_needed_`` says how many it takes at least.
         """
         lists = list_scores(scores, y, qid)
         if lists.y is None:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from importlib import import_module
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.exceptions import NotFittedError
@@ -26,31 +26,15 @@ Check = Callable[[Any], Any]
 
 
 class DecisionRule:
-    """Base class of decision rules: how they are stored, and how they become plain Python.
-
-    A subclass has a ``kind``, the ``_fields`` of its file with a check for each, ``_record``, which
-    returns their values, ``_restore``, which takes them back, ``_source`` and ``_examples``.
-    """
+    """Base class of decision rules: how they are stored, and how they become plain Python."""
 
     kind: ClassVar[str]
-    _fields: ClassVar[Mapping[str, Check]]
-
-    def _record(self) -> dict[str, Any]:
-        """Values of the fields of the file."""
-        raise NotImplementedError
-
-    @classmethod
-    def _restore(cls, record: Mapping[str, Any]) -> Self:
-        """Fitted rule of checked fields; ValueError if they do not fit each other."""
-        raise NotImplementedError
-
-    def _source(self) -> str:
-        """Python code of a function that decides one list."""
-        raise NotImplementedError
-
-    def _examples(self, rng: np.random.Generator) -> Iterator[tuple[tuple[Any, ...], Any]]:
-        """Arguments of that function, and decisions of the rule for them."""
-        raise NotImplementedError
+    _fields: ClassVar[Mapping[str, Check]]  # of the file, with a check for each
+    # Methods of a subclass.
+    _record: Any  # () -> values of the fields of the file
+    _restore: Any  # (checked fields) -> fitted rule; ValueError if they do not fit each other
+    _source: Any  # () -> Python code of a function that decides one list
+    _examples: Any  # (generator) -> pairs of arguments of that function and the rule's decision
 
     def __str__(self) -> str:
         return str(getattr(self, "report_", repr(self)))

@@ -13,13 +13,14 @@ from sklearn.base import clone
 from sklearn.utils import check_random_state
 
 from rankwise.datasets.data import RankingData
-from rankwise.decisions.rerank_budget import read_measure, read_steps, score_rows
+from rankwise.decisions.rerank_budget import read_given, read_measure, read_steps, score_rows
 from rankwise.metrics.measure import MeasureLike
 from rankwise.metrics.statistics.intervals import mean_intervals
 from rankwise.rankers.regression import RidgeRanker
 from rankwise.runtime.finite import names_its_class
 from rankwise.runtime.messages import ArgumentError, check_share, check_whole
 from rankwise.runtime.result import Result
+from rankwise.selection.cells.candidates import RunScores
 from rankwise.selection.systems import evaluate_systems
 from rankwise.typing import Float64Array, Int64Array, Seed
 
@@ -176,7 +177,8 @@ def label_budget(
     steps = read_steps("sizes", sizes)
     if steps[-1] > most:
         raise ArgumentError("sizes", f"must lie between 1 and {most}, got {steps[-1]}.")
-    scores = {"first": start}
+    given = read_given(first)  # a run need not have all rows
+    scores: dict[str, Any] = {"first": given.run if isinstance(given, RunScores) else start}
     for size, (source, y) in product(steps.tolist(), labels.items()):
         predicted = scores[f"{source} {size}"] = np.empty(data.n_samples)
         for test in tests:

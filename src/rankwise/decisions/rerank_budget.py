@@ -2,7 +2,7 @@
 
 A depth loses at most what it is worse than any other depth, each by its own bound (an
 intersection-union test [1]_); which depth is the best need not be known. By Bonferroni over the
-depths, the bounds hold jointly, so a depth and a margin may be chosen after a look at them.
+depths, the bounds hold jointly. Spearman's rho has the interval of [2]_.
 
 References
 ----------
@@ -67,7 +67,7 @@ class RerankSignal(Result):
         "random": no signal.
     rho, low, high : float in [-1, 1]
         Spearman's rank correlation with the gain by reranking the query, and its joint interval
-        over all signals [2]_; NaN for "random".
+        over all signals (Bonett and Wright 2000); NaN for "random".
     half : float
         Mean of the measure if the half of the queries with the most doubt is reranked, or a random
         half.
@@ -101,10 +101,9 @@ class RerankBudget(Result):
     gain, gain_low, gain_high : ndarray of shape (n_depths,), float64
         Mean minus that without reranking, and intervals that hold jointly for all depths.
     loss_high : ndarray of shape (n_depths,), float64
-        Upper bounds of what each depth is worse than the best one, which may be another depth than
-        in these queries; they hold jointly for all depths.
+        Upper bounds, joint for all depths, of the loss against the best depth, whichever that is.
     unjudged : ndarray of shape (n_depths,), float64
-        Share of unjudged documents among those that the measure reads; NaN if not known.
+        Share of unjudged documents among those that the measure reads.
     seconds, cost : ndarray of shape (n_depths,), float64, or None
         Seconds per query if documents are scored one after the other, and price of 1,000 queries.
     measure : str
@@ -283,8 +282,7 @@ def rerank_budget(
     come first in all of n queries, about 5 / n of all queries may still differ. The promise
     "``cheapest`` is at most ``margin`` below the best depth" is wrong with a probability of at most
     ``1 - confidence_level``, also for a margin chosen after a look at ``loss_high``. It holds for
-    queries like the judged ones. ``python -m benchmarks.study_budget`` measures how often it is
-    wrong.
+    queries like the judged ones.
 
     Equal scores of a run are ordered as by trec_eval, those of rows without document ids at random;
     equal scores of the reranker keep the order of the first stage. Queries count that are judged
@@ -331,9 +329,7 @@ def rerank_budget(
     chosen = int(passed[0]) if len(passed) else None
     mean = values.mean(axis=0)
     of_signals = values[:, [0, chosen or len(steps) - 1]]
-    unjudged = np.array(
-        [math.nan if (x := board.unjudged(name)) is None else x for name in board.rankers]
-    )
+    unjudged = np.array([board.unjudged(name) for name in board.rankers], dtype=np.float64)
     missing = np.isnan(new[position < steps[-1]]).mean()
     if missing:
         notes.append(
@@ -383,7 +379,7 @@ def read_measure(measure: MeasureLike) -> tuple[Any, float]:
 
 def read_steps(name: str, given: Any) -> Int64Array:
     """Different whole numbers from 1, ascending, of one or several."""
-    steps = [given] if np.isscalar(given) else list(given)
+    steps: list[Any] = [given] if np.isscalar(given) else list(given)
     for step in steps:
         check_whole(name, step, 1)
     if not steps:
@@ -403,13 +399,11 @@ def read_lists(
         if not len(run):
             raise ArgumentError(name, "must have a score of at least one document, got none.")
     notes = []
-    kept, n_queries = np.isin(start.qid, scored.qid), len(np.unique(start.qid))
+    kept = np.isin(start.qid, scored.qid)
     if kept.any() and not kept.all():
+        lost, n = (len(np.unique(qid)) for qid in (start.qid[~kept], start.qid))
+        notes.append(f"{lost:,} of {n:,} queries have no score of the reranker and do not count")
         start = Run(start.qid[kept], start.doc_ids[kept], start.scores[kept])
-        n = n_queries - len(np.unique(start.qid))
-        notes.append(
-            f"{n:,} of {n_queries:,} queries have no score of the reranker and do not count"
-        )
     lists = list_scores(start)
     qid, ids = np.repeat(lists.qids, lists.sizes), lists.doc_ids
     assert ids is not None
@@ -432,7 +426,7 @@ def read_lists(
 
 def _read_runs(systems: dict[str, Any], data: Any) -> tuple[Run, Run, Any]:
     """Both systems as runs, and judgements of their documents."""
-    given = {name: _given(system) for name, system in systems.items()}
+    given = {name: read_given(system) for name, system in systems.items()}
     runs = {name: found.run for name, found in given.items() if isinstance(found, RunScores)}
     if len(runs) == 2:
         start, largest = runs["first"], np.finfo(np.float32).max
@@ -458,7 +452,7 @@ def _read_runs(systems: dict[str, Any], data: Any) -> tuple[Run, Run, Any]:
         ids = np.random.default_rng(0).permutation(sum(map(len, parts))).astype(str)
         names = np.split(ids, [len(data)])
         parts = [replace(part, doc_ids=own) for part, own in zip(parts, names, strict=False)]
-    for name in systems.keys() - runs.keys():
+    for name in [name for name in systems if name not in runs]:
         values = score_rows(name, systems[name], data)
         known = np.flatnonzero(~np.isnan(values))
         if name == "first" and len(known) < len(values):
@@ -468,7 +462,7 @@ def _read_runs(systems: dict[str, Any], data: Any) -> tuple[Run, Run, Any]:
     return runs["first"], runs["reranked"], read_judgements(parts)
 
 
-def _given(system: Any) -> ColumnScores | RunScores | None:
+def read_given(system: Any) -> ColumnScores | RunScores | None:
     """Column or run that a system is; None for models and scores."""
     if isinstance(system, str) and system.startswith(COLUMN):
         return ColumnScores(system.removeprefix(COLUMN))
@@ -477,7 +471,7 @@ def _given(system: Any) -> ColumnScores | RunScores | None:
 
 def score_rows(name: str, system: Any, data: RankingData) -> Float64Array:
     """Scores of judged rows by anything that :func:`rerank_budget` takes; NaN: none."""
-    given = _given(system)
+    given = read_given(system)
     if isinstance(given, ColumnScores):
         values = given.values(data)
     elif given is not None:

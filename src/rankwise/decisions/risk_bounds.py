@@ -13,7 +13,7 @@ from rankwise.runtime.messages import ArgumentError, check_share
 
 
 @names_its_class
-def queries_needed(at_most: float, confidence_level: float = 0.95, *, risk: float = 0.0) -> int:
+def fewest_queries(at_most: float, confidence_level: float = 0.95, *, risk: float = 0.0) -> int:
     """Fewest independent queries that show a rate of wrong decisions to be at most a number.
 
     Parameters
@@ -42,7 +42,7 @@ def queries_needed(at_most: float, confidence_level: float = 0.95, *, risk: floa
 
     Examples
     --------
-    >>> queries_needed(0.1), queries_needed(0.1, risk=0.05), queries_needed(0.05)
+    >>> fewest_queries(0.1), fewest_queries(0.1, risk=0.05), fewest_queries(0.05)
     (29, 116, 59)
     """
     check_share("at_most", at_most)

@@ -199,7 +199,12 @@ def _of_run(run: Any, judgements: Any) -> ScoredLists:
     rows = judge(qrels, run, single_precision=False)
     kept = rows.retrieved
     if not kept.any():
-        raise ValueError("the run and the judgements have no query in common. Check the ids.")
+        raise ValueError(
+            f"the run and the judgements have no query in common: the run has {str(run.qid[0])!r}, "
+            f"the judgements have {str(qrels.qid[0])!r}. Check the ids."
+            if len(run.qid)
+            else "the run has no documents. Check the file."
+        )
     groups = QueryGroups.from_qid(rows.qid[kept], int(kept.sum()))
     lost = RankingData(np.empty((int((~kept).sum()), 0)), rows.y[~kept], qid=rows.qid[~kept])
     n_judged, notes = len(np.unique(qrels.qid)), []

@@ -61,9 +61,9 @@ class ProbabilityMap:
     knots: Float64Array  # scores; those outside are clipped. Not "isotonic": lowest and highest
     values: Float64Array  # "isotonic": probabilities at the knots; otherwise a, b, c, d, e
 
-    def transform(self, scores: Float64Array) -> Float64Array:
+    def transform(self, scores: ArrayLike) -> Float64Array:
         """Probability of each score, shape of ``scores``."""
-        s = np.clip(scores, self.knots[0], self.knots[-1])
+        s = np.clip(np.asarray(scores, dtype=np.float64), self.knots[0], self.knots[-1])
         if self.method == "isotonic":
             return np.interp(s, self.knots, self.values)
         u = self.values[0] * s + self.values[1]

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.optimize import brentq
+from scipy.optimize import root_scalar
 
 from rankwise.checks.rows import check_target
 from rankwise.groups import QueryGroups
@@ -269,7 +269,7 @@ def _calibration_error(
         def excess(t: float) -> float:
             return np.quantile(np.abs(t * direction + draws).sum(axis=1), quantile) - plain
 
-        return brentq(excess, 0.0, most) if excess(0.0) < 0.0 else 0.0
+        return root_scalar(excess, bracket=(0.0, most)).root if excess(0.0) < 0.0 else 0.0
 
     tail = (1.0 - level) / 2.0
     middle = error_at(0.5)

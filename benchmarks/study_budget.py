@@ -31,8 +31,7 @@ from rankwise.decisions.rerank_budget import (
     bound_gains,
     bound_losses,
     evaluate_depths,
-    join_lists,
-    read_runs,
+    read_lists,
 )
 from rankwise.fusion import as_run
 from rankwise.metrics.statistics.all_pairs import max_t, pair_differences
@@ -110,8 +109,7 @@ def load_sets() -> Iterator[tuple[str, tuple[Any, Any, Any], Any]]:
 
 def measure(first: Any, reranked: Any, data: Any) -> np.ndarray:
     """nDCG@10 of every query at every depth."""
-    start, scored, qrels = read_runs(first, reranked, data)
-    lists, new, _ = join_lists(start, scored)
+    lists, new, qrels, _ = read_lists(first, reranked, data)
     board = evaluate_depths(lists, new, list(DEPTHS), qrels, "nDCG@10")
     values = np.column_stack([*board.per_query().values()])
     return values[~np.isnan(values).any(axis=1)]
@@ -120,14 +118,15 @@ def measure(first: Any, reranked: Any, data: Any) -> np.ndarray:
 def print_depths(name: str, systems: tuple[Any, Any, Any], values: np.ndarray) -> None:
     """Best depth, cheapest depths by the means and by the promise, and signals."""
     found = rerank_budget(*systems, depths=DEPTHS[1:], margin=0.05)
-    cheap = found.depth[np.flatnonzero(found.loss <= 0.01)[0]]
+    best, loss = found.depth[np.argmax(found.mean)], found.mean.max() - found.mean
+    cheap = found.depth[np.flatnonzero(loss <= 0.01)[0]]
     saved = 1 - found.calls[found.depth == cheap][0] / found.calls[-1]
     shown = "–" if found.cheapest is None else str(found.cheapest)
     signals = found.signals[1:]  # without "random"
     rho = [signal.rho for signal in signals]
     half = min(signals, key=lambda signal: signal.loss)
     print(
-        f"{name:20}{found.n_queries:5}{found.mean[0]:8.4f}{found.mean.max():8.4f}{found.best:6}"
+        f"{name:20}{found.n_queries:5}{found.mean[0]:8.4f}{found.mean.max():8.4f}{best:6}"
         f"{cheap:6}{saved:7.0%}{shown:>7}{found.loss_high.min():8.3f}  {found.verdict:8}"
         f"{min(rho):+6.2f}{max(rho):+6.2f}{sum(s.low > 0 for s in signals):4}  "
         f"{half.name:8}{half.loss:+8.4f} ({half.loss_low:+.3f} to {half.loss_high:+.3f})"

@@ -112,6 +112,7 @@ _SPLITTERS = (
 # are checked after they are created; and the splitters and the default scorer of searches.
 PLAIN_TYPES = (
     "numpy.dtype",
+    "rankwise.selection.splits.DocumentKFold",
     "rankwise.selection.splits.QueryKFold",
     "scipy.sparse._csr.csr_array",
     "scipy.sparse._csr.csr_matrix",

@@ -24,6 +24,7 @@ from rankwise.checks.exact_values import exact_float64
 from rankwise.checks.rows import warn_of_one_query
 from rankwise.checks.text_categories import category_frame
 from rankwise.groups import QueryGroups
+from rankwise.runtime.finite import SCORING
 from rankwise.runtime.frames import Table, frame_for
 from rankwise.runtime.jit import always_compiled
 from rankwise.runtime.threads import use_one_thread
@@ -114,9 +115,6 @@ def rank(estimator: Any, X: Any, qid: ArrayLike | QueryGroups | None = None) -> 
     return QueryGroups.from_qid(qid, len(found)).ranks(found)
 
 
-_WARMED = (
-    "predict", "rank_score", "predict_proba", "predict_relevance", "decision_function", "transform",
-)  # fmt: skip
 _WARM_SIZES = (1, 100, 2_000)  # few rows may take other code than many
 
 
@@ -164,7 +162,7 @@ def warm_up(estimator: Any, rows: Any = None) -> None:
     check_is_fitted(estimator)
     ends = innermost(estimator)
     methods = [
-        name for name in _WARMED if hasattr(ends if name == "rank_score" else estimator, name)
+        name for name in SCORING if hasattr(ends if name == "rank_score" else estimator, name)
     ]
     try:
         with always_compiled(), use_one_thread(), warnings.catch_warnings():

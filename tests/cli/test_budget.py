@@ -65,7 +65,8 @@ def test_columns_of_a_table(rankwise, folder):
         (("--depths", "5,x"), "--depths"),
         (("--depths", "2.5"), "--depths must be a whole number >= 1, got 2.5"),
         (("--margin", "-1"), "--margin must be a number >= 0"),
-        (("--measure", "AP,RR"), "--measure takes one measure"),
+        (("--depths", "inf"), "--depths must be a whole number >= 1, got inf"),
+        (("--measure", "AP,RR"), "a measure must be Name"),
         (("--labels",), "must be judged rows with features"),
     ],
 )

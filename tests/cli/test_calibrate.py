@@ -13,7 +13,7 @@ def test_probabilities_come_with_unchanged_scores(rankwise, letor_file, tmp_path
     model, plain = tmp_path / "model", tmp_path / "plain"
     fitted = rankwise("fit", letor_file, "--ranker", "ridge", "--calibrate", "beta", "--out", model)
     assert fitted.code == 0, fitted.err
-    assert "probabilities: beta, see rankwise predict --probabilities" in fitted.out
+    assert "queries, see rankwise predict --probabilities" in fitted.out
     assert rankwise("fit", letor_file, "--ranker", "ridge", "--out", plain).code == 0
     told = rankwise("predict", model, letor_file, "--probabilities", "--json").json
     assert told["scores"] == rankwise("predict", plain, letor_file, "--json").json["scores"]
@@ -48,3 +48,14 @@ def test_wrong_use_is_named(rankwise, letor_file, tmp_path, words, told):
     found = rankwise(command, *given, *options)
     assert found.code == 2
     assert told in found.err
+
+
+def test_few_queries_are_noted(rankwise, tmp_path):
+    rows = [(q, d, d % 2, d + 0.1 * q) for q in range(3) for d in range(8)]
+    table = tmp_path / "few.csv"
+    table.write_text("qid,label,a\n" + "".join(f"{q},{y},{a}\n" for q, _, y, a in rows))
+    options = ("--ranker", "ridge()", "--calibrate", "beta", "--out", tmp_path / "model")
+    found = rankwise("fit", table, *options)
+    assert found.code == 0, found.err
+    assert "note: 3 queries are fewer than the 5 folds" in found.out
+    assert "probabilities: beta, fitted to 3 queries" in found.out

@@ -87,6 +87,13 @@ def test_wrong_options(rankwise, signals, options, problem):
     assert problem in run.err
 
 
+@pytest.mark.parametrize("options", [("--label", "used"), ()])
+def test_queries_are_needed(rankwise, signals, options):
+    run = rankwise("weights", signals, "--current", FORMULA, *options)
+    assert run.code in (1, 2)
+    assert "--qid NAME." in run.err and "--one-query" not in run.err
+
+
 def test_bad_values_name_their_line(rankwise, signals, tmp_path):
     frame = pd.read_csv(signals)
     frame.loc[3, "importance"] = np.nan

@@ -10,7 +10,7 @@ from sklearn.exceptions import NotFittedError
 
 from rankwise import RidgeRanker
 from rankwise.datasets import RankingData
-from rankwise.decisions import AnswerRule
+from rankwise.decisions import AnswerRule, CutRule
 from rankwise.decisions.answer_rule import _STARTS
 from rankwise.runtime.messages import ArgumentError
 
@@ -68,7 +68,7 @@ def test_threshold_is_that_of_naive_tests(promise, n, at_most):
     about = answered if promise == "wrong_answers" else ~answerable
     assert (report.n_decided, report.n_wrong) == (about.sum(), (answered & ~answerable).sum())
     assert rule.risk_ == pytest.approx((answered & ~answerable).sum() / about.sum())
-    assert rule.kept_ == pytest.approx(answered[answerable].mean())
+    assert rule.report_.kept == pytest.approx(answered[answerable].mean())
 
 
 @pytest.mark.parametrize("promise", ["wrong_answers", "false_answers"])
@@ -94,11 +94,11 @@ def test_tied_queries_are_decided_together():
 def test_queries_that_it_asks_for_would_do():
     scores, y, qid = draw_lists(25, share=0.8, seed=3)
     rule = AnswerRule("false_answers", 0.2).fit(scores, y, qid)
-    assert np.isinf(rule.threshold_) and rule.risk_ is None and rule.kept_ == 0
+    assert np.isinf(rule.threshold_) and rule.risk_ is None and rule.report_.kept == 0
     needed = rule.n_queries_needed_
     n_wrong = int((y.reshape(25, -1).max(axis=1) == 0).sum())
     assert needed * n_wrong / 25 == pytest.approx(14, rel=0.1)  # log(.05) / log(.8), rounded up
-    assert f"About {needed:,} would do" in str(rule)
+    assert f"It takes {needed:,} or more" in str(rule)
     times = -(-needed // 25)
     rows = np.tile(np.arange(len(scores)), times)
     again = rule.fit(scores[rows], y[rows], qid[rows] + 100 * np.repeat(range(times), len(scores)))
@@ -129,7 +129,7 @@ def test_lists_lose_their_documents_if_all_are_answerable():
 def test_a_list_of_relevant_documents_only_is_abstained_from_without_them():
     scores, y, qid = draw_lists(80, share=1.0, size=1)
     rule = AnswerRule("false_answers", 0.1).fit(scores, y, qid)
-    assert rule.kept_ == 1.0
+    assert rule.report_.kept == 1.0
 
 
 def test_runs_arrays_frames_and_rankers_give_the_same_rule():
@@ -142,7 +142,7 @@ def test_runs_arrays_frames_and_rankers_give_the_same_rule():
     model = RidgeRanker().fit(scores[:, None], y, qid=qid)
     data = RankingData(scores[:, None], y, qid=qid)
     of_model = AnswerRule(at_most=0.2).fit(model, data)
-    assert of_model.kept_ == pytest.approx(rule.kept_)
+    assert of_model.report_.kept == pytest.approx(rule.report_.kept)
     np.testing.assert_array_equal(
         of_model.decide(model, data).answer, rule.decide(scores, qid).answer
     )
@@ -171,10 +171,64 @@ def test_other_systems_and_columns_of_queries_help():
     other = scores + rng.normal(size=len(scores)) * np.repeat(answerable < 1, 6)
     rule = AnswerRule(depth=3).fit(scores, y, qid)
     more = AnswerRule(depth=3).fit(scores, y, qid, others=[other], query_columns=columns)
-    assert more.policy_ == "model" and more.kept_ > rule.kept_ + 0.1
+    assert more.policy_ == "model" and more.report_.kept > rule.report_.kept + 0.1
     more.to_python()
     with pytest.raises(ValueError, match=r"features top.*Pass the same others"):
         more.decide(scores, qid)
+
+
+def test_numbers_of_queries_belong_to_ids_of_any_type():
+    columns = {"idf": {0: 0.5, 1: 1.5}}
+    for ids in ([0, 0, 1], [0.0, 0.0, 1.0], ["0", "0", "1"]):
+        found = AnswerRule().list_features([1.0, 2.0, 3.0], ids, query_columns=columns)
+        assert found["idf"].tolist() == [0.5, 1.5]
+
+
+def test_documents_beyond_the_depth_are_not_shown():
+    rule = AnswerRule(at_most=0.3, depth=3, policy="top_score").fit(*draw_lists(200))
+    found = rule.decide([9.0, 2.0, 1.0, 0.0, 9.0], list("aaaab"))
+    assert found.n_shown.tolist() == [3, 1]
+
+
+def test_the_order_of_judged_rows_tells_nothing():
+    y = np.tile([1, 0, 0, 0], 200)
+    for grades in (y, y[::-1]):
+        report = AnswerRule(depth=1).fit(np.zeros(800), grades, np.arange(800) // 4).report_
+        assert report.n_unanswerable == pytest.approx(150, abs=20)
+
+
+def test_a_response_and_empty_lists_get_a_decision():
+    rule = AnswerRule(at_most=0.3, policy="top_score").fit(*draw_lists(200))
+    hit, none = ({"hits": {"hits": x}} for x in ([{"_id": "a", "_score": 9.0}], []))
+    solr = {"response": {"docs": [{"id": "a", "score": 9.0}]}}
+    for scores, wanted in (
+        ({"q": {}, "p": {"a": 9.0}, "r": none}, {"q": 0, "p": 1, "r": 0}),
+        (hit | {"took": 3}, {"query": 1}),
+        (solr, {"query": 1}),
+        (none, {"query": 0}),
+    ):
+        found = rule.decide(scores)
+        assert dict(zip(found.qid.tolist(), found.n_shown.tolist(), strict=True)) == wanted
+        assert CutRule("precision", 0.1).fit(*draw_lists(200)).decide(scores).qid.tolist() == [
+            *wanted
+        ]
+
+
+def test_judged_queries_that_all_have_an_answer_are_named():
+    rule = AnswerRule(unanswerable="judged").fit(*draw_lists(200, share=1.0))
+    assert "no judged query has a list with nothing relevant" in str(rule)
+
+
+def test_notes_say_what_does_not_count():
+    scores, y, qid = draw_lists(120, share=119 / 120)
+    rule = AnswerRule().fit(scores, y, qid)
+    assert rule.policy_ == "top_score" and rule.report_.n_tested == 84
+    assert "tested on the other 84. policy='top_score' tests all" in str(rule).replace("\n ", "")
+    run = {"q": {"a": 1.0}, "r": {"b": 2.0}}
+    qrels = {"q": {"a": 1}, "r": {"b": 1}, "s": {"a": 1}}
+    for fitted in (AnswerRule().fit(run, qrels), CutRule().fit(run, qrels)):
+        note = "1 of 3 judged queries are not in the run and do not count"
+        assert note in fitted.report_.notes
 
 
 @pytest.mark.parametrize(
@@ -195,13 +249,24 @@ def test_wrong_settings(settings, message):
         AnswerRule(**settings)
 
 
+ROWS = RankingData(np.ones((2, 1)), [0, 1], qid=[1, 2])
+
+
+def test_runs_and_scores_of_rows_with_ids_agree():
+    scores, y, qid = draw_lists(100)
+    ids = np.arange(len(y)).astype(str)
+    data = RankingData(scores[:, None], y, qid=qid.astype(str), doc_ids=ids)
+    run = pd.DataFrame({"qid": qid.astype(str), "doc_id": ids, "score": -scores})
+    of_rows, of_run = (AnswerRule(depth=2).fit(scores, data, others=[x]) for x in (-scores, run))
+    assert of_rows.to_json() == of_run.to_json() and "agreement" in of_run.coefficients_
+
+
 @pytest.mark.parametrize(
     ("arguments", "more", "message"),
     [
         (([1.0, 2.0], [0, 1]), {}, "qid must"),
         (([1.0, 2.0], None, [1, 2]), {}, "y must give judgements"),
         (([1.0, np.nan], [0, 1], [1, 2]), {}, "scores must be finite"),
-        (([1.0, 1e200], [0, 1], [1, 2]), {}, "scores must be at most"),
         (([1.0, 2.0], [0, 0], [1, 2]), {}, "no list has a document of grade 1"),
         (
             ([1.0, 2.0], [0, 1], [1, 2]),
@@ -210,6 +275,8 @@ def test_wrong_settings(settings, message):
         ),
         (([1.0, 2.0], [0, 1], [1, 2]), {"query_columns": {"gap": {}}}, "other names than 'gap'"),
         (([1.0, 2.0], [0, 1], [1, 2]), {"others": "bm25.run"}, "others must be a list"),
+        (([1.0, 2.0], ROWS), {"others": [{"1": {"a": 1.0}}]}, "document ids"),
+        (([1.0, 2.0], ROWS, [1, 2]), {"others": [{"1": {"a": 1.0}}]}, "document ids"),
     ],
 )
 def test_wrong_data(arguments, more, message):

@@ -7,7 +7,7 @@ import json
 import numpy as np
 import pytest
 
-from rankwise.decisions import AnswerRule, load_decision
+from rankwise.decisions import AnswerRule, CutRule, load_decision
 from tests.decisions.test_answer_rule import draw_lists
 
 
@@ -40,12 +40,15 @@ def test_a_rule_comes_back_as_it_was(rule, tmp_path):
 def test_plain_python_decides_alike(rule):
     names: dict = {}
     source = rule.to_python()
-    assert "import" not in source and len(source.splitlines()) <= 14
+    assert "import" not in source and len(source.splitlines()) <= 16
     exec(source, names)
     scores, _, qid = draw_lists(300, seed=6)
     found = [names["answer"](row.tolist()) for row in scores.reshape(300, -1)]
     np.testing.assert_array_equal(found, rule.decide(scores, qid).answer)
     assert names["answer"]([]) is False
+    for wrong in (float("nan"), float("inf"), -1e200) if rule is not RULES["never"] else ():
+        with pytest.raises(ValueError, match="scores must be finite"):
+            names["answer"]([1.0, wrong])
 
 
 def test_code_that_decides_otherwise_is_an_error(monkeypatch):
@@ -53,6 +56,22 @@ def test_code_that_decides_otherwise_is_an_error(monkeypatch):
     monkeypatch.setattr(AnswerRule, "_source", lambda self: source)
     with pytest.raises(RuntimeError, match="the code decides"):
         RULES["model"].to_python()
+
+
+@pytest.mark.parametrize(
+    ("rule", "scale", "columns"),
+    [
+        (AnswerRule(at_most=0.3), 1e-152, None),
+        (CutRule("recall", 0.5, policy="probability"), 1e-152, None),
+        (AnswerRule(at_most=0.3), 1.0, {"x" * 201: dict.fromkeys(range(200), 1.0)}),
+    ],
+)
+def test_what_cannot_be_read_again_is_not_written(rule, scale, columns, tmp_path):
+    scores, y, qid = draw_lists(200)
+    more = {} if columns is None else {"query_columns": columns}
+    with pytest.raises(ValueError, match="the rule cannot be stored: coefficients must be"):
+        rule.fit(scores * scale, y, qid, **more).to_json(tmp_path / "rule.json")
+    assert not (tmp_path / "rule.json").exists()
 
 
 def change(**fields):
@@ -70,6 +89,7 @@ def change_report(**fields):
         (change(format="rankwise-model"), 'lacks "format"'),
         (change(version=2), "version 2 of the format, but this rankwise reads version 1"),
         (change(version=True), "version True"),
+        (change(version=1.0), r"version 1\.0"),
         (change(kind="burn"), "kind must be one of answer, cut"),
         (change(kind=["cut"]), "kind must be one of"),
         (change(thresold=1), "thresold is not a field"),
@@ -85,6 +105,7 @@ def change_report(**fields):
         (change(coefficients={"idf": 1.0}), "coefficients must begin with top"),
         (change(coefficients=[1.0]), "coefficients must be an object of numbers"),
         (change(report=None), "must be an object"),
+        (change_report(policy="top_score"), 'top_score needs the coefficients {"top": 1'),
         (change_report(at_most=0), "at_most must lie between 0 and 1"),
         (change_report(at_most=7), r"report\.at_most must be a number from 0 to 1"),
         (change_report(promise="all"), r"report\.promise must be one of"),

@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 
 from rankwise import RankingData, RidgeRanker, evaluate
+from rankwise.datasets import Run
 from rankwise.decisions import label_budget
+from rankwise.selection import evaluate_systems
 
 RNG = np.random.default_rng(0)
 N_QUERIES, SIZE = 60, 10
@@ -57,11 +59,35 @@ def test_labels_are_no_features():
     assert np.isfinite(label_budget(X[:, 0], missing, DATA, **words).labeled[0])
 
 
+def test_a_sample_of_queries_has_labels():
+    """Others are test queries only."""
+    found = label_budget(X[:, 0], np.where(QID < 12, TEACHER, np.nan), DATA, cv=4)
+    whole = label_budget(X[:, 0], TEACHER, DATA, cv=4)
+    assert found.queries.tolist() == [5, 9] and whole.queries.tolist() == [5, 10, 20, 40, 45]
+    assert (found.n_queries, found.first) == (whole.n_queries, whole.first)
+    assert np.isfinite(found.labeled).all() and found.gain_low > 0
+
+
+def test_a_run_need_not_have_all_documents():
+    data = RankingData(X, GRADES, qid=QID, doc_ids=np.arange(len(X)).astype(str))
+    kept = np.flatnonzero(np.arange(len(X)) % 4)
+    run = Run.from_data(data.take(kept), X[kept, 0])
+    found = label_budget(run, TEACHER, data, sizes=[20], cv=3)
+    expected = evaluate_systems(data, {"run": run}).per_query()["run"]
+    assert found.first == pytest.approx(np.nanmean(expected))
+
+
 @pytest.mark.parametrize(
     ("change", "problem"),
     [
         ({"sizes": [60]}, "sizes must lie between 1 and 48, got"),
         ({"sizes": [0.5]}, "sizes must be a whole number >= 1"),
+        ({"sizes": 60}, "sizes must lie between 1 and 48, got"),
+        ({"cv": 1}, "cv must be a whole number >= 2, got 1"),
+        ({"cv": "a"}, "cv must be a whole number >= 2, got 'a'"),
+        ({"cv": 61}, "reranked must label at least cv=61 judged queries, got 60"),
+        ({"reranked": np.where(QID < 3, TEACHER, np.nan)}, "at least cv=5 judged queries, got 3"),
+        ({"reranked": np.full(len(X), np.nan)}, "at least cv=5 judged queries, got 0"),
         ({"reranked": TEACHER[:5]}, "reranked must have one score per row of 600, got 5"),
         ({"data": RankingData(X[:, :0], GRADES, qid=QID)}, "must be judged rows with features"),
         ({"data": RankingData(TEACHER[:, None], GRADES, qid=QID)}, "must have more features"),

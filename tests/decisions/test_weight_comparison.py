@@ -17,7 +17,13 @@ from scipy.stats import norm, t
 from rankwise import RankingData
 from rankwise.clicks import ClickLog, propensities
 from rankwise.decisions import compare_weights
-from rankwise.decisions.weight_comparison import NO_PULL, OPTIMISM, STRENGTHS, _Fits, _weigh_feedback
+from rankwise.decisions.weight_comparison import (
+    NO_PULL,
+    OPTIMISM,
+    STRENGTHS,
+    _Fits,
+    _weigh_feedback,
+)
 from rankwise.metrics import parse
 from rankwise.metrics.significance import paired_test
 from rankwise.runtime.messages import ArgumentError
@@ -265,6 +271,40 @@ def test_corrected_labels():
     assert "less than 10%" in notes[0]
 
 
+@pytest.mark.parametrize(
+    ("column", "formula", "notes"),
+    [
+        (
+            lambda X: 0.1 + 0 * X[:, 0],
+            "1*similarity + 2*third",
+            ["no interval for third: constant"],
+        ),
+        (lambda X: X[:, 0], "1*similarity + 2*third", ["no interval for similarity, third: "]),
+        (lambda X: X[:, 1], "-1*recency + 0*similarity", ["labels fall as the formula rises"]),
+        (lambda X: X[:, 1], "0.2*similarity + 0.7*recency", []),
+    ],
+)
+def test_what_queries_cannot_tell_is_said(column, formula, notes):
+    data = draw(30, (0.2, 0.7))
+    X = np.column_stack([data.X, column(data.X)])
+    rows = RankingData(X, data.y, qid=data.qid, feature_names=["similarity", "recency", "third"])
+    found = compare_weights(rows, formula, n_resamples=50)
+    assert len(found.notes) == len(notes)
+    assert all(line.startswith(note) for line, note in zip(found.notes, notes, strict=True))
+    unknown = [name in " ".join(notes) for name in found.signals]
+    np.testing.assert_array_equal(np.isnan([found.low, found.high]), [unknown, unknown])
+    if unknown == [False, True]:
+        assert found.learned[1] == 2.0
+
+
+def test_a_formula_that_labels_contradict_without_a_gain():
+    data = draw(60, (0.4, 0.6), seed=1)
+    found = compare_weights(data, "0.5*similarity + 0.5*recency", margin=1.0)
+    assert found.verdict == "keep yours"
+    assert found.current[1] < found.low[1]
+    assert found.notes[-1].startswith("other weights of similarity, recency fit the labels better")
+
+
 def broken(**changes):
     data = draw(30, (0.2, 0.7, 0.1))
     values = {"X": data.X.copy(), "y": data.y.copy(), "qid": data.qid}
@@ -286,11 +326,14 @@ def put(value, row, column):
     [
         (broken(X=put(np.nan, 7, 1)), {}, r"Input X contains NaN at row 7, column 1 \('recency'\)"),
         (broken(X=put(-np.inf, 0, 0)), {}, r"contains infinity at row 0, column 0 \('similarity'"),
+        (broken(X=put(1e200, 2, 1)), {}, r"contains 1e\+200 at row 2, column 1 \('recency'"),
         (broken(y=np.zeros_like), {}, "label must be positive in some rows"),
         (broken(y=np.ones_like), {}, "at least 10 queries with different labels.* 0 of 30 queries"),
         (broken(qid=lambda q: q // 4), {}, "but 8 of 8 queries have rows with different labels"),
         (broken(qid=np.zeros_like), {}, "rows must be of several queries, but all 360 have one"),
         (broken(), {"current": "1*similarty"}, "got 'similarty'. Did you mean 'similarity'"),
+        (broken(), {"current": 5}, "current must be weights of signals, got 5. Map the name"),
+        (broken(), {"current": {"recency": "x"}}, "got 'x' for 'recency'"),
         (broken(), {"position": "shown"}, "position must name columns of the data, got 'shown'"),
         (
             broken(),
@@ -330,7 +373,7 @@ def test_what_is_left_out_is_counted():
     )
     found = compare_weights(rows, "0.5*similarity + 0.5*recency", **FAST)
     assert found.n_queries == 28
-    for note in ("1 row without a label", "sample weights are not used", "2 queries without"):
+    for note in ("a label, left out: 1", "sample weights are not used", "labels, left out: 2"):
         assert any(note in line for line in found.notes), note
 
 

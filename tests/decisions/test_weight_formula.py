@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 import shutil
 import sqlite3
@@ -61,6 +62,12 @@ def test_grammar(formula, expected):
         ("0*a", "no weight other than 0"),
         ("1e999*a", "inf for 'a'"),
         ('0.4*"a', "0.4 without a signal"),
+        ("0.4*days-old", 'old without a weight. Write "days-old", with quotes, if that is a name.'),
+        ("1*b + 0.4*click-rate-7 ", 'rate without a weight. Write "click-rate-7", with quotes'),
+        ("0.4*top-10", '10 without a signal. Write "top-10", with quotes'),
+        ("0.4*a - b", "b without a weight. Write 1*b"),
+        ("0,4*a", "0 without a signal. Write decimals with a point"),
+        (None, "got None. Write number*name"),
     ],
 )
 def test_anything_else_is_an_error(formula, problem):
@@ -125,3 +132,19 @@ def test_solr_sums_products():
 def test_unknown_format():
     with pytest.raises(ArgumentError, match=r"form must be one of 'formula', .*'sql'"):
         format_weights({"a": 1.0}, "mysql")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("form", ["formula", "json", "sql", "javascript", "elasticsearch", "solr"])
+@pytest.mark.parametrize(
+    ("weights", "problem"),
+    [
+        ({}, "no weight other than 0"),
+        ({"a": 0.0}, "no weight other than 0"),
+        ({"a": math.nan}, "nan for 'a'. Give every signal a finite weight"),
+        ({"a": "x"}, "'x' for 'a'"),
+        (None, "got None. Map the name of each signal to its weight"),
+    ],
+)
+def test_weights_that_no_system_takes(weights, problem, form):
+    with pytest.raises(ArgumentError, match=f"^weights must be weights of signals, .*{problem}"):
+        format_weights(weights, form)

@@ -50,7 +50,7 @@ from sklearn.preprocessing import (
 import rankwise
 from rankwise import LambdaMART, PairwiseELM, RidgeRanker
 from rankwise.persistence import FORMAT, HEADER, ModelFileError, describe, load, save
-from rankwise.selection import QueryKFold
+from rankwise.selection import DocumentKFold, QueryKFold
 from tests.common.states import assert_same
 from tests.persistence.model_files import rewrite
 
@@ -215,7 +215,14 @@ def test_columns_chosen_by_their_type(rows, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "cv", [QueryKFold(2), GroupKFold(2), GroupShuffleSplit(2, random_state=0), KFold(2)]
+    "cv",
+    [
+        QueryKFold(2),
+        DocumentKFold([*range(40)], 2),
+        GroupKFold(2),
+        GroupShuffleSplit(2, random_state=0),
+        KFold(2),
+    ],
 )
 def test_searches_are_loaded_with_their_splitters(rows, tmp_path, cv):
     X, y, qid = rows

@@ -25,6 +25,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -375,8 +376,10 @@ class OptionCommand(_WithPage, TyperCommand):
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command; an ArgumentError becomes a UsageError if there is such an option."""
+        takes_one = any(parameter.name == "one_query" for parameter in self.params)
         try:
-            return super().invoke(ctx)
+            with settings_written(partial(_format_option, takes_one_query=takes_one)):
+                return super().invoke(ctx)
         except SourceError as error:
             raise UsageError(one_line(error)) from error
         except ArgumentError as error:
@@ -506,12 +509,14 @@ def one_line(error: object) -> str:
     return " ".join(str(error).split())
 
 
-def _format_option(name: str, value: Any) -> str:
+def _format_option(name: str, value: Any, takes_one_query: bool = True) -> str:
     """A setting in messages of the library, as it is written on the command line."""
     if name == "run" and value is False:
         return "--average-repeats"
     if name == "qid" and value in (False, 0):
-        return "--one-query"
+        return "--one-query" if takes_one_query else ""
+    if name == "nonnegative" and value is False:
+        return "--any-sign"
     if name == "replace":
         return "--update, for a saved index"
     option = f"--{name.replace('_', '-')}"

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from rankwise.cli._console import UsageError, echo, print_json, print_table, waiting
+from rankwise.cli._console import echo, print_json, waiting
 from rankwise.cli._named_entries import columns_of, number_columns, read_systems_and_baseline
 from rankwise.cli._options import (
     DATA_HELP,
@@ -15,7 +15,6 @@ from rankwise.cli._options import (
     ColumnOptions,
     Json,
     complete_data,
-    read_measures,
     read_numbers,
     reads_tables,
 )
@@ -87,11 +86,9 @@ def budget(
     """
     from rankwise.decisions import label_budget, rerank_budget
 
-    if len(read_measures(measure, None)) != 1:
-        raise UsageError(f"--measure takes one measure, got {measure}.")
     steps = None
     if depths is not None:
-        steps = [int(x) if x == int(x) else x for x in read_numbers("depths", depths)]
+        steps = [int(x) if x.is_integer() else x for x in read_numbers("depths", depths)]
     found, _ = read_systems_and_baseline([f"first={first}", f"reranked={reranked}"], None)
     judged: Any = read_judged(found, data, _choose_columns(found, data, columns, labels))
     found = number_columns(found, judged, data)
@@ -116,11 +113,7 @@ def budget(
     if json:
         print_json(result.to_dict() | {"labels": students and students.to_dict()})
         return
-    for part in (result, students):
-        if part is not None:
-            (header, *rows), below = part._cells()
-            print_table(header, rows, title=part._heading(), right=header)
-            echo("\n".join([*below, *(f"note: {x}" for x in getattr(part, "notes", ()))]))
+    echo("\n\n".join(str(part) for part in (result, students) if part is not None))
 
 
 def _choose_columns(

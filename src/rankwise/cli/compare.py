@@ -258,7 +258,13 @@ def name_lines_of_failures(
         replace(cell, message=place_bad_value(cell.message, found, columns)) for cell in board.cells
     ]
     return Leaderboard(
-        board.specs, board.descriptions, board.fold_infos, cells, board.settings, board.run_errors
+        board.specs,
+        board.descriptions,
+        board.fold_infos,
+        cells,
+        board.settings,
+        board.run_errors,
+        board.memory,
     )
 
 

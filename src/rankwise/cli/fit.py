@@ -76,7 +76,8 @@ Calibrate = Annotated[
     typer.Option(
         metavar="METHOD",
         help="Also fit probabilities of relevance, for 'rankwise predict --probabilities': beta, "
-        "isotonic or logistic. The order of the rows does not change. Five more fits.",
+        "isotonic or logistic (Platt scaling). The ranker and its scores are as without, but use "
+        "no columns of text. Five more fits.",
     ),
 ]
 
@@ -228,10 +229,13 @@ def fit(
     from rankwise.selection.cells.candidates import describe_settings, model_rows, takes_categories
 
     estimator, space = make_ranker(ranker, set_, random_state)
+    calibrated = None
     if calibrate is not None:
-        from rankwise.rankers.calibration import METHODS
+        from rankwise.rankers.calibration import METHODS, CalibratedRanker
 
         check_choice("calibrate", calibrate, METHODS)
+        method: Any = calibrate
+        calibrated = CalibratedRanker(method=method, random_state=random_state)
     is_recipe = not set_ and "(" not in ranker
     ran = describe_settings(estimator, space, is_recipe=is_recipe)
     by = measure or getattr(estimator, "measure", None)
@@ -257,17 +261,18 @@ def fit(
             estimator, train, validation, chosen, space=space, random_state=random_state,
             refit=True, early_stopping=not set_ and "(" not in ranker,
         )  # fmt: skip
-        if calibrate is not None:
+        if calibrated is not None:
             from sklearn.base import clone
 
-            from rankwise.rankers.calibration import CalibratedRanker
             from rankwise.selection.cells.fold_tuning import fit as fit_in_place
 
-            method: Any = calibrate
-            calibrated = CalibratedRanker(
-                clone(tuned.estimator), method=method, random_state=random_state
-            )
+            calibrated.set_params(estimator=clone(tuned.estimator))
             notes = fit_in_place(calibrated, train, validation)
+            if train.n_queries < calibrated.cv:
+                notes.append(
+                    f"{train.n_queries} queries are fewer than the {calibrated.cv} folds, which "
+                    "therefore split queries: probabilities may be too sure. Judge more queries"
+                )
             tuned = replace(tuned, estimator=calibrated, notes=[*tuned.notes, *notes])
     seconds = time.perf_counter() - start
     by_measure = bool(space) or "measure" in estimator.get_params()
@@ -327,6 +332,9 @@ def fit(
     for note in tuned.notes:
         echo(f"note: {note}")
     if calibrate is not None:
-        echo(f"probabilities: {calibrate}, see rankwise predict --probabilities")
+        echo(
+            f"probabilities: {calibrate}, fitted to {train.n_queries} queries, see rankwise "
+            "predict --probabilities"
+        )
     echo(f"exports to: {', '.join(formats) or 'no format, see rankwise export'}")
     echo(str(out))

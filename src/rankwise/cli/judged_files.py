@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
@@ -40,7 +41,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from rankwise.datasets import RankingData
-    from rankwise.selection import MemoryAudit
 
 
 @reads_tables
@@ -82,8 +82,9 @@ def lint(
     from rankwise.cli._data import load_folds, load_training
     from rankwise.datasets import Fold
     from rankwise.datasets import lint as check
-    from rankwise.datasets.judged_source import SourceError, ignore_columns
+    from rankwise.datasets.judged_source import SourceError, expand_patterns, ignore_columns
     from rankwise.datasets.linting import lint_text
+    from rankwise.selection import memory_audit
     from rankwise.selection.splits import convert_to_folds
 
     damaged = [
@@ -102,7 +103,12 @@ def lint(
         try:
             loaded, n_folds = load_folds(data, cv, vali_data, test_data, columns, splits=False)
         except SourceError:
-            if test_data is None or (audit := _audit_judgements(data, test_data)) is None:
+            audit = None
+            if test_data is not None:
+                with suppress(ValueError, OSError):  # they are no judgements either
+                    parts = (expand_patterns(files) for files in (data, [test_data]))
+                    audit = memory_audit(None, *parts)
+            if audit is None:
                 raise
             show_result(audit, json)
             return
@@ -121,17 +127,6 @@ def lint(
         say(f"warning: {problem}; rebuilt")
     if not report.ok:
         raise typer.Exit(FAILED)
-
-
-def _audit_judgements(data: list[str], test_data: str) -> MemoryAudit | None:
-    """Documents that two parts without features share; None if they are not judgements."""
-    from rankwise.datasets.judged_source import expand_patterns
-    from rankwise.selection import memory_audit
-
-    try:
-        return memory_audit(None, expand_patterns(data), expand_patterns([test_data]))
-    except (ValueError, OSError):
-        return None
 
 
 def _lint_against(path: Path, data: list[str], columns: ColumnOptions, json: bool) -> None:

@@ -3,19 +3,11 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import Annotated, Any
 
 import typer
 
-from rankwise.cli._console import (
-    REGRESSED,
-    echo,
-    number,
-    print_json,
-    print_table,
-    say,
-    waiting,
-)
+from rankwise.cli._console import REGRESSED, echo, print_json, say, waiting
 from rankwise.cli._data import name_bad_values
 from rankwise.cli._options import (
     NO_COLUMNS,
@@ -26,13 +18,8 @@ from rankwise.cli._options import (
     read_numbers,
     reads_tables,
 )
+from rankwise.decisions.weight_formula import FORMATS
 from rankwise.runtime.messages import check_choice
-
-if TYPE_CHECKING:
-    from rankwise.decisions import WeightComparison
-    from rankwise.decisions.weight_formula import WeightFormat
-
-FORMATS = ("formula", "json", "sql", "javascript", "elasticsearch", "solr")
 
 
 class FailIfKept(StrEnum):
@@ -144,39 +131,14 @@ def weights(
         )
     if json:
         print_json(found)
-    elif form is not None:
-        for line in (found.summary, *(f"note: {note}" for note in found.notes)):
-            say(line)
-        echo(found.export(cast("WeightFormat", form)))
+    elif form is None:
+        echo(f"{found}\n\n{found.export()}")
     else:
-        _show(found)
+        for line in (found._heading(), *(f"note: {note}" for note in found.notes)):
+            say(line)
+        echo(found.export(form))  # type: ignore[arg-type]  # checked above
     if fail_if is not None and found.verdict != "take":
         raise typer.Exit(REGRESSED)
-
-
-def _show(found: WeightComparison) -> None:
-    """Print the verdict, the weights side by side, and the formula to use."""
-    echo(f"{found.summary}\n")
-    values = (found.current, found.learned, found.low, found.high, found.worth, found.worth_p)
-    rows = [
-        [
-            name,
-            number(current, ".3f"),
-            number(learned, ".3f"),
-            f"{number(low, '.3f')} – {number(high, '.3f')}",
-            number(worth, "+.4f"),
-            number(p, ".3f"),
-        ]
-        for name, current, learned, low, high, worth, p in zip(
-            found.signals.tolist(), *(column.tolist() for column in values), strict=True
-        )
-    ]
-    level = f"{found.confidence_level:.0%} interval"
-    head = ["signal", "yours", "learned", level, "worth", "p"]
-    print_table(head, rows, right=head[1:])
-    for note in found.notes:
-        echo(f"note: {note}")
-    echo(f"\n{found.export()}")
 
 
 weights = reads_tables(weights, ("label", "qid", "doc_id", "sep"))

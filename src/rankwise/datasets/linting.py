@@ -212,15 +212,6 @@ def count_seen(
     return relevant, np.bincount(query[np.isin(ids, learnt)], minlength=n_queries)
 
 
-def describe_memory(relevant: Int64Array, seen: Int64Array) -> str:
-    """Phrase on the shares of queries and of pairs that :func:`count_seen` found."""
-    n, n_seen = int((relevant > 0).sum()), int((seen > 0).sum())
-    return (
-        f"{n_seen:,} of {n:,} queries ({n_seen / n:.1%}), and {seen.sum() / relevant.sum():.1%} of "
-        "the relevant pairs, have a relevant document that was relevant in training"
-    )
-
-
 def find_copies(train: RankingData, other: RankingData) -> tuple[str, bool]:
     """Say how many rows of another part are training rows, and whether most are; empty if none is.
 

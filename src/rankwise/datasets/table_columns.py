@@ -254,8 +254,8 @@ class Columns:
                 names = "; ".join(f"{what}: {', '.join(n)}" for what, n in usual.items())
                 raise ValueError(
                     f"label and qid need columns, but none has a usual name ({names}); there are "
-                    f"{list_names(columns)}. Pass {setting('label')} and {setting('qid')}, or "
-                    f"{setting('qid', False)} if all rows are one query."
+                    f"{list_names(columns)}. Pass {setting('label')} and {setting('qid')}"
+                    f"{_suggest_one_query()}."
                 )
         roles = (
             _choose("label", label, LABEL_NAMES, columns, (), ignore, features or ()),
@@ -668,6 +668,12 @@ def _check_role_of_label(roles: Sequence[str | None]) -> None:
             )
 
 
+def _suggest_one_query() -> str:
+    """How to treat all rows as one query, if the user's command can."""
+    fix = setting("qid", False)
+    return f", or {fix} if all rows are one query" if fix else ""
+
+
 def _choose(
     what: str,
     named: Role,
@@ -684,10 +690,10 @@ def _choose(
             f"{setting('ignore')}, or pass {setting(what)}."
         )
     if found is None and named is not False:
-        one_query = f", or {setting('qid', False)} if all rows are one query"
+        one_query = _suggest_one_query() if what == "qid" else ""
         raise ValueError(
             f"{what} needs a column, but none is called {', '.join((*usual, *last))}; there are "
-            f"{list_names(columns)}. Pass {setting(what)}{one_query if what == 'qid' else ''}."
+            f"{list_names(columns)}. Pass {setting(what)}{one_query}."
         )
     return found
 

@@ -11,10 +11,10 @@ from .label_budget import label_budget as label_budget
 from .rerank_budget import RerankBudget as RerankBudget
 from .rerank_budget import RerankSignal as RerankSignal
 from .rerank_budget import rerank_budget as rerank_budget
-from .risk_bounds import queries_needed as queries_needed
+from .risk_bounds import fewest_queries as fewest_queries
 from .scored_lists import ScoredLists as ScoredLists
 from .scored_lists import list_scores as list_scores
-from .weight_formula import format_weights as format_weights
-from .weight_formula import parse_weights as parse_weights
 from .weight_comparison import WeightComparison as WeightComparison
 from .weight_comparison import compare_weights as compare_weights
+from .weight_formula import format_weights as format_weights
+from .weight_formula import parse_weights as parse_weights

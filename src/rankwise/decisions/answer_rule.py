@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import partial
 from numbers import Real
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Self
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from rankwise.datasets.data import RankingData
-from rankwise.datasets.readers.trec import Run
+from rankwise.datasets.readers.trec import Run, id_array
 from rankwise.decisions.decision_file import (
     LARGEST,
     Check,
@@ -27,7 +27,7 @@ from rankwise.decisions.decision_file import (
     whole,
     word,
 )
-from rankwise.decisions.risk_bounds import queries_needed, risk_p_value
+from rankwise.decisions.risk_bounds import fewest_queries, risk_p_value, smallest_sample
 from rankwise.decisions.scored_lists import ScoredLists, list_scores
 from rankwise.metrics.statistics.stratified import check_level
 from rankwise.runtime.constraints import make_generator
@@ -38,6 +38,7 @@ from rankwise.runtime.messages import (
     check_share,
     check_whole,
     join_lines,
+    setting,
 )
 from rankwise.runtime.result import Result, ResultColumns
 from rankwise.typing import Float64Array, Int64Array, Seed
@@ -86,8 +87,9 @@ class AnswerReport(Result):
     kept : float or None
         Share of the tested answerable queries that are answered.
     n_queries_needed : int or None
-        Judged queries with which the promise can be kept, if rates stay as they are; None if no
-        threshold has a rate below ``at_most``.
+        Fewest judged queries with which the promise can be kept, if rates stay as they are; None if
+        no threshold has a rate below ``at_most``. Two or three times as many are often needed,
+        since the threshold with the best rate of few queries flatters.
     kept_with_twice : float or None
         ``kept`` with twice as many judged queries, if rates stay as they are.
     kept_with_four_times : float or None
@@ -115,34 +117,34 @@ class AnswerReport(Result):
     def _verdict(self) -> list[str]:
         is_wrong = self.promise == "wrong_answers"
         about = "answered queries" if is_wrong else "queries with nothing relevant"
-        promise = f"{100 * self.at_most:.3g} % of {about}"
-        promise += " have nothing relevant in their list" if is_wrong else " are answered"
-        lines = [f"Promise: at most {promise} (confidence {100 * self.confidence_level:.3g} %)."]
+        promise = "have nothing relevant in their list" if is_wrong else "are answered"
+        lines = [
+            f"Promise: at most {100 * self.at_most:.3g} % of {about} {promise} (confidence "
+            f"{100 * self.confidence_level:.3g} %)."
+        ]
         if self.threshold is None:
-            lines.append(
-                f"{self.n_queries:,} judged queries cannot keep it: the rule abstains from all."
-            )
-            lines.append(
-                f"About {self.n_queries_needed:,} would do, if rates stay as they are."
-                if self.n_queries_needed is not None
-                else "Nor can more of them, if rates stay as they are: promise less."
-            )
-            return lines
+            noun = "query" if self.n_queries == 1 else "queries"
+            return [
+                *lines,
+                f"{self.n_queries:,} judged {noun} cannot keep it: the rule abstains from all.",
+                "Nor can more of them, if rates stay as they are: promise less."
+                if self.n_queries_needed is None
+                else f"It takes {self.n_queries_needed:,} or more, if rates stay as they are. The "
+                "best rate of few queries flatters: judge two or three times as many.",
+            ]
         what = "log odds of the model are" if self.policy == "model" else "top score is"
         what_is_wrong = "without anything relevant" if is_wrong else "answered"
-        lines += [
+        kept = (self.kept, self.kept_with_twice, self.kept_with_four_times)
+        now, twice, more = (100 * (share or 0.0) for share in kept)
+        return [
+            *lines,
             f"Policy: answer if the {what} at least {self.threshold:.4g}.",
             f"Judged: {self.n_wrong:,} of {self.n_decided:,} {about} {what_is_wrong} "
             f"({100 * (self.risk or 0):.1f} %).",
-        ]
-        kept = [self.kept, self.kept_with_twice, self.kept_with_four_times]
-        now, twice, more = (100 * (share or 0.0) for share in kept)
-        lines += [
             f"Kept: {now:.1f} % of answerable queries are answered.",
             f"More judgements: twice as many would keep {twice:.1f} %, four times as many "
             f"{more:.1f} %.",
         ]
-        return lines
 
     def __str__(self) -> str:
         return join_lines([*self._verdict(), *(f"note: {note}" for note in self.notes)])
@@ -162,7 +164,7 @@ class AnswerDecisions(Result):
     probability : ndarray of shape (n_queries,), float64, or None
         Estimated probability that the list holds anything relevant; None for the top score.
     n_shown : ndarray of shape (n_queries,), int64
-        Documents to show: all, or none.
+        Documents to show: all, or the first ``depth``; 0 if the query is not answered.
     """
 
     qid: NDArray[Any]
@@ -209,11 +211,8 @@ class AnswerRule(DecisionRule):
     policy_ : {"top_score", "model"}
     risk_ : float or None
         Rate on the judged queries that set the threshold; None if nothing is answered.
-    kept_ : float or None
-        Share of the answerable queries that are answered; None if there are none.
     n_queries_needed_ : int or None
-        Judged queries with which the promise can be kept, if rates stay as they are. None: no
-        threshold has a rate below ``at_most``.
+        As in the report.
     report_ : AnswerReport
         All counts; printed with the rule.
 
@@ -225,7 +224,7 @@ class AnswerRule(DecisionRule):
     Notes
     -----
     The model is fitted on 30 % of the queries, drawn at random, and the threshold is set on the
-    others by exact binomial tests. With few queries, all of them set a threshold on the top score.
+    others by exact binomial tests.
 
     "false_answers": let t be the highest threshold whose true rate is larger than ``at_most``. The
     threshold taken lies above the k-th highest of the n values of unanswerable queries, with
@@ -282,12 +281,7 @@ class AnswerRule(DecisionRule):
         "report": lambda value: value,
     }
     promise: Literal["wrong_answers", "false_answers"]
-    threshold_: float
     policy_: Literal["top_score", "model"]
-    risk_: float | None
-    kept_: float | None
-    n_queries_needed_: int | None
-    report_: AnswerReport
 
     def __init__(
         self,
@@ -379,7 +373,7 @@ class AnswerRule(DecisionRule):
         without = None
         if source == "removed":
             _, without = _describe(read, query_columns, self.depth, without=self.rel)
-        self._fit_features(names, features, answerable, without)
+        self._fit_features(names, features, answerable, without, own.notes)
         return self
 
     def _fit_features(
@@ -388,11 +382,12 @@ class AnswerRule(DecisionRule):
         features: Float64Array,
         answerable: NDArray[np.bool_],
         without: Float64Array | None,
+        notes: Sequence[str] = (),
     ) -> None:
         """Fit to the features of the lists, and of those ``without`` their relevant documents."""
         n_queries, n_unanswerable = len(answerable), int((~answerable).sum())
         query, source, share = np.arange(n_queries), "judged", 0.5
-        notes = ["unjudged documents count as not relevant"]
+        notes = ["unjudged documents count as not relevant", *notes]
         if without is not None:
             source, share = "removed", self.unanswerable_share
             stands = f", and stand for {100 * share:.3g} % of queries"
@@ -406,18 +401,26 @@ class AnswerRule(DecisionRule):
             features = np.stack([features[answerable], without[answerable]], axis=1)
             features = features.reshape(len(query), -1)
             answerable = np.tile([True, False], len(query) // 2)
+        elif not n_unanswerable:
+            notes.append(
+                "no judged query has a list with nothing relevant: if such queries were not "
+                "judged, the promise does not hold for them"
+            )
         rng = make_generator(self.random_state)
         is_fit = self._draw_fit_part(query, answerable, source, rng)
         weight = np.where(answerable, 1.0 - share, share)
         self._fit_model(names, features[is_fit], answerable[is_fit], weight[is_fit])
-        if is_fit.any() and self.policy_ != "model":
-            notes.append("too few queries of one kind to fit a model: the top score decides")
         tested = ~is_fit
         if source == "removed" and self.promise == "wrong_answers":
             # One version of each query, at random: a draw of the queries that the promise is about.
             is_removed = rng.random(n_queries) < share
             tested &= is_removed[query] != answerable
         curve = _Curve.of(self._values(features[tested]), answerable[tested])
+        if is_fit.any() and self.policy_ != "model":
+            notes.append(
+                "too few queries of one kind to fit a model: the top score decides, tested on the "
+                f"other {curve.n:,}. {setting('policy', 'top_score')} tests all"
+            )
         self._set_threshold(curve, source, n_queries, n_unanswerable, notes)
 
     def _draw_fit_part(
@@ -437,7 +440,7 @@ class AnswerRule(DecisionRule):
             is_fit |= np.isin(query, ids[: round(_MODEL_SHARE * len(ids))])
         about = ~answerable if self.promise == "false_answers" else np.ones_like(is_fit)
         n_left = len(np.unique(query[about & ~is_fit]))
-        needed = queries_needed(self.at_most, self.confidence_level)
+        needed = fewest_queries(self.at_most, self.confidence_level)
         if self.policy == "auto" and n_left < _ENOUGH * needed:
             is_fit[:] = False
         return is_fit
@@ -486,7 +489,7 @@ class AnswerRule(DecisionRule):
         n_wrong = int(curve.wrong[at])
         self.threshold_ = curve.threshold(at) if at else np.inf
         self.risk_ = n_wrong / n_decided if at else None
-        self.kept_, self.n_queries_needed_ = curve.kept(at), needed
+        self.n_queries_needed_ = needed
         self.report_ = AnswerReport(
             self.promise,
             self.at_most,
@@ -500,7 +503,7 @@ class AnswerRule(DecisionRule):
             n_decided,
             n_wrong,
             self.risk_,
-            self.kept_,
+            curve.kept(at),
             needed,
             curve.kept(max(at, choose(2.0))),
             curve.kept(max(at, choose(4.0))),
@@ -519,14 +522,10 @@ class AnswerRule(DecisionRule):
 
         Parameters
         ----------
-        scores : run, array-like of shape (n_rows,) or fitted ranker
+        scores, others, query_columns
             As in :meth:`fit`.
-        qid : array-like of shape (n_rows,), optional
-            Query of each row of an array; for a ranker, the RankingData to score.
-        others : sequence of runs or of arrays of shape (n_rows,)
-            Scores of the same systems as in :meth:`fit`.
-        query_columns : mapping from name to {query: number}, optional
-            As in :meth:`fit`.
+        qid : array-like of shape (n_rows,) or RankingData, optional
+            Query of each row of an array; for a ranker, the rows to score.
 
         Returns
         -------
@@ -543,7 +542,8 @@ class AnswerRule(DecisionRule):
         values = self._values(features)
         probability = expit(values) if self.policy_ == "model" else None
         answer = values >= self.threshold_
-        return AnswerDecisions(lists.qids, answer, values, probability, answer * lists.sizes)
+        n_shown = np.where(answer, np.minimum(lists.sizes, self.depth or lists.sizes), 0)
+        return AnswerDecisions(lists.qids, answer, values, probability, n_shown)
 
     def list_features(
         self,
@@ -578,9 +578,6 @@ class AnswerRule(DecisionRule):
         read = _read(scores, others, data, qid)
         return read[0], *_describe(read, query_columns, self.depth)
 
-    def __str__(self) -> str:
-        return str(self.report_) if hasattr(self, "report_") else repr(self)
-
     def __repr__(self) -> str:
         given = f"{self.promise!r}, at_most={self.at_most:g}"
         return f"AnswerRule({given}, confidence_level={self.confidence_level:g})"
@@ -597,9 +594,11 @@ class AnswerRule(DecisionRule):
     @classmethod
     def _restore(cls, record: Mapping[str, Any]) -> Self:
         report = AnswerReport(**check_fields(record["report"], _REPORT, "report."))
-        expected = _SCORE_FEATURES if report.policy == "model" else ("top",)
-        if tuple(record["coefficients"])[: len(expected)] != expected:
-            raise ValueError(f"coefficients must begin with {', '.join(expected)}.")
+        weights, n = record["coefficients"], len(_SCORE_FEATURES)
+        if report.policy == "model" and tuple(weights)[:n] != _SCORE_FEATURES:
+            raise ValueError(f"coefficients must begin with {', '.join(_SCORE_FEATURES)}.")
+        if report.policy != "model" and (weights, record["intercept"]) != ({"top": 1.0}, 0.0):
+            raise ValueError('top_score needs the coefficients {"top": 1} and the intercept 0.')
         rule = cls(
             report.promise,  # type: ignore[arg-type]
             report.at_most,
@@ -609,7 +608,7 @@ class AnswerRule(DecisionRule):
             depth=record["depth"],
             unanswerable=report.unanswerable,  # type: ignore[arg-type]
         )
-        rule.policy_, rule.risk_, rule.kept_ = report.policy, report.risk, report.kept
+        rule.policy_, rule.risk_ = report.policy, report.risk
         rule.coefficients_, rule.intercept_ = record["coefficients"], record["intercept"]
         rule.threshold_ = np.inf if report.threshold is None else report.threshold
         rule.n_queries_needed_, rule.report_ = report.n_queries_needed, report
@@ -620,8 +619,14 @@ class AnswerRule(DecisionRule):
         head = f"def answer(scores{', columns' if extra else ''}):"
         if threshold is None:
             return f"{head}\n    return False  # the promise cannot be kept\n"
+        head += f"""
+    if not all(abs(score) <= {LARGEST:g} for score in scores):
+        raise ValueError("scores must be finite numbers")"""
         if self.policy_ == "top_score":
             return f"{head}\n    return len(scores) > 0 and max(scores) >= {threshold!r}\n"
+        if "agreement" in extra:
+            head += """
+    # agreement: share of these documents that another system has among its own first ones"""
         cut = "" if self.depth is None else f"[:{self.depth}]"
         terms = ("scores[0]", "(scores[0] - scores[:2][-1])", "(scores[0] - mean)")
         terms += ("(squares / len(first)) ** 0.5", *(f"columns[{name!r}]" for name in extra))
@@ -738,24 +743,20 @@ def _first_sizes(at_most: float, level: float, n: int) -> list[int]:
     first few do not end all tests, or the smallest that may pass with some wrong answers.
     """
     for several in range(len(_STARTS), 0, -1):
-        starts = [_smallest_size(wrong, at_most, level / several) for wrong in _STARTS[:several]]
+        starts = smallest_sample(_STARTS[:several], at_most, level / several).tolist()
         if starts[-1] <= n:
             return [*starts[:-1], max(starts[-1], n // 3 if several > 1 else 0)]
     return []
-
-
-@lru_cache
-def _smallest_size(wrong: int, at_most: float, level: float) -> int:
-    """Size of the smallest set that passes a test of this level with so many wrong answers."""
-    sizes = np.arange(1, int(4 * (wrong + 8 - np.log(level)) / at_most))
-    return int(sizes[np.argmax(risk_p_value(wrong, sizes, at_most) <= level)])
 
 
 def _read(scores: Any, others: Sequence[Any], y: Any, qid: Any) -> list[ScoredLists]:
     """Lists of a system, then of others."""
     if isinstance(others, str | Path | Mapping | Run):
         raise ArgumentError("others", "must be a list of runs or scores. Write others=[…].")
-    return [list_scores(entry, y, qid) for entry in (scores, *others)]
+    read = [list_scores(entry, y, qid) for entry in (scores, *others)]
+    if len({lists.doc_ids is None for lists in read}) > 1:
+        raise ArgumentError("others", "must be runs if scores are one, else scores of the rows.")
+    return read
 
 
 def _describe(
@@ -770,21 +771,22 @@ def _describe(
     """
     own, *others = read
     columns = {
-        name: {str(query): value for query, value in column.items()}
+        name: dict(zip(id_array([*column], "query_columns").tolist(), column.values(), strict=True))
         for name, column in (query_columns or {}).items()
     }
     names = [*_SCORE_FEATURES, *(["agreement"] if others else []), *columns]
     if twice := {*columns} & {*_SCORE_FEATURES, "agreement"}:
         raise ArgumentError("query_columns", f"must have other names than {twice.pop()!r}.")
-    if own.scores.size and (largest := np.abs(own.scores).max()) > LARGEST:
-        raise ArgumentError("scores", f"must be at most {LARGEST:g} in size, got {largest:g}.")
     rows, listed = _first_rows(own, depth, without)
-    scores, n = np.where(listed, own.scores[rows], 0.0), np.maximum(listed.sum(axis=1), 1)
+    scores, n = (
+        np.where(listed, np.append(own.scores, 0.0)[rows], 0.0),
+        np.maximum(listed.sum(axis=1), 1),
+    )
     top, mean = scores[:, 0], scores.sum(axis=1) / n
     gap = top - np.where(n > 1, scores[:, 1], top)
     spread = np.sqrt((listed * (scores - mean[:, None]) ** 2).sum(axis=1) / n)
     found = [top, gap, top - mean, spread]
-    queries = [str(query) for query in own.qids.tolist()]
+    queries = id_array(own.qids, "qid").tolist()
     if others:
         firsts = [_first_documents(lists, depth, without) for lists in others]
         common = [

@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import takewhile
 from numbers import Real
 from typing import Any, ClassVar, Literal, NamedTuple, Self
 
@@ -24,6 +25,7 @@ from rankwise.decisions.decision_file import (
     word,
 )
 from rankwise.decisions.list_cuts import (
+    DIGITS,
     MODEL_COLUMNS,
     POLICIES,
     JudgedCuts,
@@ -35,6 +37,7 @@ from rankwise.decisions.list_cuts import (
 )
 from rankwise.decisions.risk_bounds import conformal_risk, mean_risk_p_value
 from rankwise.decisions.scored_lists import ScoredLists, list_scores
+from rankwise.metrics.statistics.stratified import check_level
 from rankwise.runtime.constraints import make_generator
 from rankwise.runtime.finite import names_its_class
 from rankwise.runtime.messages import ArgumentError, check_choice, check_share, join_lines
@@ -51,6 +54,16 @@ _N_RESAMPLES = 400
 _NOISE = 0.02
 # Largest number of judged queries to ask for.
 _MOST_QUERIES = 10**7
+# Rows are shown if their stop value is at most the threshold; these thresholds are shown negated.
+_SIGNS = {"score_floor": -1.0, "standardized": -1.0}
+
+
+class _Plan(NamedTuple):
+    """Policy, the queries that test its thresholds, and the level of the tests."""
+
+    policy: str
+    tested: Int64Array
+    level: float
 
 
 @dataclass(frozen=True)
@@ -69,9 +82,7 @@ class CutReport(Result):
     threshold : float or None
         None if the promise cannot be kept.
     n_queries : int
-        Judged queries that count.
-    n_left_out : int
-        Judged queries without a relevant document, for which recall and nDCG are not defined.
+        Judged queries that count: for recall and nDCG, those with a relevant document.
     n_tested : int
         Queries that set the threshold.
     value : float
@@ -85,11 +96,10 @@ class CutReport(Result):
     kept : float or None
         Mean recall of what is shown, over the tested queries with a relevant document.
     n_queries_needed : int or None
-        Judged queries with which the promise can be kept, if losses stay as they are; None if no
-        number would do.
+        Fewest judged queries that keep the promise, if losses stay as they are; None if no number
+        would do.
     shown_with_twice : float or None
         ``n_shown`` with twice as many judged queries, if losses stay as they are.
-    shown_with_four_times : float or None
     notes : list of str
     """
 
@@ -99,7 +109,6 @@ class CutReport(Result):
     policy: str
     threshold: float | None
     n_queries: int
-    n_left_out: int
     n_tested: int
     value: float
     whole: float
@@ -108,7 +117,6 @@ class CutReport(Result):
     kept: float | None
     n_queries_needed: int | None
     shown_with_twice: float | None
-    shown_with_four_times: float | None
     notes: list[str]
 
     def _verdict(self) -> list[str]:
@@ -123,7 +131,7 @@ class CutReport(Result):
                 f"{self.n_queries:,} judged queries cannot keep it: the rule shows {what}."
             )
             lines.append(
-                f"About {self.n_queries_needed:,} would do, if losses stay as they are."
+                f"It takes at least {self.n_queries_needed:,}, if losses stay as they are."
                 if self.n_queries_needed is not None
                 else f"Nor can more of them: {what} have {value}. Promise less."
             )
@@ -132,11 +140,8 @@ class CutReport(Result):
         lines.append(f"Judged: {value} (whole lists: {self.whole:.3f}).")
         kept = "" if self.kept is None else f", {100 * self.kept:.1f} % of the relevant ones"
         lines.append(f"{shown}{kept}.")
-        if self.shown_with_twice is not None and self.shown_with_four_times is not None:
-            lines.append(
-                f"More judgements: twice as many would show {self.shown_with_twice:.1f}, four "
-                f"times as many {self.shown_with_four_times:.1f}."
-            )
+        if self.shown_with_twice is not None:
+            lines.append(f"More judgements: twice as many would show {self.shown_with_twice:.1f}.")
         return lines
 
     def __str__(self) -> str:
@@ -243,8 +248,8 @@ class CutRule(DecisionRule):
     risk_ : float
         1 minus the mean of the measure over the judged queries that set the threshold.
     n_queries_needed_ : int or None
-        Judged queries with which the promise can be kept, if losses stay as they are. None: no
-        number would do, since whole lists (for precision, top documents) do not reach ``at_least``.
+        Fewest judged queries that keep the promise, if losses stay as they are. None: no number
+        would do, since whole lists (for precision, top documents) do not reach ``at_least``.
     policies_ : ResultList of PolicyCost
         Policies compared; empty if the policy was given, or there were too few queries.
     report_ : CutReport
@@ -261,15 +266,13 @@ class CutRule(DecisionRule):
     :class:`AnswerRule`.
 
     Let L(t) be 1 minus the measure of a query for threshold t. For recall and nDCG, L does not grow
-    with what is shown. The rule takes the lowest threshold from which on a test rejects that the
-    mean of L is above ``1 - at_least`` [2]_. The p-value is that of Gaffke [3]_: exact
-    for losses of 0 and 1, where it is the binomial one. For other losses its validity is a
-    conjecture [4]_ to which no exception is known; the documentation reports how often promises are
-    broken. Without ``confidence_level``, the threshold is the lowest one with
+    with what is shown. The rule takes the lowest threshold for which a test rejects that the mean
+    of L is above ``1 - at_least`` [2]_. The p-value is that of Gaffke [3]_: the binomial one for
+    losses of 0 and 1. For other losses its validity is a conjecture [4]_ to which no exception is
+    known. Without ``confidence_level``, the threshold is the lowest one with
     ``(sum L + 1) / (n + 1) <= 1 - at_least`` [1]_. Precision may rise and fall with what is shown.
-    Its thresholds are fixed before the tests, and tested from the strictest one on. The first one
-    that fails ends the tests, so that all tests together have the level of one
-    (fixed-sequence testing [5]_).
+    Its thresholds are fixed before the tests, and tested from the strictest one on until one fails,
+    so that all tests together have the level of one (fixed-sequence testing [5]_).
 
     "auto" compares the policies on 30 % of the queries, with thresholds as strict as the final
     ones, and takes the best one if it is better than fixed k in 98 % of the resamples. Fixed k
@@ -309,7 +312,7 @@ class CutRule(DecisionRule):
     Policy: show the first 5 documents.
     Judged: recall 0.838 on 177 queries (whole lists: 1.000).
     Shown: 5.0 of 20.0 documents per query, 83.8 % of the relevant ones.
-    More judgements: twice as many would show 5.0, four times as many 5.0.
+    More judgements: twice as many would show 5.0.
     note: unjudged documents count as not relevant
     note: queries without a relevant document, which do not count: 23
     >>> rule.decide([0.3, 2.5, 1.1], qid=["a", "a", "a"]).n_shown
@@ -322,12 +325,6 @@ class CutRule(DecisionRule):
         "coefficients": or_none(numbers_by_name),
         "report": lambda value: value,
     }
-    threshold_: float
-    policy_: str
-    risk_: float
-    n_queries_needed_: int | None
-    policies_: ResultList[PolicyCost]
-    report_: CutReport
 
     def __init__(
         self,
@@ -344,7 +341,7 @@ class CutRule(DecisionRule):
         check_choice("measure", measure, MEASURES)
         check_share("at_least", at_least)
         if confidence_level is not None:
-            check_share("confidence_level", confidence_level, "Write 0.95 for 95 %.")
+            check_level(confidence_level)
         elif measure == "precision":
             raise ArgumentError(
                 "confidence_level",
@@ -386,15 +383,14 @@ class CutRule(DecisionRule):
         Notes
         -----
         If the promise cannot be kept with these queries, the fitted rule shows whole lists (for
-        precision, top documents), and ``n_queries_needed_`` says how many would do.
+        precision, top documents), and ``n_queries_needed_`` says how many it takes at least.
         """
         lists = list_scores(scores, y, qid)
         if lists.y is None:
             raise ArgumentError("y", "must give judgements, got none. Pass grades or qrels.")
-        values, counts = measure_cuts(lists, self.measure, self.rel)
-        recall, has_relevant = measure_cuts(lists, "recall", self.rel)
-        queries = np.flatnonzero(counts)
-        if not has_relevant.any():
+        values, recall = (measure_cuts(lists, name, self.rel) for name in (self.measure, "recall"))
+        queries = np.flatnonzero(~np.isnan(values[lists.indptr[:-1]]))
+        if np.isnan(recall).all():
             raise ValueError(
                 f"no query has a document of grade {self.rel:g} or more. Check the ids and rel=…."
             )
@@ -403,36 +399,44 @@ class CutRule(DecisionRule):
         order = make_generator(self.random_state).permutation(queries)
         n_part = max(1, round(_CHOICE_SHARE * len(queries)))
         part, rest = np.sort(order[:n_part]), np.sort(order[n_part:])
-        level, policy = 1.0 - (self.confidence_level or 0.0), self.policy
+        policy, level = self.policy, 1.0 - (self.confidence_level or 0.0)
         if policy == "auto" and (
             n_part < _FEWEST_TO_CHOOSE or not self._passes(np.zeros(len(rest)), level)
         ):
             policy = "fixed_k"
-        self.coefficients_, self.policies_ = None, ResultList(PolicyCost)
-        if policy in ("auto", "probability"):
-            self.coefficients_ = fit_probability(lists, part, self.rel)
-        judged = JudgedCuts(lists, self.measure, values, recall, self.coefficients_)
+        needs_model = policy in ("auto", "probability")
+        coefficients = fit_probability(lists, part, self.rel) if needs_model else None
+        judged = JudgedCuts(lists, self.measure, values, recall, queries, part, rest, coefficients)
+        plan, compared = _Plan("fixed_k", queries, level), ResultList(PolicyCost)
         if policy == "auto":
-            plans = self._plan(judged, part, rest, level)
+            plans = self._plan(judged, level, compared)
+        elif policy == "probability" or (self.measure == "precision" and policy != "fixed_k"):
+            plans = [_Plan(policy, rest, level)]
         else:
-            is_given = policy == "fixed_k" or (
-                policy != "probability" and self.measure != "precision"
-            )
-            plans = [_Plan(policy, queries if is_given else rest, level)]
+            plans = [plan._replace(policy=policy)]
         found = []
-        for plan in plans:
-            threshold = self._search(judged, plan, part)
+        for entry in plans:
+            threshold = self._search(judged, entry)
             if threshold is not None:
-                cost = self._cost(judged.cuts(plan.policy, rest), threshold)
-                found.append((float(cost.mean()), plan, threshold))
+                cuts = judged.cuts(entry.policy, rest)
+                cost = float(self._cost(cuts, cuts.shown(threshold)).mean())
+                found.append((cost, entry, threshold))
+        threshold = None
         if found:
             _, plan, threshold = min(found, key=lambda entry: entry[0])
-            more = [self._search(judged, plan, part, times) for times in (2.0, 4.0)]
-        else:
-            threshold, more = (1.0 if self.measure == "precision" else np.inf), []
-            plan = _Plan("fixed_k", queries, level)
-        self._report(judged, plan, queries, threshold, more, level)
+        return self._set(self._report(judged, plan, threshold, level), coefficients, compared)
+
+    def _set(self, report: CutReport, coefficients: Any, compared: ResultList[PolicyCost]) -> Self:
+        """Set the attributes of the fitted rule."""
+        self.threshold_ = self._unkept() if report.threshold is None else report.threshold
+        self.policy_, self.risk_ = report.policy, 1.0 - report.value
+        self.n_queries_needed_, self.report_ = report.n_queries_needed, report
+        self.coefficients_, self.policies_ = coefficients, compared
         return self
+
+    def _unkept(self) -> float:
+        """Threshold of fixed k if the promise cannot be kept."""
+        return 1.0 if self.measure == "precision" else np.inf
 
     def _passes(self, losses: Float64Array, level: float, times: float = 1.0) -> bool:
         """Whether losses of the tested queries keep the promise; ``times``: if seen so often."""
@@ -442,38 +446,38 @@ class CutRule(DecisionRule):
         return mean_risk_p_value(losses, at_most, times) <= level
 
     def _plan(
-        self, judged: JudgedCuts, part: Int64Array, rest: Int64Array, level: float
+        self, judged: JudgedCuts, level: float, compared: ResultList[PolicyCost]
     ) -> list[_Plan]:
-        """Fixed k, and the policy that is better on a part of the queries; fills ``policies_``."""
-        everything = np.sort(np.append(part, rest))
+        """Fixed k, and the policy that is better on a part of the queries; fills ``compared``."""
         strict = (1.0 - _FIXED_SHARE) * level
-        plans = {policy: _Plan(policy, rest, strict) for policy in POLICIES}
+        plans = {policy: _Plan(policy, judged.rest, strict) for policy in POLICIES}
         if self.confidence_level is not None:
-            plans["fixed_k"] = _Plan("fixed_k", everything, _FIXED_SHARE * level)
-        n = len(part)
+            plans["fixed_k"] = _Plan("fixed_k", judged.queries, _FIXED_SHARE * level)
+        n = len(judged.part)
         weights = np.random.default_rng(0).multinomial(n, np.full(n, 1.0 / n), _N_RESAMPLES)
         weights = np.vstack([np.ones(n), weights]) / n
         costs: dict[str, Float64Array] = {}
         for policy, plan in plans.items():
-            cuts = judged.cuts(policy, part)
             if policy == "probability":
-                cuts = judged.held_out_cuts(part, self.rel)
+                cuts = judged.held_out_cuts(judged.part, self.rel)
+            else:
+                cuts = judged.cuts(policy, judged.part)
             # Losses and costs by threshold and query; thresholds from few documents to many.
             shown = [cuts.shown(threshold) for threshold in cuts.thresholds()]
             losses = np.array([1.0 - cuts.at(cuts.values, counts) for counts in shown])
-            cost = np.array([self._cost(cuts, counts=counts) for counts in shown])
+            cost = np.array([self._cost(cuts, counts) for counts in shown])
             means = weights @ losses.T
 
             def passes(i: int, losses: Float64Array = losses, plan: _Plan = plan) -> bool:
                 return self._passes(losses[i], plan.level, len(plan.tested) / n)
 
-            indices = range(len(losses))
+            steps = range(len(losses))
             if self.measure == "precision":
-                last = next((i for i in indices if not passes(i)), len(losses)) - 1
-                target, means = losses[max(last, 0)].mean(), np.maximum.accumulate(means, axis=1)
+                at = max(sum(1 for _ in takewhile(passes, steps)) - 1, 0)
+                target, means = losses[at].mean(), np.maximum.accumulate(means, axis=1)
             else:  # ascending, as np.interp needs them
-                first = min(bisect_left(indices, True, key=passes), len(losses) - 1)
-                target, means = -losses[first].mean(), -means
+                at = bisect_left(steps[:-1], True, key=passes)
+                target, means = -losses[at].mean(), -means
             costs[policy] = np.array(
                 [np.interp(target, a, b) for a, b in zip(means, weights @ cost.T, strict=True)]
             )
@@ -481,26 +485,20 @@ class CutRule(DecisionRule):
         for policy, cost in costs.items():
             difference = cost - costs["fixed_k"]
             low, high = np.quantile(difference[1:], [_NOISE, 1.0 - _NOISE]).tolist()
-            row = PolicyCost(policy, float(cost[0]), float(difference[0]), low, high)
-            self.policies_.append(row)
+            compared.append(PolicyCost(policy, float(cost[0]), float(difference[0]), low, high))
             if high < 0.0 and cost[0] < costs[best][0]:
                 best = policy
         if best == "fixed_k" or self.confidence_level is None:
             return [plans[best]]
         return [plans["fixed_k"], plans[best]]
 
-    def _cost(
-        self, cuts: ListCuts, threshold: float = np.inf, *, counts: Int64Array | None = None
-    ) -> Float64Array:
+    def _cost(self, cuts: ListCuts, shown: Int64Array) -> Float64Array:
         """Documents shown; for precision, share of the relevant documents that are not shown."""
-        counts = cuts.shown(threshold) if counts is None else counts
         if self.measure == "precision":
-            return 1.0 - np.nan_to_num(cuts.at(cuts.recall, counts))
-        return counts.astype(np.float64)
+            return 1.0 - np.nan_to_num(cuts.at(cuts.recall, shown))
+        return shown.astype(np.float64)
 
-    def _search(
-        self, judged: JudgedCuts, plan: _Plan, part: Int64Array, times: float = 1.0
-    ) -> float | None:
+    def _search(self, judged: JudgedCuts, plan: _Plan, times: float = 1.0) -> float | None:
         """Threshold that shows the fewest documents, for precision the most; None if none does."""
         cuts = judged.cuts(plan.policy, plan.tested)
 
@@ -508,92 +506,62 @@ class CutRule(DecisionRule):
             losses = 1.0 - cuts.at(cuts.values, cuts.shown(threshold))
             return self._passes(losses, plan.level, times)
 
+        # Computed stop values are rounded. Others are exact, and so are their thresholds.
+        margin = 0.5 * 10.0**-DIGITS if plan.policy in ("standardized", "probability") else 0.0
         if self.measure == "precision":
             # Ranks are fixed; other thresholds come from queries that are not tested.
             known = np.unique(cuts.stops)
             if plan.policy != "fixed_k":
-                known = judged.cuts(plan.policy, part).thresholds()
-            last = None
-            for threshold in known.tolist():
-                if not passes(threshold):
-                    break
-                last = threshold
-            return last
+                known = judged.cuts(plan.policy, judged.part).thresholds()
+            passed = list(takewhile(passes, known.tolist()))
+            return passed[-1] + margin if passed else None
         if not passes(np.inf):
             return None
         # Without finite ones all scores of each list are equal, and any threshold shows them.
-        known = np.unique(cuts.stops[np.isfinite(cuts.stops)])
-        known = known if len(known) else np.zeros(1)
-        low, high = -1, len(known) - 1
-        while high - low > 1:
-            middle = (low + high) // 2
-            low, high = (low, middle) if passes(known[middle]) else (middle, high)
-        if plan.policy == "fixed_k" or high + 1 == len(known):
-            return float(known[high])
-        return float(known[high] / 2 + known[high + 1] / 2)  # against rounding errors
+        known = np.unique(cuts.stops[np.isfinite(cuts.stops)]).tolist() or [0.0]
+        at = bisect_left(known[:-1], True, key=passes)
+        if plan.policy == "fixed_k" or at + 1 == len(known):
+            return known[at] + margin
+        return known[at] / 2 + known[at + 1] / 2
 
     def _report(
-        self,
-        judged: JudgedCuts,
-        plan: _Plan,
-        queries: Int64Array,
-        threshold: float,
-        more: list[float | None],
-        level: float,
-    ) -> None:
-        """Set the attributes of the fitted rule."""
+        self, judged: JudgedCuts, plan: _Plan, threshold: float | None, level: float
+    ) -> CutReport:
+        """What the judged queries say; without a threshold, the promise cannot be kept."""
+        fixed = judged.cuts("fixed_k", judged.queries)
+        least = 1.0 - fixed.at(fixed.values, fixed.shown(self._unkept()))
         cuts = judged.cuts(plan.policy, plan.tested)
-        shown = cuts.shown(threshold)
-        listed = np.diff(cuts.indptr)
-        kept = cuts.at(cuts.recall, shown)
-        value = float(cuts.at(cuts.values, shown).mean())
-        twice, four_times = (
-            None if entry is None else float(cuts.shown(entry).mean())
-            for entry in more or (None, None)
-        )
-        fixed = judged.cuts("fixed_k", queries)
-        best = fixed.shown(1.0 if self.measure == "precision" else np.inf)
-        n_left_out = len(judged.lists) - len(queries)
-        notes = ["unjudged documents count as not relevant"]
-        if n_left_out:
-            notes.append(f"queries without a relevant document, which do not count: {n_left_out:,}")
-        self.policy_, self.risk_ = plan.policy, 1.0 - value
-        self.threshold_ = threshold * _SIGNS.get(plan.policy, 1.0)
-        self.n_queries_needed_ = self._count_needed(1.0 - fixed.at(fixed.values, best), level)
-        self.report_ = CutReport(
+        shown = cuts.shown(self._unkept() if threshold is None else threshold)
+        kept, listed = cuts.at(cuts.recall, shown), np.diff(cuts.indptr)
+        twice = None if threshold is None else self._search(judged, plan, times=2.0)
+        notes = ["unjudged documents count as not relevant", *judged.lists.notes]
+        if n := len(judged.lists) - len(judged.queries):
+            notes.append(f"queries without a relevant document, which do not count: {n:,}")
+        return CutReport(
             self.measure,
             self.at_least,
             self.confidence_level,
             plan.policy,
-            self.threshold_ if more else None,
-            len(queries),
-            n_left_out,
-            len(plan.tested),
-            value,
-            float(cuts.at(cuts.values, listed).mean()),
-            float(shown.mean()),
-            float(listed.mean()),
-            None if np.isnan(kept).all() else float(np.nanmean(kept)),
-            self.n_queries_needed_,
-            twice,
-            four_times,
-            notes,
+            None if threshold is None else threshold * _SIGNS.get(plan.policy, 1.0),
+            n_queries=len(judged.queries),
+            n_tested=len(plan.tested),
+            value=float(cuts.at(cuts.values, shown).mean()),
+            whole=float(cuts.at(cuts.values, listed).mean()),
+            n_shown=float(shown.mean()),
+            n_listed=float(listed.mean()),
+            kept=None if np.isnan(kept).all() else float(np.nanmean(kept)),
+            n_queries_needed=self._count_needed(least, level),
+            shown_with_twice=None if twice is None else float(cuts.shown(twice).mean()),
+            notes=notes,
         )
 
     def _count_needed(self, losses: Float64Array, level: float) -> int | None:
         """Fewest queries that keep the promise with these smallest losses."""
         if losses.mean() >= 1.0 - self.at_least:
             return None
-        low, high = 0, 1
-        while not self._passes(losses, level, high / len(losses)):
-            low, high = high, 2 * high
-            if high > _MOST_QUERIES:
-                return None
-        while high - low > 1:
-            middle = (low + high) // 2
-            is_enough = self._passes(losses, level, middle / len(losses))
-            low, high = (low, middle) if is_enough else (middle, high)
-        return high
+        counts = range(1, _MOST_QUERIES)
+        at = bisect_left(counts, True, key=lambda n: self._passes(losses, level, n / len(losses)))
+        return counts[at] if at < len(counts) else None
 
     def decide(self, scores: Any, qid: Any = None) -> CutDecisions:
         """Count the documents of each list to show.
@@ -614,8 +582,7 @@ class CutRule(DecisionRule):
         cuts = ListCuts(lists.indptr, stops, stops, stops)
         n_shown = cuts.shown(self.threshold_ * _SIGNS.get(self.policy_, 1.0))
         shown = np.empty(len(stops), dtype=bool)
-        order = np.arange(len(stops)) if lists.order is None else lists.order
-        shown[order] = ranks_of(lists) <= np.repeat(n_shown, lists.sizes)
+        shown[lists.order] = ranks_of(lists) <= np.repeat(n_shown, lists.sizes)
         return CutDecisions(lists.qids, n_shown, lists.sizes, shown)
 
     def list_features(self, scores: Any, qid: Any = None) -> ResultColumns:
@@ -633,32 +600,26 @@ class CutRule(DecisionRule):
             "spread": mean and standard deviation of the scores. NaN for an empty list.
         """
         lists = self._read(scores, qid)
-        columns = np.full((4, len(lists)), np.nan)
-        for query, rows in enumerate(lists):
-            if len(s := lists.scores[rows]):
-                columns[:, query] = len(s), s[0], s.mean(), s.std()
+        found = [
+            (len(s), s[0], s.mean(), s.std()) if len(s := lists.scores[rows]) else [np.nan] * 4
+            for rows in lists
+        ]
+        columns = np.reshape(found, (-1, 4)).T
         return ResultColumns(zip(("size", "top", "mean", "spread"), columns, strict=True))
 
     def _read(self, scores: Any, qid: Any) -> ScoredLists:
         data, qid = (qid, None) if isinstance(qid, RankingData) else (None, qid)
         return list_scores(scores, data, qid)
 
-    def __str__(self) -> str:
-        return str(self.report_) if hasattr(self, "report_") else repr(self)
-
     def __repr__(self) -> str:
         given = f"{self.measure!r}, at_least={self.at_least:g}"
         return f"CutRule({given}, confidence_level={self.confidence_level})"
 
     def _record(self) -> dict[str, Any]:
-        b = self.coefficients_ if self.policy_ == "probability" else None
-        return {
-            "rel": self.rel,
-            "coefficients": None
-            if b is None
-            else dict(zip(MODEL_COLUMNS, b.tolist(), strict=True)),
-            "report": self.report_.to_dict(),
-        }
+        found = None
+        if self.policy_ == "probability" and self.coefficients_ is not None:
+            found = dict(zip(MODEL_COLUMNS, self.coefficients_.tolist(), strict=True))
+        return {"rel": self.rel, "coefficients": found, "report": self.report_.to_dict()}
 
     @classmethod
     def _restore(cls, record: Mapping[str, Any]) -> Self:
@@ -675,81 +636,62 @@ class CutRule(DecisionRule):
             raise ValueError(
                 f"coefficients must be {', '.join(MODEL_COLUMNS)} for 'probability' only."
             )
-        rule.coefficients_ = None if b is None else np.array(list(b.values()))
-        rule.policy_, rule.risk_ = report.policy, 1.0 - report.value
-        unkept = 1.0 if report.measure == "precision" else np.inf
-        rule.threshold_ = unkept if report.threshold is None else report.threshold
-        rule.policies_ = ResultList(PolicyCost)
-        rule.n_queries_needed_, rule.report_ = report.n_queries_needed, report
-        return rule
+        coefficients = None if b is None else np.array(list(b.values()))
+        return rule._set(report, coefficients, ResultList(PolicyCost))
 
     def _source(self) -> str:
         t, is_precision = self.threshold_, self.measure == "precision"
         if self.policy_ == "fixed_k":
             shown = "len(scores)" if np.isinf(t) else f"min(len(scores), {t:.0f})"
             return f"def count_shown(scores):\n    return {shown}\n"
-        body = {
-            "score_floor": f"    n = sum(score >= {t!r} for score in scores)\n",
-            "below_top": f"    n = sum(scores[0] - score <= {t!r} for score in scores)\n",
-            "standardized": f"""\
-    mean = sum(scores) / len(scores)
+        if self.policy_ == "score_floor":
+            body = f"n = sum(score >= {t!r} for score in scores)"
+        elif self.policy_ == "below_top":
+            body = f"n = sum(scores[0] - score <= {t!r} for score in scores)"
+        else:
+            body = """\
+mean = sum(scores) / len(scores)
     spread = (sum((score - mean) ** 2 for score in scores) / len(scores)) ** 0.5
-    n = sum(score - mean >= {t!r} * spread for score in scores)
+    """
+        if self.policy_ == "standardized":
+            body += f"""\
+n = sum(score - mean >= {t!r} * spread for score in scores)
     if scores[0] == scores[-1]:
-        n = len(scores)
-""",
-        }
-        if self.policy_ == "probability":
-            *slopes, intercept = self.coefficients_.tolist()  # type: ignore[union-attr]
-            body["probability"] = f"""\
-    mean = sum(scores) / len(scores)
-    spread = (sum((score - mean) ** 2 for score in scores) / len(scores)) ** 0.5
-    p, n, weights = [], 0, {slopes!r}
+        n = len(scores)"""
+        elif self.policy_ == "probability":
+            *slopes, intercept = self.coefficients_.tolist()
+            stop = "1 - sum(p[:i + 1]) / (i + 1)" if is_precision else "sum(p[:i]) / sum(p)"
+            body += f"""\
+p, weights = [], {slopes!r}
     for rank, score in enumerate(scores, 1):
         z = (score - mean) / spread if scores[0] > scores[-1] else 0.0
         values = scores[0], score - scores[0], z, rank ** -0.5
         log_odds = {intercept!r} + sum(w * value for w, value in zip(weights, values))
         p.append(1 / (1 + 2.718281828459045 ** -max(-700.0, min(700.0, log_odds))))
-    for i in range(len(p)):
-        n += {"1 - sum(p[:i + 1]) / (i + 1)" if is_precision else "sum(p[:i]) / sum(p)"} <= {t!r}
-"""
+    n = sum({stop} <= {t!r} for i in range(len(p)))"""
         return (
             "def count_shown(scores):\n    scores = sorted(scores, reverse=True)\n"
-            f"    if not scores:\n        return 0\n{body[self.policy_]}    return max(n, 1)\n"
+            f"    if not scores:\n        return 0\n    {body}\n    return max(n, 1)\n"
         )
 
     def _examples(self, rng: np.random.Generator) -> Iterator[tuple[tuple[Any, ...], int]]:
         """Random lists, as arguments, and numbers of documents to show."""
         for n in rng.integers(1, 60, 200).tolist():
             scores = rng.normal(size=n) * 10.0 ** rng.integers(-2, 3)
+            scores = np.round(scores) if n % 2 else scores  # some with ties
             found = self.decide(scores, np.zeros(n, dtype=int))
             yield (scores.tolist(),), int(found.n_shown[0])
 
 
-# Rows are shown if their stop value is at most the threshold; these thresholds are shown negated.
-_SIGNS = {"score_floor": -1.0, "standardized": -1.0}
 _REPORT: dict[str, Check] = {
     "measure": word(*MEASURES),
-    "at_least": number(0, 1),
-    "confidence_level": or_none(number(0, 1)),
     "policy": word(*POLICIES),
     "threshold": or_none(number()),
-    **dict.fromkeys(("n_queries", "n_left_out", "n_tested"), whole()),
-    "value": number(0, 1),
-    "whole": number(0, 1),
-    "n_shown": number(0),
-    "n_listed": number(0),
-    "kept": or_none(number(0, 1)),
     "n_queries_needed": or_none(whole()),
     "shown_with_twice": or_none(number(0)),
-    "shown_with_four_times": or_none(number(0)),
     "notes": texts,
+    **dict.fromkeys(("n_queries", "n_tested"), whole()),
+    **dict.fromkeys(("n_shown", "n_listed"), number(0)),
+    **dict.fromkeys(("at_least", "value", "whole"), number(0, 1)),
+    **dict.fromkeys(("confidence_level", "kept"), or_none(number(0, 1))),
 }
-
-
-class _Plan(NamedTuple):
-    """Policy, the queries that test its thresholds, and the level of the tests."""
-
-    policy: str
-    tested: Int64Array
-    level: float

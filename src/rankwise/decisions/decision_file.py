@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from importlib import import_module
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.exceptions import NotFittedError
@@ -27,31 +26,18 @@ Check = Callable[[Any], Any]
 
 
 class DecisionRule:
-    """Base class of decision rules: how they are stored, and how they become plain Python.
-
-    A subclass has a ``kind``, the ``_fields`` of its file with a check for each, ``_record``, which
-    returns their values, ``_restore``, which takes them back, ``_source`` and ``_examples``.
-    """
+    """Base class of decision rules: how they are stored, and how they become plain Python."""
 
     kind: ClassVar[str]
-    _fields: ClassVar[Mapping[str, Check]]
+    _fields: ClassVar[Mapping[str, Check]]  # of the file, with a check for each
+    # Methods of a subclass.
+    _record: Any  # () -> values of the fields of the file
+    _restore: Any  # (checked fields) -> fitted rule; ValueError if they do not fit each other
+    _source: Any  # () -> Python code of a function that decides one list
+    _examples: Any  # (generator) -> pairs of arguments of that function and the rule's decision
 
-    def _record(self) -> dict[str, Any]:
-        """Values of the fields of the file."""
-        raise NotImplementedError
-
-    @classmethod
-    def _restore(cls, record: Mapping[str, Any]) -> Self:
-        """Fitted rule of checked fields; ValueError if they do not fit each other."""
-        raise NotImplementedError
-
-    def _source(self) -> str:
-        """Python code of a function that decides one list."""
-        raise NotImplementedError
-
-    def _examples(self, rng: np.random.Generator) -> Iterator[tuple[tuple[Any, ...], Any]]:
-        """Arguments of that function, and decisions of the rule for them."""
-        raise NotImplementedError
+    def __str__(self) -> str:
+        return str(getattr(self, "report_", repr(self)))
 
     def _check_fitted(self) -> None:
         if not hasattr(self, "threshold_"):
@@ -69,10 +55,16 @@ class DecisionRule:
         ------
         OSError
             If the file cannot be written; the message names it.
+        ValueError
+            If a number is too large for a file, because scores are too small, or a name too long.
         """
         self._check_fitted()
-        head = {"format": FORMAT, "version": VERSION, "kind": self.kind}
-        text = json.dumps(head | self._record(), allow_nan=False, ensure_ascii=False, indent=2)
+        head, record = {"format": FORMAT, "version": VERSION, "kind": self.kind}, self._record()
+        try:
+            self._restore(check_fields(record, self._fields))
+        except ValueError as error:
+            raise ValueError(f"the rule cannot be stored: {error}") from None
+        text = json.dumps(head | record, allow_nan=False, ensure_ascii=False, indent=2)
         if path is None:
             return text
         with writing(Path(path)):
@@ -141,7 +133,7 @@ def load_decision(path: str | Path) -> Any:
             "Write rules with to_json or 'rankwise decide'."
         )
     version, kind = record.get("version"), record.get("kind")
-    if version != VERSION or isinstance(version, bool):
+    if type(version) is not int or version != VERSION:
         raise ValueError(
             f"{where} has version {version!r} of the format, but this rankwise reads version "
             f"{VERSION}. Fit the rule again, or update rankwise."
@@ -186,29 +178,24 @@ def check_fields(record: Any, known: Mapping[str, Check], within: str = "") -> d
     return values
 
 
-def number(low: float = -LARGEST, high: float = LARGEST) -> Check:
-    """Check for a finite number between two bounds, both included."""
+def number(low: float = -LARGEST, high: float = LARGEST, kind: type = float) -> Check:
+    """Check for a number between two bounds, both included; ``kind``: int for a whole number."""
 
-    def check(value: Any) -> float:
-        is_number = isinstance(value, int | float) and not isinstance(value, bool)
-        if not is_number or not low <= value <= high or not math.isfinite(value):
-            raise ValueError(f"must be a number from {low:g} to {high:g}, got {_shown(value)}.")
-        return float(value)
+    def check(value: Any) -> Any:
+        is_number = isinstance(value, int | kind) and not isinstance(value, bool)
+        if not is_number or not low <= value <= high:
+            what = f"a number from {low:g} to {high:g}"
+            if kind is int:
+                what = f"a whole number from {low:,} to {high:,}"
+            raise ValueError(f"must be {what}, got {_shown(value)}.")
+        return kind(value)
 
     return check
 
 
 def whole(low: int = 0, high: int = 2**53) -> Check:
     """Check for a whole number between two bounds, both included."""
-
-    def check(value: Any) -> int:
-        if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
-            raise ValueError(
-                f"must be a whole number from {low:,} to {high:,}, got {_shown(value)}."
-            )
-        return value
-
-    return check
+    return number(low, high, int)
 
 
 def word(*known: str) -> Check:

@@ -13,13 +13,14 @@ from sklearn.base import clone
 from sklearn.utils import check_random_state
 
 from rankwise.datasets.data import RankingData
-from rankwise.decisions.rerank_budget import read_measure, score_rows
+from rankwise.decisions.rerank_budget import read_given, read_measure, read_steps, score_rows
 from rankwise.metrics.measure import MeasureLike
 from rankwise.metrics.statistics.intervals import mean_intervals
 from rankwise.rankers.regression import RidgeRanker
 from rankwise.runtime.finite import names_its_class
 from rankwise.runtime.messages import ArgumentError, check_share, check_whole
 from rankwise.runtime.result import Result
+from rankwise.selection.cells.candidates import RunScores
 from rankwise.selection.systems import evaluate_systems
 from rankwise.typing import Float64Array, Int64Array, Seed
 
@@ -92,7 +93,7 @@ def label_budget(
     reranked: Any,
     data: RankingData,
     *,
-    sizes: Sequence[int] | None = None,
+    sizes: int | Sequence[int] | None = None,
     student: Any = None,
     measure: MeasureLike = "nDCG@10",
     cv: int = 5,
@@ -109,11 +110,11 @@ def label_budget(
         Scores of the model, which are the labels of its student; NaN: not labelled.
     data : RankingData
         Judged rows with the features of the student. A column equal to ``reranked`` is left out.
-    sizes : sequence of int >= 1, optional
+    sizes : int >= 1 or sequence of them, optional
         Numbers of training queries. None: 5, 10, 20, 40, … up to those of a fold.
     student : estimator, optional
-        Ranker to train, which must take labels of any value. None: ridge
-        regression, its penalty chosen by folds of the training queries.
+        Ranker to train, which must take labels of any value. None: ridge regression, its penalty
+        chosen by folds of the training queries.
     measure : str, Measure or callable
     cv : int >= 2
         Number of folds of queries.
@@ -132,8 +133,9 @@ def label_budget(
 
     Notes
     -----
-    Both students have the same training and test queries. One set of training queries is drawn for
-    each size and fold, so differences of a few queries are noise.
+    Both students have the same test queries, and the same training queries, which have labels of
+    both kinds. One set of training queries is drawn for each size and fold, so differences of a few
+    queries are noise.
 
     Examples
     --------
@@ -150,34 +152,38 @@ def label_budget(
     if not isinstance(data, RankingData) or not data.n_features:
         raise ArgumentError("data", "must be judged rows with features for the student.")
     start, taught = (score_rows(*pair, data) for pair in (("first", first), ("reranked", reranked)))
+    labels = {"judged": data.y.astype(np.float64), "labeled": taught}
+    query = data.groups.codes()
+    has_both = np.ones(data.n_queries, dtype=bool)
+    for y in labels.values():
+        has_both &= np.bincount(query[np.isfinite(y)], minlength=len(has_both)) > 0
+    check_whole("cv", cv, 2)
+    if has_both.sum() < cv:
+        problem = f"must label at least cv={cv} judged queries, got {has_both.sum()}. Label more."
+        raise ArgumentError("reranked", problem)
     # A column with the labels would let their student look.
     X = data.X if isinstance(data.X, np.ndarray) else data.X.toarray()
     X = X[:, [not np.array_equal(column, taught, equal_nan=True) for column in X.T]]
     if not X.shape[1]:
         raise ArgumentError("data", "must have more features for the student than the labels.")
     ranker = RidgeRanker(alpha="cv", measure="Misranking") if student is None else student
-    labels = {"judged": data.y.astype(np.float64), "labeled": taught}
-    groups = data.groups
-    query = np.empty(data.n_samples, dtype=np.int64)
-    query[slice(None) if groups.order is None else groups.order] = np.repeat(
-        np.arange(groups.n_queries), groups.sizes
-    )
-    shuffled = check_random_state(random_state).permutation(groups.n_queries)
-    tests = np.array_split(shuffled, cv)
-    most = groups.n_queries - len(tests[0])
+    shuffled = check_random_state(random_state).permutation(data.n_queries)
+    labelled, others = shuffled[has_both[shuffled]], shuffled[~has_both[shuffled]]
+    folds = zip(np.array_split(labelled, cv), np.array_split(others, cv), strict=True)
+    tests = [np.append(*parts) for parts in folds]
+    trains = [labelled[~np.isin(labelled, test)] for test in tests]
+    most = min(map(len, trains))
     if sizes is None:
         sizes = [*(5 * 2**k for k in range(30) if 5 * 2**k < most), most]
-    for size in sizes:
-        check_whole("sizes", size, 1)
-    if not 0 < max(sizes, default=0) <= most:
-        raise ArgumentError("sizes", f"must lie between 1 and {most}, got {list(sizes)}.")
-    steps = np.unique(sizes)
-    scores = {"first": start}
+    steps = read_steps("sizes", sizes)
+    if steps[-1] > most:
+        raise ArgumentError("sizes", f"must lie between 1 and {most}, got {steps[-1]}.")
+    given = read_given(first)  # a run need not have all rows
+    scores: dict[str, Any] = {"first": given.run if isinstance(given, RunScores) else start}
     for size, (source, y) in product(steps.tolist(), labels.items()):
         predicted = scores[f"{source} {size}"] = np.empty(data.n_samples)
-        for test in tests:
-            train = shuffled[~np.isin(shuffled, test)][:size]
-            rows = np.flatnonzero(np.isin(query, train) & np.isfinite(y))
+        for train, test in zip(trains, tests, strict=True):
+            rows = np.flatnonzero(np.isin(query, train[:size]) & np.isfinite(y))
             fitted: Any = clone(ranker)
             fitted.fit(X[rows], y[rows], qid=data.qid[rows])
             rows = np.flatnonzero(np.isin(query, test))

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import expit
 
 from rankwise.decisions.scored_lists import ScoredLists
@@ -18,6 +17,8 @@ from rankwise.typing import Float64Array, Int64Array
 POLICIES = ("fixed_k", "score_floor", "below_top", "standardized", "probability")
 # Columns of the model of probabilities, and its intercept.
 MODEL_COLUMNS = ("top", "below_top", "standardized", "rank", "intercept")
+# Digits of computed stop values: sums differ by their order.
+DIGITS = 9
 _N_FOLDS, _N_THRESHOLDS = 4, 60
 
 
@@ -39,8 +40,8 @@ class ListCuts:
         return np.clip(np.diff(n_below[self.indptr]), 1, None).clip(max=np.diff(self.indptr))
 
     def at(self, column: Float64Array, shown: Int64Array) -> Float64Array:
-        """Values of the lists if so many documents are shown; 0 for empty lists."""
-        return np.append(column, 0.0)[np.where(shown > 0, self.indptr[:-1] + shown - 1, -1)]
+        """Values of the lists, none of them empty, if so many documents are shown."""
+        return column[self.indptr[:-1] + shown - 1]
 
     def thresholds(self) -> Float64Array:
         """Some thresholds, ascending, that show from one document per list to all."""
@@ -52,12 +53,18 @@ class ListCuts:
 
 @dataclass(frozen=True, eq=False)
 class JudgedCuts:
-    """Judged lists, and their measure and recall if they are cut after each row."""
+    """Judged lists, and their measure and recall if they are cut after each row.
+
+    A ``part`` of the ``queries`` that count chooses policies and thresholds for the ``rest``.
+    """
 
     lists: ScoredLists
     measure: str
     values: Float64Array
     recall: Float64Array
+    queries: Int64Array
+    part: Int64Array
+    rest: Int64Array
     coefficients: Float64Array | None
 
     def cuts(self, policy: str, queries: Int64Array) -> ListCuts:
@@ -89,10 +96,8 @@ def ranks_of(lists: ScoredLists) -> Int64Array:
     return np.arange(len(lists.scores)) - np.repeat(lists.indptr[:-1], lists.sizes) + 1
 
 
-def measure_cuts(
-    lists: ScoredLists, measure: str, rel: float
-) -> tuple[Float64Array, NDArray[np.bool_]]:
-    """Measure of each list if it is cut after each row, and which queries count."""
+def measure_cuts(lists: ScoredLists, measure: str, rel: float) -> Float64Array:
+    """Measure of each list if it is cut after each row; NaN for queries that do not count."""
     assert lists.y is not None
     rank, query = ranks_of(lists), np.repeat(np.arange(len(lists)), lists.sizes)
     missed = np.empty((0, 2)) if lists.missed is None else lists.missed
@@ -112,9 +117,8 @@ def measure_cuts(
     found = np.append(0.0, np.cumsum(gains))
     found = found[1:] - np.repeat(found[lists.indptr[:-1]], lists.sizes)
     if measure == "precision":
-        return found / rank, lists.sizes > 0
-    of_rows = np.where(totals > 0, totals, np.nan)[query]
-    return (found / of_rows).clip(max=1.0), totals > 0
+        return found / rank
+    return (found / np.where(totals > 0, totals, np.nan)[query]).clip(max=1.0)
 
 
 def _standardise(lists: ScoredLists) -> tuple[Float64Array, Float64Array]:
@@ -154,7 +158,7 @@ def stop_values(
     if policy == "below_top":
         return _standardise(lists)[0] - lists.scores
     if policy == "standardized":
-        return np.nan_to_num(-_standardise(lists)[1], nan=-np.inf)
+        return np.round(np.nan_to_num(-_standardise(lists)[1], nan=-np.inf), DIGITS)
     assert coefficients is not None
     log_odds = _model_columns(lists) @ coefficients[:-1] + coefficients[-1]
     p, stops = expit(log_odds.clip(-700.0, 700.0)), np.empty(len(log_odds))
@@ -164,4 +168,4 @@ def stop_values(
             stops[rows] = 1.0 - above / np.arange(1, len(above) + 1)
         elif len(above):
             stops[rows] = (above - p[rows]) / above[-1]
-    return stops
+    return np.round(stops, DIGITS)

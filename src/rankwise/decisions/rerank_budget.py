@@ -2,7 +2,7 @@
 
 A depth loses at most what it is worse than any other depth, each by its own bound (an
 intersection-union test [1]_); which depth is the best need not be known. By Bonferroni over the
-depths, the bounds hold jointly, so a depth and a margin may be chosen after a look at them.
+depths, the bounds hold jointly. Spearman's rho has the interval of [2]_.
 
 References
 ----------
@@ -26,7 +26,8 @@ from scipy.stats import spearmanr
 
 from rankwise.checks.exact_values import exact_float64
 from rankwise.datasets.data import RankingData
-from rankwise.datasets.readers.trec import Qrels, Run, string_codes
+from rankwise.datasets.readers.results import read_judgements
+from rankwise.datasets.readers.trec import Run
 from rankwise.datasets.table_columns import is_frame
 from rankwise.decisions.scored_lists import ScoredLists, list_scores
 from rankwise.metrics.measure import MeasureLike
@@ -36,14 +37,19 @@ from rankwise.prediction import predictions
 from rankwise.runtime.finite import names_its_class
 from rankwise.runtime.messages import ArgumentError, check_share, check_whole
 from rankwise.runtime.result import Result, ResultList
-from rankwise.selection.cells.candidates import COLUMN, ColumnScores, model_rows, run_scores
+from rankwise.selection.cells.candidates import (
+    COLUMN,
+    ColumnScores,
+    RunScores,
+    model_rows,
+    run_scores,
+)
 from rankwise.selection.leaderboard import Leaderboard
 from rankwise.selection.splits import convert_to_judged
 from rankwise.selection.systems import evaluate_systems
 from rankwise.typing import Float64Array, Int64Array
 
 _TOP = 10  # documents that the signals of a list describe
-_MOST_TIMES, _MOST_QUERIES = 64, 100_000  # of the judged queries, when more of them are planned
 # Share of unjudged documents that reranking may add among the measured ones without a note.
 _MORE_UNJUDGED = 0.05
 
@@ -61,7 +67,7 @@ class RerankSignal(Result):
         "random": no signal.
     rho, low, high : float in [-1, 1]
         Spearman's rank correlation with the gain by reranking the query, and its joint interval
-        over all signals [2]_; NaN for "random".
+        over all signals (Bonett and Wright 2000); NaN for "random".
     half : float
         Mean of the measure if the half of the queries with the most doubt is reranked, or a random
         half.
@@ -94,13 +100,10 @@ class RerankBudget(Result):
         ``(1 - s) * mean[0] + s * mean[i]`` at ``s * calls[i]`` calls.
     gain, gain_low, gain_high : ndarray of shape (n_depths,), float64
         Mean minus that without reranking, and intervals that hold jointly for all depths.
-    loss : ndarray of shape (n_depths,), float64 >= 0
-        Mean of the best depth minus the own one.
     loss_high : ndarray of shape (n_depths,), float64
-        Upper bounds of what each depth is worse than the best one, which may be another depth than
-        in these queries; they hold jointly for all depths.
+        Upper bounds, joint for all depths, of the loss against the best depth, whichever that is.
     unjudged : ndarray of shape (n_depths,), float64
-        Share of unjudged documents among those that the measure reads; NaN if not known.
+        Share of unjudged documents among those that the measure reads.
     seconds, cost : ndarray of shape (n_depths,), float64, or None
         Seconds per query if documents are scored one after the other, and price of 1,000 queries.
     measure : str
@@ -109,19 +112,15 @@ class RerankBudget(Result):
     margin : float
         Largest loss that is accepted.
     confidence_level : float
-    best : int
-        Depth of the best mean in these queries.
     cheapest : int or None
         Smallest depth that is shown to lose at most ``margin``; None: no depth is.
-    n_queries_needed : int or None
-        About how many judged queries show this for a depth if they are like these; None: these do,
-        or more than 64 times as many or than 100,000 would be needed.
     verdict : {"helps", "hurts", "unclear"}
         "helps": some depth is better than no reranking; "hurts": none is, and some depth is worse;
         by the joint intervals.
     signals : list of RerankSignal
         About reranking at the cheapest depth or, if it is 0 or None, at the deepest one; "random"
-        first. Empty with fewer than 10 queries.
+        first. Intervals are joint over the signals only, at a depth that the same queries chose.
+        Empty with fewer than 10 queries.
     notes : list of str
     advice : list of str
         What to do, in sentences.
@@ -136,7 +135,6 @@ class RerankBudget(Result):
     gain: Float64Array
     gain_low: Float64Array
     gain_high: Float64Array
-    loss: Float64Array
     loss_high: Float64Array
     unjudged: Float64Array
     seconds: Float64Array | None
@@ -145,9 +143,7 @@ class RerankBudget(Result):
     n_queries: int
     margin: float
     confidence_level: float
-    best: int
     cheapest: int | None
-    n_queries_needed: int | None
     verdict: Literal["helps", "hurts", "unclear"]
     signals: ResultList[RerankSignal]
     notes: list[str]
@@ -155,7 +151,7 @@ class RerankBudget(Result):
     @property
     def advice(self) -> list[str]:
         """What to do, in sentences."""
-        return [self._describe_gain(), self._describe_cheapest(), *self._describe_signals()]
+        return [self._describe_gain(), *self._describe_cheapest(), *self._describe_signals()]
 
     def _heading(self) -> str:
         return f"{self.measure} of {self.n_queries} queries by reranked documents per query"
@@ -177,58 +173,54 @@ class RerankBudget(Result):
         return [header, *rows], self.advice
 
     def _describe_gain(self) -> str:
-        passed = self.gain_low > 0 if self.verdict == "helps" else self.depth > 0
-        best = int(np.argmax(np.where(passed, self.gain, -math.inf)))
-        interval = f"{self.gain_low[best]:+.4f} to {self.gain_high[best]:+.4f}"
-        found = f"{self.gain[best]:+.4f} at depth {self.depth[best]} ({interval})"
-        if self.verdict == "helps":
-            return f"Reranking helps: {found}."
         if self.verdict == "hurts":
             worse = self.depth[self.gain_high < 0]
             if len(worse) + 1 == len(self.depth):
                 return "Stop: reranking hurts at every depth."
             depths = ", ".join(map(str, worse))
             return f"Stop: reranking hurts at depth {depths}, and no depth shows a gain."
-        return f"No gain is shown: {found}."
+        helps = self.verdict == "helps"
+        text = "Reranking helps" if helps else "No gain is shown"
+        shown = self.gain_low > 0 if helps else self.depth > 0
+        best = int(np.argmax(np.where(shown, self.gain, -math.inf)))
+        return (
+            f"{text}: {self.gain[best]:+.4f} at depth {self.depth[best]} "
+            f"({self.gain_low[best]:+.4f} to {self.gain_high[best]:+.4f})."
+        )
 
-    def _describe_cheapest(self) -> str:
+    def _describe_cheapest(self) -> list[str]:
         promise = f"at most {self.margin:g} below the best depth"
         if self.cheapest == 0:
-            return f"Not worth its calls: without reranking, the mean is {promise}."
+            return [f"Not worth its calls: without reranking, the mean is {promise}."]
         if self.cheapest is not None:
             share = self.calls[self.depth == self.cheapest][0] / self.calls[-1]
-            return (
-                f"Cheapest depth that is {promise}: {self.cheapest}, with {share:.0%} of the calls "
-                f"of depth {self.depth[-1]}."
+            return [
+                f"Cheapest depth that is {promise}: {self.cheapest}.",
+                f"It takes {share:.0%} of the calls of depth {self.depth[-1]}.",
+            ]
+        texts = [f"No depth is shown to be {promise}."]
+        least = int(np.argmin(np.nan_to_num(self.loss_high, nan=math.inf)))
+        if math.isfinite(self.loss_high[least]):
+            shown = math.ceil(1000 * self.loss_high[least]) / 1000
+            texts.append(
+                f"The smallest margin that is shown is {shown:g}, at depth {self.depth[least]}."
             )
-        text = f"No depth is shown to be {promise}."
-        if np.isfinite(self.loss_high).any():
-            least = int(np.nanargmin(self.loss_high))
-            text += (
-                " The smallest margin that these queries can show is "
-                f"{math.ceil(1000 * self.loss_high[least]) / 1000:g}, at depth {self.depth[least]}."
-            )
-        if self.n_queries_needed is None:
-            return f"{text} Choose a larger margin."
-        n = float(f"{self.n_queries_needed:.2g}")
-        return f"{text} About {n:,.0f} judged queries like these would do."
+        return [*texts, "Judge more queries, or choose a larger margin."]
 
     def _describe_signals(self) -> list[str]:
         if not self.signals:
             return []
-        rho = [signal.rho for signal in self.signals[1:]]
         known = [signal for signal in self.signals if signal.low > 0]
         if not known:
-            return [
-                "Choosing queries: no signal of the first list predicts the gain (rho "
-                f"{min(rho):+.2f} to {max(rho):+.2f})."
-            ]
+            rho = [signal.rho for signal in self.signals[1:]]
+            ends = f"{min(rho):+.2f} to {max(rho):+.2f}"
+            return [f"No signal of the first list predicts which queries gain (rho {ends})."]
         best = max(known, key=lambda signal: signal.low)
-        names = ", ".join(signal.name for signal in known)
         return [
-            f"Choosing queries: doubt by {names} goes with the gain. Half of the queries, by "
-            f"{best.name}, lose {best.loss:.4f} ({best.loss_low:+.4f} to {best.loss_high:+.4f}) "
-            "compared with all. Test this on other queries."
+            f"Doubt by {', '.join(signal.name for signal in known)} goes with the gain.",
+            f"Half of the queries, by {best.name}, lose {best.loss:.4f} "
+            f"({best.loss_low:+.4f} to {best.loss_high:+.4f}) against all.",
+            "These queries chose signal and depth: test both on other queries.",
         ]
 
 
@@ -238,7 +230,7 @@ def rerank_budget(
     reranked: Any,
     data: Any,
     *,
-    depths: Sequence[int] | None = None,
+    depths: int | Sequence[int] | None = None,
     measure: MeasureLike = "nDCG@10",
     margin: float = 0.01,
     price: float | None = None,
@@ -261,7 +253,7 @@ def rerank_budget(
     data : RankingData, frame or judgements
         Judgements in any form that :func:`rankwise.text.read_judgements` takes, if both are runs;
         else judged rows, of a frame by the usual names (:meth:`RankingData.from_frame`).
-    depths : sequence of int >= 1, optional
+    depths : int >= 1 or sequence of them, optional
         Numbers of documents to rerank per query. None: 5, 10, 20, 50, 100, … up to the last
         document with a score.
     measure : str, Measure or callable
@@ -290,8 +282,7 @@ def rerank_budget(
     come first in all of n queries, about 5 / n of all queries may still differ. The promise
     "``cheapest`` is at most ``margin`` below the best depth" is wrong with a probability of at most
     ``1 - confidence_level``, also for a margin chosen after a look at ``loss_high``. It holds for
-    queries like the judged ones. ``python -m benchmarks.study_budget`` measures how often it is
-    wrong.
+    queries like the judged ones.
 
     Equal scores of a run are ordered as by trec_eval, those of rows without document ids at random;
     equal scores of the reranker keep the order of the first stage. Queries count that are judged
@@ -313,18 +304,13 @@ def rerank_budget(
             raise ArgumentError(name, f"must be a number >= 0, got {value!r}.")
     check_share("confidence_level", confidence_level)
     spec, span = read_measure(measure)
-    start, scored, qrels = read_runs(first, reranked, data)
-    lists, new, notes = join_lists(start, scored)
+    lists, new, qrels, notes = read_lists(first, reranked, data)
     position = np.arange(len(new)) - np.repeat(lists.indptr[:-1], lists.sizes)
     deepest = 1 + int(position[~np.isnan(new)].max())
     if depths is None:
         series = [k * 10**e for e in range(8) for k in (1, 2, 5)]
         depths = [d for d in series if d < deepest and (d >= 5 or deepest < 10)] + [deepest]
-    for depth in depths:
-        check_whole("depths", depth, 1)
-    steps = np.unique([0, *depths])
-    if len(steps) == 1:
-        raise ArgumentError("depths", "must name at least one depth, got none.")
+    steps = np.append(0, read_steps("depths", depths))
 
     board = evaluate_depths(lists, new, steps.tolist(), qrels, spec)
     values = np.column_stack([*board.per_query().values()])
@@ -332,28 +318,19 @@ def rerank_budget(
     if not counts.any():
         raise ValueError(f"no query counts for {spec}: {board.why_undefined()}.")
     values = values[counts]
-    counted = _find(lists.qids, np.asarray(board.qids)[counts])
+    number = {query: i for i, query in enumerate(lists.qids.tolist())}
+    counted = np.array([number[board.qids[i]] for i in np.flatnonzero(counts)])
     calls = np.minimum(lists.sizes[counted][:, None], steps).mean(axis=0)
 
     ends = np.vstack([np.zeros((1, 2)), bound_gains(values, span, confidence_level)])
-    verdict: Literal["helps", "hurts", "unclear"] = "unclear"
-    if (ends[1:, 0] > 0).any():
-        verdict = "helps"
-    elif (ends[1:, 1] < 0).any():
-        verdict = "hurts"
+    hurts = "hurts" if (ends[:, 1] < 0).any() else "unclear"
     loss_high = bound_losses(values, span, confidence_level)
     passed = np.flatnonzero(loss_high <= margin)
     chosen = int(passed[0]) if len(passed) else None
     mean = values.mean(axis=0)
-    planned = None
-    if chosen is None:
-        planned = _plan_queries(values, span, confidence_level, margin)
     of_signals = values[:, [0, chosen or len(steps) - 1]]
-    unjudged = np.array(
-        [math.nan if (x := board.unjudged(name)) is None else x for name in board.rankers]
-    )
-    is_counted = np.repeat(np.isin(np.arange(len(lists)), counted), lists.sizes)
-    missing = np.isnan(new[is_counted & (position < steps[-1])]).mean()
+    unjudged = np.array([board.unjudged(name) for name in board.rankers], dtype=np.float64)
+    missing = np.isnan(new[position < steps[-1]]).mean()
     if missing:
         notes.append(
             f"{missing:.1%} of the first {steps[-1]} documents have no score of the reranker and "
@@ -374,7 +351,6 @@ def rerank_budget(
         gain=mean - mean[0],
         gain_low=ends[:, 0],
         gain_high=ends[:, 1],
-        loss=mean.max() - mean,
         loss_high=loss_high,
         unjudged=unjudged,
         seconds=None if seconds is None else calls * seconds,
@@ -383,10 +359,8 @@ def rerank_budget(
         n_queries=len(values),
         margin=float(margin),
         confidence_level=confidence_level,
-        best=int(steps[np.argmax(mean)]),
         cheapest=None if chosen is None else int(steps[chosen]),
-        n_queries_needed=planned,
-        verdict=verdict,
+        verdict="helps" if (ends[:, 0] > 0).any() else hurts,
         signals=_correlate(lists, counted, of_signals, span, confidence_level),
         notes=notes,
     )
@@ -403,67 +377,105 @@ def read_measure(measure: MeasureLike) -> tuple[Any, float]:
     return specs[0], own.bounds[1] - own.bounds[0]
 
 
-def read_runs(first: Any, reranked: Any, data: Any) -> tuple[Run, Run, Any]:
+def read_steps(name: str, given: Any) -> Int64Array:
+    """Different whole numbers from 1, ascending, of one or several."""
+    steps: list[Any] = [given] if np.isscalar(given) else list(given)
+    for step in steps:
+        check_whole(name, step, 1)
+    if not steps:
+        raise ArgumentError(name, "must name at least one number, got none.")
+    return np.unique(steps)
+
+
+def read_lists(
+    first: Any, reranked: Any, data: Any
+) -> tuple[ScoredLists, Float64Array, Any, list[str]]:
+    """Lists of the first stage, the reranker's scores of their rows (NaN: none), and notes.
+
+    Judgements of their documents come third.
+    """
+    start, scored, qrels = _read_runs({"first": first, "reranked": reranked}, data)
+    for name, run in (("first", start), ("reranked", scored)):
+        if not len(run):
+            raise ArgumentError(name, "must have a score of at least one document, got none.")
+    notes = []
+    kept = np.isin(start.qid, scored.qid)
+    if kept.any() and not kept.all():
+        lost, n = (len(np.unique(qid)) for qid in (start.qid[~kept], start.qid))
+        notes.append(f"{lost:,} of {n:,} queries have no score of the reranker and do not count")
+        start = Run(start.qid[kept], start.doc_ids[kept], start.scores[kept])
+    lists = list_scores(start)
+    qid, ids = np.repeat(lists.qids, lists.sizes), lists.doc_ids
+    assert ids is not None
+    rows = RankingData(np.empty((len(qid), 0)), np.zeros(len(qid)), qid=qid, doc_ids=ids)
+    try:
+        new = score_rows("reranked", scored, rows)
+    except ValueError:
+        raise ValueError(
+            f"reranked has no score for any of the {len(qid):,} documents of the first lists: "
+            f"query {str(qid[0])!r} has document {str(ids[0])!r}, and reranked has query "
+            f"{str(scored.qid[0])!r} with document {str(scored.doc_ids[0])!r}. Check the ids."
+        ) from None
+    if lost := len(scored) - int((~np.isnan(new)).sum()):
+        notes.append(
+            f"{lost:,} of {len(scored):,} documents of the reranker are not in the first lists and "
+            "are left out"
+        )
+    return lists, new, qrels, notes
+
+
+def _read_runs(systems: dict[str, Any], data: Any) -> tuple[Run, Run, Any]:
     """Both systems as runs, and judgements of their documents."""
-    systems = {"first": first, "reranked": reranked}
-    columns = {
-        name: system.removeprefix(COLUMN)
-        for name, system in systems.items()
-        if isinstance(system, str) and system.startswith(COLUMN)
-    }
-    runs = {
-        name: found.run
-        for name, system in systems.items()
-        if name not in columns and (found := run_scores(system)) is not None
-    }
+    given = {name: read_given(system) for name, system in systems.items()}
+    runs = {name: found.run for name, found in given.items() if isinstance(found, RunScores)}
     if len(runs) == 2:
-        return runs["first"], runs["reranked"], data
-    is_model = any(hasattr(system, "predict") for system in systems.values())
-    if is_frame(data) and columns and not is_model:
-        # As features, since these may lack values.
-        data = convert_to_judged(data, features=list(dict.fromkeys(columns.values())))
-    data = convert_to_judged(data)
+        start, largest = runs["first"], np.finfo(np.float32).max
+        scores = np.clip(start.scores, -largest, largest)  # single precision as in trec_eval
+        start = replace(start, scores=scores.astype(np.float32).astype(np.float64))
+        return start, runs["reranked"], data
+    columns = [found.name for found in given.values() if isinstance(found, ColumnScores)]
+    fits = any(hasattr(system, "predict") for system in systems.values())
+    # As features, since these may lack values.
+    features = [*dict.fromkeys(columns)] if columns and is_frame(data) and not fits else None
+    data = convert_to_judged(data, features=features)
     if not isinstance(data, RankingData):
         raise ArgumentError(
             "data", f"must be judged rows unless both are runs, got {type(data).__name__}."
         )
+    parts = [data] if data.missed is None else [data, data.missed]
     if data.doc_ids is None:
         if runs:
             raise ArgumentError(
                 "data", f"must have document ids, since {next(iter(runs))} is a run, got none."
             )
         # In an order that tells nothing, since it breaks ties.
-        names = np.random.default_rng(0).permutation(data.n_samples).astype(str)
-        data = replace(data, doc_ids=names)
-    qrels = Qrels.from_data(data)
-    if (missed := data.missed) is not None:
-        ids = missed.doc_ids
-        if ids is None:
-            ids = np.char.add("missed ", np.arange(missed.n_samples).astype(str))
-        qrels = Qrels(
-            np.append(qrels.qid, np.asarray(missed.qid).astype(str)),
-            np.append(qrels.doc_ids, np.asarray(ids).astype(str)),
-            np.append(qrels.relevance, missed.y),
-        )
-    for name, system in systems.items():
-        if name not in runs:
-            values = score_rows(name, system, data)
-            known = ~np.isnan(values)
-            if name == "first" and not known.all():
-                raise ArgumentError(
-                    name, f"must be finite, got no number at row {int(np.argmin(known))}."
-                )
-            run = Run.from_data(data, np.where(known, values, 0.0))
-            runs[name] = Run(run.qid[known], run.doc_ids[known], run.scores[known])
-    return runs["first"], runs["reranked"], qrels
+        ids = np.random.default_rng(0).permutation(sum(map(len, parts))).astype(str)
+        names = np.split(ids, [len(data)])
+        parts = [replace(part, doc_ids=own) for part, own in zip(parts, names, strict=False)]
+    for name in [name for name in systems if name not in runs]:
+        values = score_rows(name, systems[name], data)
+        known = np.flatnonzero(~np.isnan(values))
+        if name == "first" and len(known) < len(values):
+            row = int(np.argmax(np.isnan(values)))
+            raise ArgumentError(name, f"must be finite, got no number at row {row}.")
+        runs[name] = Run.from_data(parts[0].take(known), values[known])
+    return runs["first"], runs["reranked"], read_judgements(parts)
+
+
+def read_given(system: Any) -> ColumnScores | RunScores | None:
+    """Column or run that a system is; None for models and scores."""
+    if isinstance(system, str) and system.startswith(COLUMN):
+        return ColumnScores(system.removeprefix(COLUMN))
+    return run_scores(system)
 
 
 def score_rows(name: str, system: Any, data: RankingData) -> Float64Array:
     """Scores of judged rows by anything that :func:`rerank_budget` takes; NaN: none."""
-    if isinstance(system, str) and system.startswith(COLUMN):
-        values = ColumnScores(system.removeprefix(COLUMN)).values(data)
-    elif (run := run_scores(system)) is not None:
-        values = run.of(data).scores
+    given = read_given(system)
+    if isinstance(given, ColumnScores):
+        values = given.values(data)
+    elif given is not None:
+        values = given.of(data).scores
     elif hasattr(system, "predict"):
         values = predictions(system, model_rows(system, data)[0], data.qid).scores
     else:
@@ -475,50 +487,10 @@ def score_rows(name: str, system: Any, data: RankingData) -> Float64Array:
     return np.where(np.isfinite(values), values, math.nan)
 
 
-def join_lists(first: Run, reranked: Run) -> tuple[ScoredLists, Float64Array, list[str]]:
-    """Lists of the first stage, the reranker's scores of their rows (NaN: none), and notes."""
-    notes = []
-    kept, n_queries = np.isin(first.qid, reranked.qid), len(np.unique(first.qid))
-    if kept.any() and not kept.all():
-        first = Run(first.qid[kept], first.doc_ids[kept], first.scores[kept])
-        n = n_queries - len(np.unique(first.qid))
-        notes.append(
-            f"{n:,} of {n_queries:,} queries have no score of the reranker and do not count"
-        )
-    largest = np.finfo(np.float32).max  # single precision as in trec_eval
-    scores = np.clip(first.scores, -largest, largest).astype(np.float32).astype(np.float64)
-    lists = list_scores(replace(first, scores=scores))
-    qid, doc_ids = np.repeat(lists.qids, lists.sizes), lists.doc_ids
-    assert doc_ids is not None
-    (own_q, new_q), _ = string_codes(qid, reranked.qid)
-    (own_d, new_d), n = string_codes(doc_ids, reranked.doc_ids)
-    at = _find(new_q * n + new_d, own_q * n + own_d)
-    new = np.where(at >= 0, reranked.scores[at], math.nan)
-    if not (at >= 0).any():
-        raise ValueError(
-            f"reranked has no score for any of the {len(at):,} documents of the first lists: "
-            f"query {str(qid[0])!r} has document {str(doc_ids[0])!r}, and reranked has query "
-            f"{str(reranked.qid[0])!r} with document {str(reranked.doc_ids[0])!r}. Check the ids."
-        )
-    if lost := len(new_q) - int((at >= 0).sum()):
-        notes.append(
-            f"{lost:,} of {len(new_q):,} documents of the reranker are not in the first lists and "
-            "are left out"
-        )
-    return lists, new, notes
-
-
-def _find(known: Any, wanted: Any) -> Int64Array:
-    """Index in ``known`` of every wanted value; -1 if it is not there."""
-    order = np.argsort(known, kind="stable")
-    entry = np.append(order, -1)[np.searchsorted(known[order], wanted)]
-    return np.where(np.append(known, known[:1])[entry] == wanted, entry, -1)
-
-
 def evaluate_depths(
     lists: ScoredLists, new: Float64Array, depths: list[int], qrels: Any, measure: Any
 ) -> Leaderboard:
-    """Leaderboard of the lists reranked at every depth."""
+    """Leaderboard of the lists reranked at every depth; 0 is called "first"."""
     query = np.repeat(np.arange(len(lists)), lists.sizes)
     position = np.arange(len(query)) - lists.indptr[query]
     qid, doc_ids = lists.qids[query], lists.doc_ids
@@ -527,7 +499,9 @@ def evaluate_depths(
     for depth in depths:
         block = np.where(position >= depth, 2, np.isnan(new))
         order = np.lexsort((position, np.where(block == 0, -new, 0.0), block, query))
-        runs[str(depth)] = Run(qid, doc_ids[order], -position.astype(np.float64))
+        runs[str(depth) if depth else "first"] = Run(
+            qid, doc_ids[order], -position.astype(np.float64)
+        )
     return evaluate_systems(qrels, runs, measures=[measure])
 
 
@@ -554,18 +528,6 @@ def bound_losses(values: Float64Array, span: float, confidence_level: float) -> 
     return losses.max(axis=1)
 
 
-def _plan_queries(
-    values: Float64Array, span: float, confidence_level: float, margin: float
-) -> int | None:
-    """Number of queries that would keep the promise, if the judged ones came several times."""
-    for times in (*range(2, 8), *range(8, _MOST_TIMES + 1, 4)):
-        if times * len(values) > _MOST_QUERIES:
-            break
-        if bound_losses(np.tile(values, (times, 1)), span, confidence_level).min() <= margin:
-            return times * len(values)
-    return None
-
-
 def _correlate(
     lists: ScoredLists,
     queries: Int64Array,
@@ -577,20 +539,16 @@ def _correlate(
 
     ``values`` are those of the queries without and with reranking.
     """
-    n = len(values)
-    found: dict[str, list[float]] = {
-        name: [] for name in ("top", "gap", "lead", "spread", "entropy")
-    }
+    n, found = len(values), []
     for query in queries.tolist():
         top = lists.scores[lists.indptr[query] : lists.indptr[query + 1]][:_TOP]
         above = top - top[-1]
         share = above / above.sum() if above.sum() > 0 else np.full(len(top), 1 / len(top))
-        found["top"].append(-top[0])
-        found["gap"].append(top[min(1, len(top) - 1)] - top[0])
-        found["lead"].append(top.mean() - top[0])
-        found["spread"].append(-top.std())
-        found["entropy"].append(entr(share).sum() / math.log(max(2, len(top))))
-    doubts = {name: np.array(column) for name, column in found.items() if np.ptp(column) > 0}
+        gap = top[min(1, len(top) - 1)] - top[0]
+        entropy = entr(share).sum() / math.log(max(2, len(top)))
+        found.append([-top[0], gap, top.mean() - top[0], -top.std(), entropy])
+    columns = zip(("top", "gap", "lead", "spread", "entropy"), np.transpose(found), strict=True)
+    doubts = {name: column for name, column in columns if np.ptp(column) > 0}
     gain = values[:, 1] - values[:, 0]
     if n < 10 or not np.ptp(gain) or not doubts:
         return ResultList(RerankSignal)

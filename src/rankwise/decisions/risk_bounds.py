@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from typing import Any
 
 import numpy as np
-from scipy.special import betainc, betaincinv
+from scipy.special import bdtrin, betainc
 
 from rankwise.runtime.finite import names_its_class
 from rankwise.runtime.messages import ArgumentError, check_share
-from rankwise.typing import Float64Array
 
 
 @names_its_class
-def queries_needed(at_most: float, confidence_level: float = 0.95, *, risk: float = 0.0) -> int:
+def fewest_queries(at_most: float, confidence_level: float = 0.95, *, risk: float = 0.0) -> int:
     """Fewest independent queries that show a rate of wrong decisions to be at most a number.
 
     Parameters
@@ -42,7 +42,7 @@ def queries_needed(at_most: float, confidence_level: float = 0.95, *, risk: floa
 
     Examples
     --------
-    >>> queries_needed(0.1), queries_needed(0.1, risk=0.05), queries_needed(0.05)
+    >>> fewest_queries(0.1), fewest_queries(0.1, risk=0.05), fewest_queries(0.05)
     (29, 116, 59)
     """
     check_share("at_most", at_most)
@@ -52,13 +52,22 @@ def queries_needed(at_most: float, confidence_level: float = 0.95, *, risk: floa
             "risk", f"must lie in [0, {at_most:g}), got {risk!r}. A larger risk breaks the promise."
         )
 
-    most = 64
-    while True:
-        n = np.arange(1, most + 1)
-        passed = risk_p_value(np.ceil(risk * n - 1e-9), n, at_most) <= 1 - confidence_level
+    level = 1 - confidence_level
+    first = bisect_left(
+        range(10**9), True, key=lambda wrong: risk * bdtrin(wrong, level, at_most) <= wrong
+    )
+    while True:  # the first number of wrong decisions that is whole for a whole n
+        wrong = np.arange(first, first + 64)
+        n = smallest_sample(wrong, at_most, level)
+        passed = np.ceil(risk * n - 1e-9) <= wrong
         if passed.any():
             return int(n[np.argmax(passed)])
-        most *= 4
+        first += 64
+
+
+def smallest_sample(wrong: Any, at_most: float, level: float) -> Any:
+    """Fewest decisions, ``wrong`` of which are wrong, with a p-value of at most ``level``."""
+    return np.ceil(bdtrin(wrong, level, at_most) - 1e-9)
 
 
 def risk_p_value(wrong: Any, n: Any, at_most: float) -> Any:
@@ -66,13 +75,6 @@ def risk_p_value(wrong: Any, n: Any, at_most: float) -> Any:
     wrong, n = np.asarray(wrong, dtype=np.float64), np.asarray(n, dtype=np.float64)
     right = np.maximum(n - wrong, 1.0)
     return np.where(wrong < n, betainc(right, wrong + 1.0, 1.0 - at_most), 1.0)
-
-
-def bound_risk(wrong: Any, n: Any, confidence_level: float) -> Float64Array:
-    """Exact upper confidence bounds of a rate (Clopper and Pearson), 1 without decisions."""
-    wrong, n = np.asarray(wrong), np.asarray(n)
-    bound = betaincinv(wrong + 1.0, np.maximum(n - wrong, 1.0), confidence_level)
-    return np.where(wrong < n, bound, 1.0)
 
 
 def mean_risk_p_value(losses: Any, at_most: float, repeat: float = 1.0) -> float:

@@ -1,10 +1,7 @@
 """Hand-made weights of signals against learnt ones: take the learnt weights, or keep yours.
 
-The learnt weights w minimise ``(1/n) sum_q c_q sum_{i<j in q} ((y_i - y_j) - (x_i - x_j)'w)^2 +
-strength * sum_k v_k (w_k - s w0_k)^2``, where w0 are the current weights, s is the scale at which
-they fit best, v_k is the variance of a signal within queries, and every query weighs the same. All
-fits come from the Gram statistics of blocks of queries, whose sums give each fold and each draw of
-the bootstrap.
+All fits come from the Gram statistics of blocks of queries, whose sums give each fold and each draw
+of the bootstrap.
 """
 
 from __future__ import annotations
@@ -54,6 +51,7 @@ N_FOLDS, LEAST_QUERIES = 10, 10
 MOST_BLOCKS = 1000  # of queries that the bootstrap draws
 # Share of the draws outside that gives boxes their level, measured on simulated users.
 OPTIMISM = 0.6
+LARGEST = 1e100  # magnitude of signals
 LEAST_PROPENSITY = 0.1  # smaller ones would give single clicks too much weight
 # Parts of the names of labels that are feedback on what was shown.
 FEEDBACK = ("click", "used", "opened", "purchas", "bought", "ordered", "accept", "copied", "liked")
@@ -70,7 +68,9 @@ class WeightComparison(Result):
         Weights; their absolute values have the same sum, since only ratios change a ranking.
     low, high : ndarray of shape (n_signals,), float64
         Joint interval of the weights that fit best, without a pull towards the current ones: all
-        signals at once lie inside with about ``confidence_level``. NaN without resamples.
+        signals at once lie inside with about ``confidence_level``. NaN without resamples, and for
+        signals that are constant within every query or can be computed from others. The pull may
+        leave learnt weights outside.
     worth, worth_p : ndarray of shape (n_signals,), float64
         Mean of the measure that the signal adds to the others on held-out queries, and its p-value
         after Holm's correction.
@@ -120,7 +120,7 @@ class WeightComparison(Result):
 
     @property
     def without_gain(self) -> list[str]:
-        """Signals that add nothing measurable to the others on held-out queries."""
+        """Signals that do not show on held-out queries that they add something to the others."""
         adds = (self.worth > 0) & (self.worth_p < 1 - self.confidence_level)
         return self.signals[~adds].tolist()
 
@@ -128,9 +128,13 @@ class WeightComparison(Result):
         """Write :attr:`weights` for another system, see :func:`format_weights`."""
         return format_weights(self.weights, form)
 
-    @property
-    def summary(self) -> str:
-        """The verdict, and the gain that it rests on."""
+    def _cells(self) -> tuple[list[list[str]], list[str]]:
+        lines, below = super()._cells()
+        level = f"{100 * self.confidence_level:g} %"
+        said = f"low, high: joint {level} interval of the weights that fit best, without the pull"
+        return lines, [*below, f"{said} towards the current ones."]
+
+    def _heading(self) -> str:
         idle = self.without_gain
         shown = f" No gain is shown by {', '.join(idle)}." if idle else ""
         return (
@@ -138,9 +142,6 @@ class WeightComparison(Result):
             f"learned, on {self.n_queries} held-out queries; gain {self.gain:+.4f} "
             f"({self.gain_low:+.4f} to {self.gain_high:+.4f}), p = {self.p_value:.2g}.{shown}"
         )
-
-    def _heading(self) -> str:
-        return self.summary
 
 
 @names_its_class
@@ -257,19 +258,17 @@ def compare_weights(
     fits = _Fits(rows, np.array(list(weights.values())), nonnegative, parsed, random_state)
     now, held_out, without, strength = fits.cross_validate()
     sign = 1.0 if parsed.greater_is_better else -1.0
-    row, *_ = (
-        row
-        for row in compare_to_baseline(
-            {"current": sign * now, "learned": sign * held_out},
-            "current",
-            correction="holm",  # the interval is then that of the t test
-            confidence_level=confidence_level,
-        )
-        if row.name == "learned"
+    table = compare_to_baseline(
+        {"current": sign * now, "learned": sign * held_out},
+        "current",
+        correction="holm",  # the interval is then that of the t test
+        confidence_level=confidence_level,
     )
+    row = next(row for row in table if row.name == "learned")
     is_better = row.difference_low > margin and math.isfinite(strength)
     tests = [paired_test(sign * held_out, sign * values) for values in without.T]
     low, high = fits.intervals(n_resamples, confidence_level)
+    notes += _list_doubts(fits, list(weights), is_better, low, high)
     return WeightComparison(
         signals=np.array(list(weights)),
         current=fits.current,
@@ -320,26 +319,26 @@ def _read_rows(
         raise ValueError(f"rows must be of several queries, but all {len(data)} have one. {fix}")
     notes = []
     if data.judged is not None:
-        n_unjudged = int((~data.judged).sum())
-        what = "row" if n_unjudged == 1 else "rows"
-        notes.append(f"{n_unjudged} {what} without a label left out")
+        notes.append(f"rows without a label, left out: {int((~data.judged).sum())}")
     if data.sample_weight is not None:
         notes.append("sample weights are not used: every query weighs the same")
-    at = None if position is None or shown else np.asarray(position)
-    if at is not None and at.shape != (len(data),):
-        found = f"shape {at.shape} for {len(data)} rows"
-        raise ArgumentError("position", f"must have one rank per row, got {found}.")
+    at = None if position is None else np.asarray(position)
     if shown:
         at = _columns(data, [names.index(shown)])[:, 0]
+    elif at is not None and at.shape != (len(data),):
+        found = f"shape {at.shape} for {len(data)} rows"
+        raise ArgumentError("position", f"must have one rank per row, got {found}.")
     if data.judged is not None and at is not None:
         at = at[data.judged]
     data = data.only_judged()
     X = _columns(data, [names.index(name) for name in weights])
-    for row, column in np.argwhere(~np.isfinite(X))[:1]:
-        value = "NaN" if np.isnan(X[row, column]) else "infinity"
+    for row, column in np.argwhere(~(np.abs(X) <= LARGEST))[:1]:
+        value = X[row, column]
+        value = "NaN" if np.isnan(value) else f"{value:g}" if np.isfinite(value) else "infinity"
         raise ValueError(
             f"Input X contains {value} at row {row}, column {column} ({list(weights)[column]!r}). "
-            "Fill in what your formula uses for missing signals, such as 0."
+            f"Fill in what your formula uses for missing signals, such as 0; beyond {LARGEST:g}, "
+            "sums of squares overflow."
         )
     if not (data.y > 0).any():
         fix = "Check the column, and that feedback was joined to the rows."
@@ -401,11 +400,35 @@ def _drop_uniform(rows: RankingData, notes: list[str]) -> RankingData:
             "labels. Label more queries, or check the column of queries."
         )
     if n < groups.n_queries:
-        left = groups.n_queries - n
-        what = "query" if left == 1 else "queries"
-        notes.append(f"{left} {what} without different labels left out")
+        notes.append(f"queries without different labels, left out: {groups.n_queries - n}")
         rows = rows.take(np.flatnonzero(differ[groups.codes()]))
     return rows
+
+
+def _list_doubts(
+    fits: _Fits, names: Sequence[str], is_better: bool, low: Float64Array, high: Float64Array
+) -> list[str]:
+    """Notes on signals that these queries cannot weigh, and on a formula that they contradict."""
+    notes = []
+    if not fits.known.all():
+        which = ", ".join(np.array(names)[~fits.known])
+        notes.append(
+            f"no interval for {which}: constant within every query, or computable from other "
+            "signals, so that many weights order alike"
+        )
+    if fits.keeps_signs and not fits.current * fits.signs @ fits.whole.rhs > 0:
+        notes.append(
+            "labels fall as the formula rises: check its signs, or allow others by "
+            f"{setting('nonnegative', False)}"
+        )
+    outside = (fits.current < low) | (fits.current > high)
+    if not is_better and outside.any():
+        which = ", ".join(np.array(names)[outside])
+        notes.append(
+            f"other weights of {which} fit the labels better, but no better order is shown by "
+            "these queries"
+        )
+    return notes
 
 
 class _Fits:
@@ -420,11 +443,18 @@ class _Fits:
         self.rows, self.current, self.measure = rows, current, measure
         self.keeps_signs, self.seed = keeps_signs, seed
         self.signs = np.where((current < 0) & keeps_signs, -1.0, 1.0)
+        X, starts = rows.groups.sort(np.asarray(rows.X)), rows.groups.indptr[:-1]
+        spread = np.maximum.reduceat(X, starts) - np.minimum.reduceat(X, starts)
+        self.varies: NDArray[np.bool_] = np.any(spread > 0, axis=0)
         self.folds = deal_queries(rows.groups, N_FOLDS, seed)
         parts = [rows.groups.subset(fold) for fold in self.folds]
         self.held_out = [(rows.X[at], rows.y[at], groups.sizes) for at, groups in parts]
         self.parts = self._grams(self.folds)
         self.whole = total(self.parts)
+        # Directions in which the weights can change without any effect on the fit.
+        unit = np.sqrt(np.where(self.varies, np.diag(self.whole.matrix), np.inf))
+        values, vectors = np.linalg.eigh(self.whole.matrix / np.outer(unit, unit))
+        self.known = (np.abs(vectors[:, values < 1e-9]) < 1e-3).all(axis=1)
 
     def _grams(self, queries: Sequence[Int64Array]) -> list[Gram]:
         """Gram statistics of sets of queries."""
@@ -473,26 +503,21 @@ class _Fits:
         counts = rng.multinomial(n, np.full(n, 1 / n), n_draws).astype(np.float64)
         matrices = counts @ np.stack([gram.matrix.ravel() for gram in blocks])
         sides = counts @ np.stack([gram.rhs for gram in blocks])
-        parts = zip(matrices.reshape(-1, p, p), sides, strict=True)
-        draws = np.array(
-            [
-                self._fit(replace(self.whole, matrix=matrix, rhs=rhs), pull)[0]
-                for matrix, rhs in parts
-            ]
+        drawn = (
+            replace(self.whole, matrix=matrix, rhs=rhs)
+            for matrix, rhs in zip(matrices.reshape(-1, p, p), sides, strict=True)
         )
+        draws = np.array([self._fit(gram, pull)[0] for gram in drawn])
         # A draw lies inside if none of its signals is among the first or last ranks. Ties, as of
         # weights at 0, are inside together.
         ranks = rankdata(draws, method="max", axis=0), rankdata(-draws, method="max", axis=0)
         depth = np.minimum(*ranks).min(axis=1)
         # Draws vary less than means of n queries do: Hesterberg's expanded percentiles. And the box
         # is chosen on the draws that it must hold.
-        outside = (
-            OPTIMISM
-            * 2
-            * ndtr(-math.sqrt(n / (n - 1)) * stdtrit(n - 1, (1 + confidence_level) / 2))
-        )
+        size = math.sqrt(n / (n - 1)) * stdtrit(n - 1, (1 + confidence_level) / 2)
+        outside = OPTIMISM * 2 * ndtr(-size)
         tail = max(np.quantile(depth, outside, method="lower") - 1, 0) / n_draws
-        low, high = np.quantile(draws, [tail, 1 - tail], axis=0)
+        low, high = np.where(self.known, np.quantile(draws, [tail, 1 - tail], axis=0), np.nan)
         return low, high
 
     def _choose(self, values: Float64Array) -> int:
@@ -515,7 +540,7 @@ class _Fits:
     def _fit(self, gram: Gram, strengths: Float64Array, drop: int | None = None) -> Float64Array:
         """Weights for each strength, shape (n_strengths, n_signals), at the current scale."""
         w0, squares = self.current * self.signs, np.diag(gram.matrix)
-        used = squares > 1e-12 * np.diag(self.whole.matrix)  # not constant within every query
+        used = self.varies & (squares > 1e-12 * np.diag(self.whole.matrix))  # by these queries
         if drop is not None:
             w0, used = w0.copy(), used.copy()
             w0[drop], used[drop] = 0.0, False
@@ -533,6 +558,8 @@ class _Fits:
                 bounded = replace(gram, matrix=R, rhs=r + strengths[row] * scale * u0)
                 u = non_negative_coef(bounded, 1.0 / strengths[row : row + 1])[0]
             w = np.where(used, u / unit, scale * w0)
-            if w.any():
-                found[row] = w * (np.abs(self.current).sum() / np.abs(w).sum())
+            size = np.abs(w[self.varies]).sum()
+            if size:
+                w *= np.abs(self.current[self.varies]).sum() / size
+                found[row, self.varies] = w[self.varies]
         return found * self.signs

@@ -10,15 +10,17 @@ import json
 import math
 import re
 from collections.abc import Mapping
-from typing import Any, Literal
+from numbers import Real
+from typing import Any, Literal, get_args
 
 from rankwise.runtime.messages import ArgumentError, check_choice
 
 WeightFormat = Literal["formula", "json", "sql", "javascript", "elasticsearch", "solr"]
-FORMATS = ("formula", "json", "sql", "javascript", "elasticsearch", "solr")
+FORMATS = get_args(WeightFormat)
 _NUMBER = r"(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
 _PLAIN = r"[^\W\d][\w.]*"
 _NAME = rf'{_PLAIN}|"(?:[^"]|"")+"|`(?:[^`]|``)+`'
+_HYPHENATED = re.compile(rf"{_PLAIN}(?:-[\w.]+)+")
 _TERM = re.compile(rf"\s*([+\-−])?\s*({_NUMBER})?\s*(\*)?\s*({_NAME})?\s*")
 _HOW = "Write number*name joined by + or -, such as 0.6*similarity + 0.4*recency, with quotes "
 _HOW += "around names that have spaces or signs"
@@ -48,6 +50,8 @@ def parse_weights(formula: str) -> dict[str, float]:
     >>> parse_weights('0.4*similarity - 2e-1*"days old"')
     {'similarity': 0.4, 'days old': -0.2}
     """
+    if not isinstance(formula, str):
+        raise _wrong(repr(formula), f"{_HOW}.")
     weights: dict[str, float] = {}
     at = 0
     while at < len(formula):
@@ -56,10 +60,13 @@ def parse_weights(formula: str) -> dict[str, float]:
         sign, number, star, name = found.groups()
         if number and name and not star:
             raise _wrong(f"{number} {name}", f"Write {number}*{name}.")
-        if number and not name:
-            raise _wrong(f"{number} without a signal", f"{_HOW}.")
-        if name and not number:
-            raise _wrong(f"{name} without a weight", f"Write 1*{name} if it counts once.")
+        if bool(number) != bool(name):
+            word = next((w[0] for w in _HYPHENATED.finditer(formula) if at in range(*w.span())), "")
+            fix = f'Write "{word}", with quotes, if that is a name. ' if word else ""
+            fix = "Write decimals with a point. " if formula[found.end() :][:1] == "," else fix
+            if number:
+                raise _wrong(f"{number} without a signal", f"{fix}{_HOW}.")
+            raise _wrong(f"{name} without a weight", f"{fix}Write 1*{name} if it counts once.")
         if not name or (weights and sign is None):
             raise _wrong(repr(formula[at : at + 20].strip() or formula), f"{_HOW}.")
         if name[0] in '"`':
@@ -71,19 +78,21 @@ def parse_weights(formula: str) -> dict[str, float]:
     return check_weights(weights)
 
 
-def check_weights(weights: Mapping[str, Any]) -> dict[str, float]:
-    """Weights as floats; refuse what is not finite, and weights that are all 0."""
-    checked = {str(name): float(weight) for name, weight in weights.items()}
-    for name, weight in checked.items():
-        if not math.isfinite(weight):
-            raise _wrong(f"{weight} for {name!r}", "Give every signal a finite weight.")
-    if not any(checked.values()):
-        raise _wrong("no weight other than 0", f"{_HOW}.")
-    return checked
+def check_weights(weights: Any, argument: str = "current") -> dict[str, float]:
+    """Weights as floats; an error for what is not finite, and for weights that are all 0."""
+    if not isinstance(weights, Mapping):
+        raise _wrong(repr(weights), "Map the name of each signal to its weight.", argument)
+    for name, weight in weights.items():
+        if not isinstance(weight, Real) or not math.isfinite(weight):
+            fix = "Give every signal a finite weight."
+            raise _wrong(f"{weight!r} for {name!r}", fix, argument)
+    if not any(weights.values()):
+        raise _wrong("no weight other than 0", f"{_HOW}.", argument)
+    return {str(name): float(weight) for name, weight in weights.items()}
 
 
-def _wrong(found: str, fix: str) -> ArgumentError:
-    return ArgumentError("current", f"must be weights of signals, got {found}. {fix}")
+def _wrong(found: str, fix: str, argument: str = "current") -> ArgumentError:
+    return ArgumentError(argument, f"must be weights of signals, got {found}. {fix}")
 
 
 def format_weights(weights: Mapping[str, float], form: WeightFormat = "formula") -> str:
@@ -107,7 +116,8 @@ def format_weights(weights: Mapping[str, float], form: WeightFormat = "formula")
     Raises
     ------
     ValueError
-        If a weight is negative and ``form`` is "elasticsearch", or ``form`` is unknown.
+        If a weight is not finite, all are 0, one is negative and ``form`` is "elasticsearch", or
+        ``form`` is unknown.
 
     Examples
     --------
@@ -120,8 +130,9 @@ def format_weights(weights: Mapping[str, float], form: WeightFormat = "formula")
     'sum(product(0.5,field("similarity")),product(-0.2,field("days old")))'
     """
     check_choice("form", form, FORMATS)
+    weights = check_weights(weights, "weights")
     if form == "json":
-        return json.dumps(dict(weights), ensure_ascii=False)
+        return json.dumps(weights, ensure_ascii=False)
     used = {name: weight for name, weight in weights.items() if weight}
     if form == "elasticsearch":
         return json.dumps(_function_score(used), ensure_ascii=False, indent=1)

@@ -61,9 +61,9 @@ class ProbabilityMap:
     knots: Float64Array  # scores; those outside are clipped. Not "isotonic": lowest and highest
     values: Float64Array  # "isotonic": probabilities at the knots; otherwise a, b, c, d, e
 
-    def transform(self, scores: Float64Array) -> Float64Array:
+    def transform(self, scores: ArrayLike) -> Float64Array:
         """Probability of each score, shape of ``scores``."""
-        s = np.clip(scores, self.knots[0], self.knots[-1])
+        s = np.clip(np.asarray(scores, dtype=np.float64), self.knots[0], self.knots[-1])
         if self.method == "isotonic":
             return np.interp(s, self.knots, self.values)
         u = self.values[0] * s + self.values[1]
@@ -89,20 +89,19 @@ def fit_probability_map(
     s, y, w = s[w > 0], y[w > 0], w[w > 0]
     ends = np.array([s.min(), s.max()])
     if method == "isotonic":
-        found = IsotonicRegression(out_of_bounds="clip").fit(
+        found = IsotonicRegression().fit(
             np.append(s, ends), np.append(y, [0.5, 0.5]), np.append(w, [1.0, 1.0])
         )
         knots, values = found.X_thresholds_, found.y_thresholds_
         return ProbabilityMap(method, np.asarray(knots, float), np.asarray(values, float))
     targets = platt_targets(y, w)
-    slope, intercept = fit_logistic(s[:, None], targets, w, [True])
-    line = np.array([slope[0], intercept])
+    (slope,), intercept = fit_logistic(s[:, None], targets, w, [True])
+    values = [slope, intercept]
     if method == "beta":
-        slopes, intercept = fit_logistic(
-            _beta_columns(line[0] * s + line[1]), targets, w, [True, True]
-        )
-        line = np.array([*line, *slopes, intercept])
-    return ProbabilityMap(method, ends, line)
+        columns = _beta_columns(slope * s + intercept)
+        slopes, intercept = fit_logistic(columns, targets, w, [True, True])
+        values += [*slopes, intercept]
+    return ProbabilityMap(method, ends, np.array(values))
 
 
 def platt_targets(y: Float64Array, weight: Float64Array) -> Float64Array:
@@ -174,6 +173,7 @@ class ListCalibration:
         "intercept": Number(),
         "low": floats("n_list_features"),
         "high": floats("n_list_features"),
+        "share": Number(low=0, high=1),
     }
 
     map: ProbabilityMap
@@ -181,6 +181,7 @@ class ListCalibration:
     intercept: float
     low: Float64Array  # with ``high``, range of the columns in the fit; others are clipped
     high: Float64Array
+    share: float  # of relevant rows in the fit
 
     def probabilities(self, scores: Float64Array, groups: QueryGroups) -> Float64Array:
         """Probability of each row, shape (n_samples,)."""
@@ -212,7 +213,8 @@ def fit_list_calibration(
         weights, intercept = fit_logistic(X, platt_targets(y, w), w, ascending, _RIDGE)
     X = X[:, : len(weights)]
     found = fit_probability_map(method, X @ weights + intercept, y, w)
-    return ListCalibration(found, weights, intercept, X.min(axis=0), X.max(axis=0))
+    share = float(np.average(y, weights=w))
+    return ListCalibration(found, weights, intercept, X.min(axis=0), X.max(axis=0), share)
 
 
 def list_features(
@@ -271,13 +273,12 @@ class CalibratedRanker(Ranker):
     the scores. Exported models compute these scores.
 
     In-sample scores would make the probabilities too extreme. The folds cost ``cv`` more fits. If
-    there are fewer queries than folds, folds contain single rows. With a single query, the map
-    reads the score alone.
+    there are fewer queries than folds, folds contain single rows, and probabilities may be too
+    sure. With a single query, the map reads the score alone.
 
-    No probability is 0 or 1, and none lies outside those of the fit. They are true for queries and
-    lists like those of ``fit``, from the same retrieval with the same number of documents per list.
-    A row of weight w counts as w equal rows. Apart from the ranker, N rows take O(N log N) time and
-    O(N) memory.
+    No probability is 0 or 1. They are true for queries and lists like those of ``fit``, from the
+    same retrieval with the same number of documents per list. A row of weight w counts as w equal
+    rows. Apart from the ranker, N rows take O(N log N) time and O(N) memory.
 
     References
     ----------
@@ -367,43 +368,26 @@ class CalibratedRanker(Ranker):
             Weight of each row, >= 0, if the ranker accepts weights.
         X_val, y_val, qid_val : array-like, optional
             Validation data for a ranker that tunes parameters or stops early on it, in every fold.
-
-        Warns
-        -----
-        UserWarning
-            If no row is relevant, or every row: all probabilities will be nearly equal.
         """
         self._validate_params()
-        validation = X_val, y_val, qid_val
-        data, held_out = check_training(self, X, y, qid, sample_weight, validation)
+        given = X_val, y_val, qid_val
+        data, validation = check_training(self, X, y, qid, sample_weight, given)
         self._set_score_name(data.y)
         seed = int(check_random_state(self.random_state).randint(2**31))
-        measure = GRADED if is_graded(data.y) else MISRANKING
+        measure, has_validation = GRADED if is_graded(data.y) else MISRANKING, bool(validation)
         member = make_member(
-            self._ranker(),
-            measure,
-            seed,
-            has_validation=held_out is not None,
-            setting="estimator",
+            self._ranker(), measure, seed, has_validation=has_validation, setting="estimator"
         )
         splits = parts(self.cv, None, data, query_numbers(data))
         queries, has_qid = data.groups.codes(), qid is not None
-        held = score_held_out({"estimator": member}, data, splits, queries, has_qid, held_out)
-        relevant = held.y >= self.rel
-        if (share := np.average(relevant, weights=held.weight)) in (0.0, 1.0):
-            warnings.warn(
-                f"{'every' if share else 'no'} row has a grade of at least rel={self.rel:g}, so "
-                "all probabilities will be nearly equal. Fit with another rel.",
-                UserWarning,
-                stacklevel=callers_level(),
-            )
+        held = score_held_out({"estimator": member}, data, splits, queries, has_qid, validation)
         lists = data.groups.take(np.concatenate([test for _, test in splits]))
         self.calibration_: ListCalibration = fit_list_calibration(
-            self.method, held.scores[:, 0], relevant, lists, held.weight, self.features
+            self.method, held.scores[:, 0], held.y >= self.rel, lists, held.weight, self.features
         )
         ids = data.groups.row_ids() if has_qid else None
         self.estimator_: Any = fit_member(
-            member, data.X, data.y, ids, held_out, data.sample_weight, setting="estimator"
+            member, data.X, data.y, ids, validation, data.sample_weight, setting="estimator"
         )
         return self
 
@@ -447,10 +431,19 @@ class CalibratedRanker(Ranker):
         -----
         OneQueryWarning
             If ``qid`` is missing, but the model was fitted on several queries and reads lists.
+        UserWarning
+            If no row of ``fit`` was relevant, or every row: all probabilities are nearly equal.
         """
         scores = self.predict(X, qid=qid)
         if len(self.calibration_.weights) > 1:
             warn_of_one_query(self, f"{type(self).__name__}.predict_relevance", qid, len(scores))
+        if (share := self.calibration_.share) in (0.0, 1.0):
+            warnings.warn(
+                f"{'every' if share else 'no'} row of fit had a grade of at least rel="
+                f"{self.rel:g}, so all probabilities are nearly equal. Fit again with another rel.",
+                UserWarning,
+                stacklevel=callers_level(),
+            )
         groups = QueryGroups.from_qid(qid, len(scores))
         return self.calibration_.probabilities(scores, groups)
 

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from scipy.special import stdtr
 
 from rankwise.datasets.data import Fold, FoldedData, RankingData
-from rankwise.datasets.linting import SMALL_MEMORY, count_seen, describe_memory
+from rankwise.datasets.linting import SMALL_MEMORY, count_seen
 from rankwise.datasets.readers.results import read_judgements
 from rankwise.datasets.readers.trec import id_array
 from rankwise.datasets.table_columns import is_frame
@@ -58,9 +58,10 @@ class MemoryGain(Result):
     p_value, p_corrected : float
         Of the test of the difference, and corrected by Holm over all systems and measures.
     verdict : {"memory", "holds", "open", "no gain"}
-        "memory": only seen queries show a gain, and it is significantly larger than on the others.
-        "holds": unseen queries alone show a gain. "open": there is a gain, but unseen queries can
-        neither show nor rule it out. "no gain": all queries together show none.
+        "memory": the gain is mainly on seen queries: it is significantly larger there, and the
+        interval of unseen queries ends below it. "holds": unseen queries alone show a gain. "open":
+        there is a gain, but unseen queries can neither show nor rule it out. "no gain": all queries
+        together show none.
     """
 
     system: str
@@ -144,11 +145,6 @@ class MemoryAudit(Result):
         """Share of the pairs of a query and a relevant document whose document was seen."""
         return int(self.n_relevant_seen.sum()) / int(self.n_relevant.sum())
 
-    @property
-    def is_small(self) -> bool:
-        """Whether so few queries are seen (5 %) that memory cannot make up a gain."""
-        return self.share_of_queries < SMALL_MEMORY
-
     @classmethod
     def from_dict(cls, state: Mapping[str, Any]) -> MemoryAudit:
         """Inverse of :meth:`to_dict`."""
@@ -171,7 +167,7 @@ class MemoryAudit(Result):
             Name of a measure of the leaderboard.
         """
         said = [f"{self._heading()}.", *(f"Memory: {note}." for note in self.notes)]
-        if self.is_small:
+        if self.share_of_queries < SMALL_MEMORY:
             return said
         rows = [row for row in self.rows if row.measure == measure]
         for row in rows:
@@ -187,9 +183,15 @@ class MemoryAudit(Result):
         return columns_of(self.rows, MemoryGain)
 
     def _heading(self) -> str:
-        return f"Memory: {describe_memory(self.n_relevant, self.n_relevant_seen)}"
+        return (
+            f"Memory: {self.n_seen:,} of {self.n_queries:,} queries ({self.share_of_queries:.1%}), "
+            f"and {self.share_of_pairs:.1%} of the relevant pairs, have a relevant document that "
+            "was relevant in training"
+        )
 
-    def _cells(self) -> tuple[list[list[str]], list[str]]:
+    def _layout(self) -> tuple[list[list[str]], list[list[str]], Sequence[int], list[str]]:
+        if not self.rows:
+            return [], [], (), []
         header = ["system", "measure", "gain", "seen", "unseen", "difference", "p", "verdict"]
         lines = [
             [
@@ -204,8 +206,6 @@ class MemoryAudit(Result):
             ]
             for row in self.rows
         ]
-        if not lines:
-            return [header], []
         corrected = ", Holm-corrected" if len(lines) > 1 else ""
         below = [
             f"Gains over {self.baseline} on seen and unseen queries, with "
@@ -213,11 +213,7 @@ class MemoryAudit(Result):
             f"groups{corrected}.",
             *_warn(self.rows),
         ]
-        return [header, *lines], below
-
-    def _layout(self) -> tuple[list[list[str]], list[list[str]], Sequence[int], list[str]]:
-        (header, *rows), below = self._cells()
-        return [header] if rows else [], rows, (0, 1, 7), below
+        return [header], lines, (0, 1, 7), below
 
 
 def _warn(rows: Sequence[MemoryGain]) -> list[str]:
@@ -226,14 +222,13 @@ def _warn(rows: Sequence[MemoryGain]) -> list[str]:
     for row in rows:
         if row.verdict == "memory":
             said.append(
-                f"warning: {row.system} gains in {row.measure} on seen queries only: expect no "
-                "such gain on new documents."
+                f"warning: {row.system} gains in {row.measure} mainly on seen queries: expect a "
+                "smaller gain on new documents, or none."
             )
         elif row.verdict == "open":
-            many = f"{row.n_unseen} unseen {'query' if row.n_unseen == 1 else 'queries'}"
             said.append(
-                f"warning: {many} cannot show whether {row.system} gains in {row.measure} on new "
-                "documents."
+                f"warning: {row.system} may not gain in {row.measure} on new documents: too few "
+                f"unseen queries ({row.n_unseen}) to show it."
             )
     return said
 
@@ -358,7 +353,9 @@ def _list_parts(
     folds = [] if board is None else [info.qids for info in board.fold_infos]
     if isinstance(train, Fold):
         train = [train]
-    if isinstance(train, FoldedData) or (isinstance(train, list) and isinstance(train[0], Fold)):
+    if isinstance(train, FoldedData) or (
+        isinstance(train, list) and any(isinstance(part, Fold) for part in train)
+    ):
         if test is not None:
             raise ArgumentError("test", "must not be given with folds, which have test parts.")
         if len(train) != len(folds):
@@ -478,8 +475,8 @@ def _find_verdict(row: Mapping[str, Any], p_corrected: float, level: float) -> V
         return "no gain"
     if row["unseen_low"] > 0:
         return "holds"
-    is_memory = row["seen_low"] > 0 and p_corrected < level and row["difference"] > 0
-    return "memory" if is_memory else "open"
+    is_larger = row["seen_low"] > 0 and p_corrected < level and row["difference"] > 0
+    return "memory" if is_larger and row["unseen_high"] < row["seen"] else "open"
 
 
 def _ends(mean: float, low: float, high: float, n: int | None = None) -> str:

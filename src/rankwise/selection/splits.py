@@ -86,7 +86,7 @@ class QueryKFold(BaseCrossValidator):
             If no query ids are given, there are fewer queries than folds, or ``random_state`` is
             set without ``shuffle``.
         """
-        query_groups, rng = _group_queries(self, X, groups, qid)
+        query_groups, rng = self._group_queries(X, groups, qid)
         for part in query_groups.split(self.n_splits, random_state=rng):
             test = np.zeros(query_groups.n_samples, dtype=bool)
             test[query_groups.rows(part)] = True
@@ -102,8 +102,27 @@ class QueryKFold(BaseCrossValidator):
         """Number of folds."""
         return self.n_splits
 
+    def _group_queries(
+        self, X: Any, groups: Any, qid: Any
+    ) -> tuple[QueryGroups, np.random.Generator | np.random.RandomState | None]:
+        """Queries of the rows, and the generator if they are shuffled."""
+        qid = groups if qid is None else qid
+        if qid is None:
+            raise ValueError(
+                f"{type(self).__name__} needs the query of every row, got none. Pass qid=… or "
+                f"groups=….{routing_hint()}"
+            )
+        if self.random_state not in (None, 0) and not self.shuffle:
+            raise ValueError(
+                f"random_state={self.random_state!r} has no effect with shuffle=False. "
+                "Set shuffle=True or leave random_state at 0."
+            )
+        n_samples = X.shape[0] if hasattr(X, "shape") else len(X)
+        rng = check_random_state(self.random_state) if self.shuffle else None
+        return QueryGroups.from_qid(qid, n_samples), rng
 
-class DocumentKFold(BaseCrossValidator):
+
+class DocumentKFold(QueryKFold):
     """K folds in which no relevant document of a test query is relevant in training.
 
     A ranker cannot know from the training part of such a fold which documents are relevant, so its
@@ -145,8 +164,6 @@ class DocumentKFold(BaseCrossValidator):
     [0 1 3 4] [2 5]
     """
 
-    __metadata_request__split: ClassVar[dict[str, bool]] = {"groups": True, "qid": True}
-
     def __init__(
         self,
         doc_ids: ArrayLike,
@@ -157,12 +174,10 @@ class DocumentKFold(BaseCrossValidator):
         shuffle: bool = False,
         random_state: Seed = 0,
     ) -> None:
+        super().__init__(n_splits, shuffle=shuffle, random_state=random_state)
         self.doc_ids = doc_ids
-        self.n_splits = n_splits
         self.purge = purge
         self.rel = rel
-        self.shuffle = shuffle
-        self.random_state = random_state
 
     def split(
         self,
@@ -188,7 +203,7 @@ class DocumentKFold(BaseCrossValidator):
             If lengths differ, shared documents link more than half of the queries or leave fewer
             sets of queries than folds, or ``purge`` leaves no relevant row in a training part.
         """
-        query_groups, rng = _group_queries(self, X, groups, qid)
+        query_groups, rng = self._group_queries(X, groups, qid)
         n = query_groups.n_samples
         ids = np.asarray(convert_to_values(self.doc_ids)).astype(str)
         grades = np.empty(0) if y is None else np.asarray(y, dtype=np.float64)
@@ -229,8 +244,8 @@ class DocumentKFold(BaseCrossValidator):
         if 2 * sizes.max() > n or len(sizes) < self.n_splits:
             raise ValueError(
                 f"doc_ids must leave at least {self.n_splits} sets of queries apart, none with "
-                f"more than half of them, but shared documents link {sizes.max()} of {n} queries, "
-                f"and {len(sizes)} sets remain. Set purge=True, which takes the rows of such "
+                f"more than half of them, but shared documents link {sizes.max()} of {n} queries "
+                f"(sets: {len(sizes)}). Set purge=True, which takes the rows of such "
                 "documents out of training parts; or read the gain on unseen queries: memory_audit."
             )
         order = np.arange(len(sizes)) if rng is None else rng.permutation(len(sizes))
@@ -240,36 +255,6 @@ class DocumentKFold(BaseCrossValidator):
             fold[number] = int(counts.argmin())
             counts[fold[number]] += sizes[number]
         return [np.flatnonzero(fold[component] == k) for k in range(self.n_splits)]
-
-    def get_n_splits(  # type: ignore[override]  # without types, scikit-learn's seems to return None
-        self,
-        X: Any = None,
-        y: ArrayLike | None = None,
-        groups: ArrayLike | None = None,
-        qid: ArrayLike | QueryGroups | None = None,
-    ) -> int:
-        """Number of folds."""
-        return self.n_splits
-
-
-def _group_queries(
-    splitter: Any, X: Any, groups: Any, qid: Any
-) -> tuple[QueryGroups, np.random.Generator | np.random.RandomState | None]:
-    """Queries of the rows that a splitter got, and its generator if it shuffles."""
-    qid = groups if qid is None else qid
-    if qid is None:
-        raise ValueError(
-            f"{type(splitter).__name__} needs the query of every row, got none. Pass qid=… or "
-            f"groups=….{routing_hint()}"
-        )
-    if splitter.random_state not in (None, 0) and not splitter.shuffle:
-        raise ValueError(
-            f"random_state={splitter.random_state!r} has no effect with shuffle=False. "
-            "Set shuffle=True or leave random_state at 0."
-        )
-    n_samples = X.shape[0] if hasattr(X, "shape") else len(X)
-    rng = check_random_state(splitter.random_state) if splitter.shuffle else None
-    return QueryGroups.from_qid(qid, n_samples), rng
 
 
 def letor_folds(

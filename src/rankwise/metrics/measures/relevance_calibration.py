@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.optimize import brentq
+from scipy.optimize import root_scalar
 
 from rankwise.checks.rows import check_target
 from rankwise.groups import QueryGroups
@@ -37,7 +37,7 @@ from rankwise.metrics.statistics.stratified import (
 from rankwise.runtime.constraints import check_random_state
 from rankwise.runtime.finite import names_its_class
 from rankwise.runtime.messages import ArgumentError, check_whole
-from rankwise.runtime.result import Result, columns_of
+from rankwise.runtime.result import Result
 from rankwise.typing import Float64Array, Int64Array, Seed
 
 _DRAWS = 2000
@@ -87,8 +87,7 @@ class RelevanceCalibration(Result):
     confidence_level: float
 
     def _columns(self) -> dict[str, Any]:
-        bins = columns_of([self.line], CalibrationLine).items()
-        return {name: np.concatenate(parts) for name, parts in bins}
+        return dict(vars(self.line))
 
     def _heading(self) -> str:
         return (
@@ -244,8 +243,8 @@ def _calibration_error(
 ) -> tuple[float, tuple[float, float], float]:
     """Corrected error, its interval (NaN for one query), and the plain error."""
     n_rows, n_queries, n_bins = len(query), int(query.max()) + 1, int(bins.max()) + 1
-    sums = np.bincount(query * n_bins + bins, residuals, n_queries * n_bins)
-    sums = sums.reshape(n_queries, n_bins)
+    cells = query * n_bins + bins
+    sums = np.bincount(cells, residuals, n_queries * n_bins).reshape(n_queries, n_bins)
     d = sums.sum(axis=0) / n_rows
     plain = float(np.abs(d).sum())
     if n_queries < 2:
@@ -268,10 +267,9 @@ def _calibration_error(
         """The error t of which ``plain`` is this quantile; 0 if it is below that of no error."""
 
         def excess(t: float) -> float:
-            sizes = np.abs(t * direction + draws).sum(axis=1)
-            return float(np.quantile(sizes, quantile)) - plain
+            return np.quantile(np.abs(t * direction + draws).sum(axis=1), quantile) - plain
 
-        return brentq(excess, 0.0, most) if excess(0.0) < 0.0 else 0.0
+        return root_scalar(excess, bracket=(0.0, most)).root if excess(0.0) < 0.0 else 0.0
 
     tail = (1.0 - level) / 2.0
     middle = error_at(0.5)

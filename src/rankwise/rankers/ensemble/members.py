@@ -282,7 +282,7 @@ def set_input_tags(tags: Any, rankers: Sequence[Any], setting: str = "estimators
     return tags
 
 
-def row_rules(ensemble: Any) -> dict[str, bool]:
+def row_rules(ensemble: Any) -> dict[str, Any]:
     """Arguments of the checks of X, by the tags of the ensemble."""
     tags = ensemble.__sklearn_tags__().input_tags
     return {"accept_sparse": tags.sparse, "allow_nan": tags.allow_nan}

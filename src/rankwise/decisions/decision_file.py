@@ -95,7 +95,7 @@ class DecisionRule:
 
 
 def load_decision(path: str | Path) -> Any:
-    """Read a rule that :meth:`AnswerRule.to_json` or :meth:`CutRule.to_json` has written.
+    """Read a rule that ``to_json`` of an ``AnswerRule`` or a ``CutRule`` has written.
 
     Parameters
     ----------

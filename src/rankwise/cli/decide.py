@@ -280,7 +280,9 @@ def apply_(
     with usage():
         decision = load_decision(rule)
     if other and "agreement" not in (getattr(decision, "coefficients_", None) or ()):
-        raise UsageError(f"--other: {rule} does not look at other systems. Drop it.")
+        # No error: the policy "auto" may look at them after one fit and not after the next.
+        say(f"note: {rule} does not look at other systems, so --other has no effect")
+        other = None
     (lists, *others), _ = _read([run, *(other or [])], None, columns, score)
     found = decision.decide(lists, **({"others": others} if others else {}))
     if out is not None:

@@ -351,13 +351,8 @@ class CutRule(DecisionRule):
 
         Parameters
         ----------
-        scores : run, array-like of shape (n_rows,) or fitted ranker
-            See :func:`list_scores`.
-        y : judgements, array-like of shape (n_rows,) or RankingData
-            For a run, anything that :func:`rankwise.text.read_judgements` takes. For scores, grades
-            in the same order. For a ranker, the judged rows.
-        qid : array-like of shape (n_rows,), optional
-            Query of each row.
+        scores, y, qid
+            See :func:`list_scores`. Judgements are needed.
 
         Returns
         -------
@@ -609,9 +604,10 @@ class CutRule(DecisionRule):
     @classmethod
     def _restore(cls, record: Mapping[str, Any]) -> Self:
         report, b, rel = record["report"], record["coefficients"], record["rel"]
+        by_model = report.policy == "probability"
         given = report.measure, report.at_least, report.confidence_level
         rule = cls(*given, policy=report.policy, rel=rel)
-        if (report.policy == "probability") != (b is not None) or (b and tuple(b) != MODEL_COLUMNS):
+        if (b if b is None else tuple(b)) != (MODEL_COLUMNS if by_model else None):
             raise ValueError(
                 f"coefficients must be {', '.join(MODEL_COLUMNS)} for 'probability' only."
             )

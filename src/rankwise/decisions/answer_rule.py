@@ -318,13 +318,8 @@ class AnswerRule(DecisionRule):
 
         Parameters
         ----------
-        scores : run, array-like of shape (n_rows,) or fitted ranker
-            See :func:`list_scores`.
-        y : judgements, array-like of shape (n_rows,) or RankingData
-            For a run, anything that :func:`rankwise.text.read_judgements` takes. For scores, grades
-            in the same order. For a ranker, the judged rows.
-        qid : array-like of shape (n_rows,), optional
-            Query of each row.
+        scores, y, qid
+            See :func:`list_scores`. Judgements are needed.
         others : sequence of runs or of arrays of shape (n_rows,)
             Scores of other systems: the model also sees how many of the first ten documents they
             have in common with ``scores``.

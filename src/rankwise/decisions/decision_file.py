@@ -22,10 +22,7 @@ FORMAT, VERSION = "rankwise-decision", 1
 _MOST_BYTES = 1_000_000
 # Largest size of a number in a file: its square is finite.
 LARGEST = 1e150
-_KINDS = {
-    "answer": "rankwise.decisions.answer_rule:AnswerRule",
-    "cut": "rankwise.decisions.cut_rule:CutRule",
-}
+_KINDS = {"answer": "AnswerRule", "cut": "CutRule"}
 Check = Callable[[Any], Any]
 
 
@@ -168,12 +165,12 @@ def load_decision(path: str | Path) -> Any:
         record = json.loads(content.decode("utf-8-sig"), object_pairs_hook=_object)
     except (ValueError, RecursionError) as error:
         raise ValueError(f"{where} is not a decision rule: {error}.") from None
-    if not isinstance(record, dict) or record.get("format") != FORMAT:
+    if not isinstance(record, dict) or record.pop("format", None) != FORMAT:
         raise ValueError(
             f'{where} is not a decision rule: it lacks "format": "{FORMAT}". '
             "Write rules with to_json or 'rankwise decide'."
         )
-    version, kind = record.get("version"), record.get("kind")
+    version, kind = record.pop("version", None), record.pop("kind", None)
     if type(version) is not int or version != VERSION:
         raise ValueError(
             f"{where} has version {version!r} of the format, but this rankwise reads version "
@@ -181,16 +178,10 @@ def load_decision(path: str | Path) -> Any:
         )
     if not isinstance(kind, str) or kind not in _KINDS:
         raise ValueError(f"{where}: kind must be one of {', '.join(_KINDS)}, got {kind!r}.")
-    module, _, name = _KINDS[kind].partition(":")
-    cls = getattr(import_module(module), name)
-    values = {key: value for key, value in record.items() if key not in _HEAD}
     try:
-        return cls._read_fields(values)
+        return getattr(import_module("rankwise.decisions"), _KINDS[kind])._read_fields(record)
     except ValueError as error:
         raise ValueError(f"{where}: {error}") from None
-
-
-_HEAD = ("format", "version", "kind")
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -292,7 +292,7 @@ class AnswerRule(DecisionRule):
         check_choice("promise", promise, PROMISES)
         check_share("at_most", at_most)
         check_level(confidence_level)
-        self._set_common(policy, POLICIES[1:], rel)
+        self._set_common(policy, POLICIES, rel)
         check_choice("unanswerable", unanswerable, UNANSWERABLE)
         check_share("unanswerable_share", unanswerable_share)
         if depth is not None:

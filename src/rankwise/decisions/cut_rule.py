@@ -340,7 +340,7 @@ class CutRule(DecisionRule):
                 "must be a number for precision, which may rise and fall with what is shown, got "
                 "None. Write 0.95 for 95 %.",
             )
-        self._set_common(policy, POLICIES, rel)
+        self._set_common(policy, ("auto", *POLICIES), rel)
         self.measure = measure
         self.at_least = at_least
         self.confidence_level = confidence_level

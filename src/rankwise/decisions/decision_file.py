@@ -53,7 +53,7 @@ class DecisionRule:
 
     def _set_common(self, policy: str, policies: tuple[str, ...], rel: float) -> None:
         """Check and set parameters that all rules have."""
-        check_choice("policy", policy, ("auto", *policies))
+        check_choice("policy", policy, policies)
         if not isinstance(rel, Real) or not np.isfinite(float(rel)):
             raise ArgumentError("rel", f"must be a finite number, got {rel!r}.")
         self.policy, self.rel = policy, float(rel)

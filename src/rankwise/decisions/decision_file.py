@@ -29,9 +29,6 @@ Check = Callable[[Any], Any]
 class DecisionReport(Result):
     """Base class of what judged queries say about a rule; annotations tell what a file may hold."""
 
-    policy: Any
-    threshold: float | None
-    n_queries_needed: int | None
     notes: list[str]
 
     def __str__(self) -> str:

@@ -324,12 +324,14 @@ def test_files_and_code_decide_alike(policy, measure, tmp_path):
         (("report", "policy"), "best", "report.policy must be one of fixed_k"),
         (("report", "at_least"), 2, "report.at_least must be a number from 0 to 1"),
         (("coefficients",), {"top": 1.0}, "coefficients must be top, below_top"),
+        (("coefficients",), {}, "coefficients must be top, below_top"),
         (("report", "n_shown"), None, "report.n_shown must be a number"),
         (("more",), 1, "more is not a field"),
     ],
 )
 def test_broken_files_are_errors(path, value, message, tmp_path):
-    record = json.loads(CutRule("recall", 0.7).fit(*make_lists()).to_json())
+    rule = CutRule("recall", 0.7, policy="probability").fit(*make_lists())
+    record = json.loads(rule.to_json())
     *outer, last = path
     (record[outer[0]] if outer else record)[last] = value
     file = tmp_path / "rule.json"

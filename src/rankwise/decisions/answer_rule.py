@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from numbers import Real
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Self
 
@@ -18,14 +17,13 @@ from rankwise.datasets.readers.trec import Run, id_array
 from rankwise.decisions.decision_file import (
     LARGEST,
     Check,
+    DecisionReport,
     DecisionRule,
-    check_fields,
+    Share,
     number,
     numbers_by_name,
     or_none,
-    texts,
     whole,
-    word,
 )
 from rankwise.decisions.risk_bounds import fewest_queries, risk_p_value, smallest_sample
 from rankwise.decisions.scored_lists import ScoredLists, list_scores
@@ -37,7 +35,6 @@ from rankwise.runtime.messages import (
     check_choice,
     check_share,
     check_whole,
-    join_lines,
     setting,
 )
 from rankwise.runtime.result import Result, ResultColumns
@@ -58,7 +55,7 @@ _MOST_TIMES = 1024.0
 
 
 @dataclass(frozen=True)
-class AnswerReport(Result):
+class AnswerReport(DecisionReport):
     """What the judged queries say about a fitted :class:`AnswerRule`.
 
     Attributes
@@ -97,8 +94,8 @@ class AnswerReport(Result):
     """
 
     promise: Literal["wrong_answers", "false_answers"]
-    at_most: float
-    confidence_level: float
+    at_most: Share
+    confidence_level: Share
     policy: Literal["top_score", "model"]
     threshold: float | None
     unanswerable: Literal["judged", "removed"]
@@ -107,11 +104,11 @@ class AnswerReport(Result):
     n_tested: int
     n_decided: int
     n_wrong: int
-    risk: float | None
-    kept: float | None
+    risk: Share | None
+    kept: Share | None
     n_queries_needed: int | None
-    kept_with_twice: float | None
-    kept_with_four_times: float | None
+    kept_with_twice: Share | None
+    kept_with_four_times: Share | None
     notes: list[str]
 
     def _verdict(self) -> list[str]:
@@ -145,9 +142,6 @@ class AnswerReport(Result):
             f"More judgements: twice as many would keep {twice:.1f} %, four times as many "
             f"{more:.1f} %.",
         ]
-
-    def __str__(self) -> str:
-        return join_lines([*self._verdict(), *(f"note: {note}" for note in self.notes)])
 
 
 @dataclass(frozen=True, eq=False)
@@ -273,12 +267,11 @@ class AnswerRule(DecisionRule):
     """
 
     kind: ClassVar[str] = "answer"
+    _report_type = AnswerReport
     _fields: ClassVar[Mapping[str, Check]] = {
-        "rel": number(),
         "depth": or_none(whole(1)),
         "intercept": number(),
         "coefficients": numbers_by_name,
-        "report": lambda value: value,
     }
     promise: Literal["wrong_answers", "false_answers"]
     policy_: Literal["top_score", "model"]
@@ -299,18 +292,14 @@ class AnswerRule(DecisionRule):
         check_choice("promise", promise, PROMISES)
         check_share("at_most", at_most)
         check_level(confidence_level)
-        check_choice("policy", policy, POLICIES)
+        self._set_common(policy, POLICIES, rel)
         check_choice("unanswerable", unanswerable, UNANSWERABLE)
         check_share("unanswerable_share", unanswerable_share)
-        if not isinstance(rel, Real) or not np.isfinite(float(rel)):
-            raise ArgumentError("rel", f"must be a finite number, got {rel!r}.")
         if depth is not None:
             check_whole("depth", depth, 1)
         self.promise = promise
         self.at_most = at_most
         self.confidence_level = confidence_level
-        self.policy = policy
-        self.rel = float(rel)
         self.depth = depth
         self.unanswerable = unanswerable
         self.unanswerable_share = unanswerable_share
@@ -329,13 +318,8 @@ class AnswerRule(DecisionRule):
 
         Parameters
         ----------
-        scores : run, array-like of shape (n_rows,) or fitted ranker
-            See :func:`list_scores`.
-        y : judgements, array-like of shape (n_rows,) or RankingData
-            For a run, anything that :func:`rankwise.text.read_judgements` takes. For scores, grades
-            in the same order. For a ranker, the judged rows.
-        qid : array-like of shape (n_rows,), optional
-            Query of each row.
+        scores, y, qid
+            See :func:`list_scores`. Judgements are needed.
         others : sequence of runs or of arrays of shape (n_rows,)
             Scores of other systems: the model also sees how many of the first ten documents they
             have in common with ``scores``.
@@ -487,28 +471,26 @@ class AnswerRule(DecisionRule):
         by_answered = self.promise == "wrong_answers"
         n_decided = int(curve.answered[at]) if by_answered else curve.n_wrong
         n_wrong = int(curve.wrong[at])
-        self.threshold_ = curve.threshold(at) if at else np.inf
-        self.risk_ = n_wrong / n_decided if at else None
-        self.n_queries_needed_ = needed
-        self.report_ = AnswerReport(
+        report = AnswerReport(
             self.promise,
             self.at_most,
             self.confidence_level,
             self.policy_,
-            self.threshold_ if at else None,
+            curve.threshold(at) if at else None,
             source,
             n_queries,
             n_unanswerable,
             curve.n,
             n_decided,
             n_wrong,
-            self.risk_,
+            n_wrong / n_decided if at else None,
             curve.kept(at),
             needed,
             curve.kept(max(at, choose(2.0))),
             curve.kept(max(at, choose(4.0))),
             notes,
         )
+        self._set_report(report, np.inf, report.risk)
 
     def decide(
         self,
@@ -584,35 +566,29 @@ class AnswerRule(DecisionRule):
 
     def _record(self) -> dict[str, Any]:
         return {
-            "rel": self.rel,
             "depth": self.depth,
             "intercept": self.intercept_,
             "coefficients": self.coefficients_,
-            "report": self.report_.to_dict(),
         }
 
     @classmethod
     def _restore(cls, record: Mapping[str, Any]) -> Self:
-        report = AnswerReport(**check_fields(record["report"], _REPORT, "report."))
-        weights, n = record["coefficients"], len(_SCORE_FEATURES)
+        report, weights, n = record["report"], record["coefficients"], len(_SCORE_FEATURES)
         if report.policy == "model" and tuple(weights)[:n] != _SCORE_FEATURES:
             raise ValueError(f"coefficients must begin with {', '.join(_SCORE_FEATURES)}.")
         if report.policy != "model" and (weights, record["intercept"]) != ({"top": 1.0}, 0.0):
             raise ValueError('top_score needs the coefficients {"top": 1} and the intercept 0.')
         rule = cls(
-            report.promise,  # type: ignore[arg-type]
+            report.promise,
             report.at_most,
             report.confidence_level,
-            policy=report.policy,  # type: ignore[arg-type]
+            policy=report.policy,
             rel=record["rel"],
             depth=record["depth"],
-            unanswerable=report.unanswerable,  # type: ignore[arg-type]
+            unanswerable=report.unanswerable,
         )
-        rule.policy_, rule.risk_ = report.policy, report.risk
-        rule.coefficients_, rule.intercept_ = record["coefficients"], record["intercept"]
-        rule.threshold_ = np.inf if report.threshold is None else report.threshold
-        rule.n_queries_needed_, rule.report_ = report.n_queries_needed, report
-        return rule
+        rule.coefficients_, rule.intercept_ = weights, record["intercept"]
+        return rule._set_report(report, np.inf, report.risk)
 
     def _source(self) -> str:
         threshold, extra = self.report_.threshold, self._extra_columns()
@@ -660,23 +636,6 @@ class AnswerRule(DecisionRule):
             features = np.append(features, [[*columns.values()]], axis=1)
             decision = bool(self._values(features)[0] >= self.threshold_)
             yield (scores.tolist(), columns) if extra else (scores.tolist(),), decision
-
-
-_REPORT: dict[str, Check] = {
-    "promise": word(*PROMISES),
-    "at_most": number(0, 1),
-    "confidence_level": number(0, 1),
-    "policy": word(*POLICIES[1:]),
-    "threshold": or_none(number()),
-    "unanswerable": word(*UNANSWERABLE[1:]),
-    **dict.fromkeys(("n_queries", "n_unanswerable", "n_tested", "n_decided", "n_wrong"), whole()),
-    "risk": or_none(number(0, 1)),
-    "kept": or_none(number(0, 1)),
-    "n_queries_needed": or_none(whole()),
-    "kept_with_twice": or_none(number(0, 1)),
-    "kept_with_four_times": or_none(number(0, 1)),
-    "notes": texts,
-}
 
 
 @dataclass(frozen=True)

@@ -6,22 +6,20 @@ from bisect import bisect_left
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import takewhile
-from numbers import Real
-from typing import Any, ClassVar, Literal, NamedTuple, Self
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rankwise.datasets.data import RankingData
 from rankwise.decisions.decision_file import (
+    Amount,
     Check,
+    DecisionReport,
     DecisionRule,
-    check_fields,
-    number,
+    Share,
     numbers_by_name,
     or_none,
-    texts,
-    whole,
     word,
 )
 from rankwise.decisions.list_cuts import (
@@ -40,7 +38,7 @@ from rankwise.decisions.scored_lists import ScoredLists, list_scores
 from rankwise.metrics.statistics.stratified import check_level
 from rankwise.runtime.constraints import make_generator
 from rankwise.runtime.finite import names_its_class
-from rankwise.runtime.messages import ArgumentError, check_choice, check_share, join_lines
+from rankwise.runtime.messages import ArgumentError, check_choice, check_share
 from rankwise.runtime.result import Result, ResultColumns, ResultList
 from rankwise.typing import Float64Array, Int64Array, Seed
 
@@ -67,7 +65,7 @@ class _Plan(NamedTuple):
 
 
 @dataclass(frozen=True)
-class CutReport(Result):
+class CutReport(DecisionReport):
     """What the judged queries say about a fitted :class:`CutRule`.
 
     Attributes
@@ -103,20 +101,20 @@ class CutReport(Result):
     notes : list of str
     """
 
-    measure: str
-    at_least: float
-    confidence_level: float | None
-    policy: str
+    measure: Annotated[Any, word(*MEASURES)]
+    at_least: Share
+    confidence_level: Share | None
+    policy: Annotated[Any, word(*POLICIES)]
     threshold: float | None
     n_queries: int
     n_tested: int
-    value: float
-    whole: float
-    n_shown: float
-    n_listed: float
-    kept: float | None
+    value: Share
+    whole: Share
+    n_shown: Amount
+    n_listed: Amount
+    kept: Share | None
     n_queries_needed: int | None
-    shown_with_twice: float | None
+    shown_with_twice: Amount | None
     notes: list[str]
 
     def _verdict(self) -> list[str]:
@@ -143,9 +141,6 @@ class CutReport(Result):
         if self.shown_with_twice is not None:
             lines.append(f"More judgements: twice as many would show {self.shown_with_twice:.1f}.")
         return lines
-
-    def __str__(self) -> str:
-        return join_lines([*self._verdict(), *(f"note: {note}" for note in self.notes)])
 
 
 _RULES = {
@@ -320,11 +315,8 @@ class CutRule(DecisionRule):
     """
 
     kind: ClassVar[str] = "cut"
-    _fields: ClassVar[Mapping[str, Check]] = {
-        "rel": number(),
-        "coefficients": or_none(numbers_by_name),
-        "report": lambda value: value,
-    }
+    _report_type = CutReport
+    _fields: ClassVar[Mapping[str, Check]] = {"coefficients": or_none(numbers_by_name)}
 
     def __init__(
         self,
@@ -348,14 +340,10 @@ class CutRule(DecisionRule):
                 "must be a number for precision, which may rise and fall with what is shown, got "
                 "None. Write 0.95 for 95 %.",
             )
-        check_choice("policy", policy, ("auto", *POLICIES))
-        if not isinstance(rel, Real) or not np.isfinite(float(rel)):
-            raise ArgumentError("rel", f"must be a finite number, got {rel!r}.")
+        self._set_common(policy, ("auto", *POLICIES), rel)
         self.measure = measure
         self.at_least = at_least
         self.confidence_level = confidence_level
-        self.policy = policy
-        self.rel = float(rel)
         self.random_state = random_state
 
     def fit(self, scores: Any, y: Any = None, qid: Any = None) -> Self:
@@ -363,13 +351,8 @@ class CutRule(DecisionRule):
 
         Parameters
         ----------
-        scores : run, array-like of shape (n_rows,) or fitted ranker
-            See :func:`list_scores`.
-        y : judgements, array-like of shape (n_rows,) or RankingData
-            For a run, anything that :func:`rankwise.text.read_judgements` takes. For scores, grades
-            in the same order. For a ranker, the judged rows.
-        qid : array-like of shape (n_rows,), optional
-            Query of each row.
+        scores, y, qid
+            See :func:`list_scores`. Judgements are needed.
 
         Returns
         -------
@@ -428,11 +411,8 @@ class CutRule(DecisionRule):
 
     def _set(self, report: CutReport, coefficients: Any, compared: ResultList[PolicyCost]) -> Self:
         """Set the attributes of the fitted rule."""
-        self.threshold_ = self._unkept() if report.threshold is None else report.threshold
-        self.policy_, self.risk_ = report.policy, 1.0 - report.value
-        self.n_queries_needed_, self.report_ = report.n_queries_needed, report
         self.coefficients_, self.policies_ = coefficients, compared
-        return self
+        return self._set_report(report, self._unkept(), 1.0 - report.value)
 
     def _unkept(self) -> float:
         """Threshold of fixed k if the promise cannot be kept."""
@@ -619,20 +599,15 @@ class CutRule(DecisionRule):
         found = None
         if self.policy_ == "probability" and self.coefficients_ is not None:
             found = dict(zip(MODEL_COLUMNS, self.coefficients_.tolist(), strict=True))
-        return {"rel": self.rel, "coefficients": found, "report": self.report_.to_dict()}
+        return {"coefficients": found}
 
     @classmethod
     def _restore(cls, record: Mapping[str, Any]) -> Self:
-        report = CutReport(**check_fields(record["report"], _REPORT, "report."))
-        rule = cls(
-            report.measure,  # type: ignore[arg-type]
-            report.at_least,
-            report.confidence_level,
-            policy=report.policy,  # type: ignore[arg-type]
-            rel=record["rel"],
-        )
-        b = record["coefficients"]
-        if (report.policy == "probability") != (b is not None) or (b and tuple(b) != MODEL_COLUMNS):
+        report, b, rel = record["report"], record["coefficients"], record["rel"]
+        by_model = report.policy == "probability"
+        given = report.measure, report.at_least, report.confidence_level
+        rule = cls(*given, policy=report.policy, rel=rel)
+        if (b if b is None else tuple(b)) != (MODEL_COLUMNS if by_model else None):
             raise ValueError(
                 f"coefficients must be {', '.join(MODEL_COLUMNS)} for 'probability' only."
             )
@@ -681,17 +656,3 @@ p, weights = [], {slopes!r}
             scores = np.round(scores) if n % 2 else scores  # some with ties
             found = self.decide(scores, np.zeros(n, dtype=int))
             yield (scores.tolist(),), int(found.n_shown[0])
-
-
-_REPORT: dict[str, Check] = {
-    "measure": word(*MEASURES),
-    "policy": word(*POLICIES),
-    "threshold": or_none(number()),
-    "n_queries_needed": or_none(whole()),
-    "shown_with_twice": or_none(number(0)),
-    "notes": texts,
-    **dict.fromkeys(("n_queries", "n_tested"), whole()),
-    **dict.fromkeys(("n_shown", "n_listed"), number(0)),
-    **dict.fromkeys(("at_least", "value", "whole"), number(0, 1)),
-    **dict.fromkeys(("confidence_level", "kept"), or_none(number(0, 1))),
-}

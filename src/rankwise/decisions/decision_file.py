@@ -3,38 +3,72 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import fields
 from importlib import import_module
+from numbers import Real
 from pathlib import Path
-from typing import Any, ClassVar
+from types import NoneType
+from typing import Annotated, Any, ClassVar, Literal, Self, get_args, get_origin, get_type_hints
 
 import numpy as np
 from sklearn.exceptions import NotFittedError
 
 from rankwise.runtime.files import write_file, writing
-from rankwise.runtime.messages import did_you_mean
+from rankwise.runtime.messages import ArgumentError, check_choice, did_you_mean, join_lines
+from rankwise.runtime.result import Result
 
 FORMAT, VERSION = "rankwise-decision", 1
 _MOST_BYTES = 1_000_000
 # Largest size of a number in a file: its square is finite.
 LARGEST = 1e150
-_KINDS = {
-    "answer": "rankwise.decisions.answer_rule:AnswerRule",
-    "cut": "rankwise.decisions.cut_rule:CutRule",
-}
+_KINDS = {"answer": "AnswerRule", "cut": "CutRule"}
 Check = Callable[[Any], Any]
+
+
+class DecisionReport(Result):
+    """Base class of what judged queries say about a rule; annotations tell what a file may hold."""
+
+    notes: list[str]
+
+    def __str__(self) -> str:
+        return join_lines([*self._verdict(), *(f"note: {note}" for note in self.notes)])
 
 
 class DecisionRule:
     """Base class of decision rules: how they are stored, and how they become plain Python."""
 
     kind: ClassVar[str]
-    _fields: ClassVar[Mapping[str, Check]]  # of the file, with a check for each
+    _report_type: ClassVar[type[Any]]
+    # Fields of the file between the common ones, "rel" and "report", with a check for each.
+    _fields: ClassVar[Mapping[str, Check]]
     # Methods of a subclass.
-    _record: Any  # () -> values of the fields of the file
+    _record: Any  # () -> values of these fields
     _restore: Any  # (checked fields) -> fitted rule; ValueError if they do not fit each other
     _source: Any  # () -> Python code of a function that decides one list
     _examples: Any  # (generator) -> pairs of arguments of that function and the rule's decision
+
+    def _set_common(self, policy: str, policies: tuple[str, ...], rel: float) -> None:
+        """Check and set parameters that all rules have."""
+        check_choice("policy", policy, policies)
+        if not isinstance(rel, Real) or not np.isfinite(float(rel)):
+            raise ArgumentError("rel", f"must be a finite number, got {rel!r}.")
+        self.policy, self.rel = policy, float(rel)
+
+    def _set_report(self, report: Any, never: float, risk: float | None) -> Self:
+        """Set what the report says; ``never``: threshold if the promise cannot be kept."""
+        self.threshold_ = never if report.threshold is None else report.threshold
+        self.policy_, self.risk_ = report.policy, risk
+        self.n_queries_needed_, self.report_ = report.n_queries_needed, report
+        return self
+
+    @classmethod
+    def _read_fields(cls, record: Any) -> Self:
+        """Fitted rule of the fields of a file."""
+        known = {"rel": number(), **cls._fields, "report": lambda value: value}
+        values = check_fields(record, known)
+        report = check_fields(values["report"], dict(_checks_of(cls._report_type)), "report.")
+        return cls._restore(values | {"report": cls._report_type(**report)})
 
     def __str__(self) -> str:
         return str(getattr(self, "report_", repr(self)))
@@ -59,9 +93,10 @@ class DecisionRule:
             If a number is too large for a file, because scores are too small, or a name too long.
         """
         self._check_fitted()
-        head, record = {"format": FORMAT, "version": VERSION, "kind": self.kind}, self._record()
+        head = {"format": FORMAT, "version": VERSION, "kind": self.kind}
+        record = {"rel": self.rel, **self._record(), "report": self.report_.to_dict()}
         try:
-            self._restore(check_fields(record, self._fields))
+            self._read_fields(record)
         except ValueError as error:
             raise ValueError(f"the rule cannot be stored: {error}") from None
         text = json.dumps(head | record, allow_nan=False, ensure_ascii=False, indent=2)
@@ -127,12 +162,12 @@ def load_decision(path: str | Path) -> Any:
         record = json.loads(content.decode("utf-8-sig"), object_pairs_hook=_object)
     except (ValueError, RecursionError) as error:
         raise ValueError(f"{where} is not a decision rule: {error}.") from None
-    if not isinstance(record, dict) or record.get("format") != FORMAT:
+    if not isinstance(record, dict) or record.pop("format", None) != FORMAT:
         raise ValueError(
             f'{where} is not a decision rule: it lacks "format": "{FORMAT}". '
             "Write rules with to_json or 'rankwise decide'."
         )
-    version, kind = record.get("version"), record.get("kind")
+    version, kind = record.pop("version", None), record.pop("kind", None)
     if type(version) is not int or version != VERSION:
         raise ValueError(
             f"{where} has version {version!r} of the format, but this rankwise reads version "
@@ -140,16 +175,10 @@ def load_decision(path: str | Path) -> Any:
         )
     if not isinstance(kind, str) or kind not in _KINDS:
         raise ValueError(f"{where}: kind must be one of {', '.join(_KINDS)}, got {kind!r}.")
-    module, _, name = _KINDS[kind].partition(":")
-    cls = getattr(import_module(module), name)
-    fields = {key: value for key, value in record.items() if key not in _HEAD}
     try:
-        return cls._restore(check_fields(fields, cls._fields))
+        return getattr(import_module("rankwise.decisions"), _KINDS[kind])._read_fields(record)
     except ValueError as error:
         raise ValueError(f"{where}: {error}") from None
-
-
-_HEAD = ("format", "version", "kind")
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -227,6 +256,26 @@ def texts(value: Any) -> list[str]:
 def or_none(check: Check) -> Check:
     """Check that lets null pass."""
     return lambda value: None if value is None else check(value)
+
+
+# Numbers of a report, with what a file may hold.
+Share = Annotated[float, number(0, 1)]
+Amount = Annotated[float, number(0)]
+
+
+def _checks_of(report: type) -> Iterator[tuple[str, Check]]:
+    """Names of the fields of a report, with the checks that their annotations tell."""
+    hints = get_type_hints(report, include_extras=True)
+    for name in (field.name for field in fields(report)):
+        kinds = get_args(hints[name])
+        kind = kinds[0] if NoneType in kinds else hints[name]
+        if get_origin(kind) is Annotated:
+            check = get_args(kind)[1]
+        elif get_origin(kind) is Literal:
+            check = word(*get_args(kind))
+        else:
+            check = {float: number(), int: whole()}.get(kind, texts)
+        yield name, or_none(check) if NoneType in kinds else check
 
 
 def _shown(value: Any) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from scipy.special import bdtrin, betainc
 
+from rankwise.metrics.statistics.stratified import check_level
 from rankwise.runtime.finite import names_its_class
 from rankwise.runtime.messages import ArgumentError, check_share
 
@@ -46,7 +47,7 @@ def fewest_queries(at_most: float, confidence_level: float = 0.95, *, risk: floa
     (29, 116, 59)
     """
     check_share("at_most", at_most)
-    check_share("confidence_level", confidence_level, "Write 0.95 for 95 %.")
+    check_level(confidence_level)
     if not 0 <= risk < at_most:
         raise ArgumentError(
             "risk", f"must lie in [0, {at_most:g}), got {risk!r}. A larger risk breaks the promise."

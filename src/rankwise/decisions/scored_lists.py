@@ -188,13 +188,8 @@ def _of_run(run: Any, judgements: Any) -> ScoredLists:
         codes, _ = string_codes(run.qid)
         order = trec_order(codes[0], run.scores, run.doc_ids)
         groups = QueryGroups.from_qid(run.qid[order], len(order))
-        return ScoredLists(
-            groups.ids,
-            groups.indptr,
-            run.scores[order],
-            order=order,
-            doc_ids=run.doc_ids[order],
-        )
+        documents, scores = run.doc_ids[order], run.scores[order]
+        return ScoredLists(groups.ids, groups.indptr, scores, order=order, doc_ids=documents)
     qrels = read_judgements(judgements)
     rows = judge(qrels, run, single_precision=False)
     kept = rows.retrieved
@@ -223,9 +218,8 @@ def _of_run(run: Any, judgements: Any) -> ScoredLists:
 
 def _missed_of(missed: RankingData, qids: NDArray[Any]) -> Float64Array:
     """Index of the query, and grade, of judged documents outside the lists."""
-    (known, own), _ = string_codes(qids.astype(str), np.asarray(missed.qid).astype(str))
-    order = np.argsort(known)
-    at = np.searchsorted(known[order], own)
-    entry = np.append(order, -1)[at]
-    found = np.append(known, -1)[entry] == own
-    return np.column_stack([entry[found], missed.y[found]]).astype(np.float64)
+    (known, own), n_codes = string_codes(qids.astype(str), np.asarray(missed.qid).astype(str))
+    entry = np.full(n_codes, -1)
+    entry[known] = np.arange(len(known))
+    found = entry[own] >= 0
+    return np.column_stack([entry[own][found], missed.y[found]]).astype(np.float64)

@@ -228,6 +228,9 @@ RUNS = [
     " column:mean_of_the_clicks_of_the_last_7_days judged.csv --labels",
     "weights judged.csv --current"
     " 0.5*mean_of_the_clicks_of_the_last_1_days+0.5*mean_of_the_clicks_of_the_last_90_days",
+    "decide answer production_of_last_year.run qrels.txt --promise wrong_answers<=0.9",
+    "decide cut production_of_last_year.run qrels.txt --promise recall>=0.1 --out cut.json",
+    "decide apply production_of_last_year.run --rule cut.json --out shown.run",
     "index documents.jsonl --out index",
     "search index tea",
     "search index tea --out found.run",
@@ -286,8 +289,8 @@ def test_lists_in_docstrings_have_no_marks(rankwise):
 
 
 def test_every_command_runs_on_the_terminal():
-    names = {tuple(run.split()[: 1 + run.startswith("clicks")]) for run in RUNS}
-    assert {*map(tuple, COMMANDS)} - names == {("clicks",), ("warm-up",)}
+    names = {tuple(run.split()[: 1 + run.startswith(("clicks", "decide"))]) for run in RUNS}
+    assert {*map(tuple, COMMANDS)} - names == {("clicks",), ("decide",), ("warm-up",)}
 
 
 @pytest.mark.parametrize(

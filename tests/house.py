@@ -274,20 +274,20 @@ def table() -> list[Line]:
         module for module in files if module.lines < TINY_FILE and module.path.stem != "__init__"
     ]
     return [
-        Line("lines", sum(lines), 125_160),
-        Line("files", len(files), 370),
+        Line("lines", sum(lines), 131_300),
+        Line("files", len(files), 387),
         Line("lines of the median file", median(lines), -250),
         Line(f"files below {TINY_FILE} lines", len(tiny), 9),
-        Line("lines of code", n_code, 80_480),
+        Line("lines of code", n_code, 84_480),
         Line("imports, share of code", of_imports / n_code, 0.092, ".1%"),
-        Line("dataclasses", len(dataclasses()), 410),
-        Line("docstring lines with sections, not exported", internal_docstring_lines(), 1_000),
+        Line("dataclasses", len(dataclasses()), 426),
+        Line("docstring lines with sections, not exported", internal_docstring_lines(), 1_020),
         Line(
             f"functions used once, below {SHORT_FUNCTION} lines",
             len(short_functions_used_once()),
             200,
         ),
-        Line("lines of raise", of_raises, 4_345),
+        Line("lines of raise", of_raises, 4_565),
         Line("circles of files", len(circles()), 0),
         Line("files that import streams", len(importers("streams")), 6),
         Line("files that import structure", len(importers("structure")), 65),

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
 app: Any = typer.Typer(
     cls=PagedGroup,
-    help="Answer or abstain, and where to cut a list, with a promise that judged queries test.\n\n"
+    help="Answer or abstain, and where to cut a list: thresholds with a tested promise.\n\n"
     'Example: rankwise decide answer bm25.run qrels.txt --promise "wrong_answers<=0.1"',
 )
 _COLUMNS = ("label", "qid", "doc_id", "sep")

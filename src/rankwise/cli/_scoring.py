@@ -124,6 +124,7 @@ def predict_rows(
                 values = call_with(estimator, "predict", X, chunk.qid)
             else:
                 values = scores_of(estimator, X, chunk.qid)
+            shares = None
             if probabilities:
                 shares = call_with(estimator, "predict_relevance", X, chunk.qid)
         except RowError as error:
@@ -137,7 +138,7 @@ def predict_rows(
         else:
             columns["doc_id"] = pa.array(chunk.doc_ids.tolist(), pa.string())
         columns["class" if classes else "score"] = pa.array(values)
-        if probabilities:
+        if shares is not None:
             columns["probability"] = pa.array(shares)
         yield pa.table(columns)
         row += chunk.n_rows

@@ -34,6 +34,8 @@ KINDS = {
 NOT_IN_FILES = {"FourierMap", "QueryGroups", "ScoreCalibration"}
 # Values of ``measure`` since format 3; names before.
 NOT_IN_FILES |= {path.rpartition(":")[2] for path in MEASURES.values()} | {"Reversed"}
+# Classes that are newer than the files.
+NOT_IN_FILES |= {"CalibratedRanker", "ListCalibration", "ProbabilityMap", "DocumentKFold"}
 NEURAL = {"RankNet", "ListNet", "ListMLE", "LambdaRank", "BoltzRank"}
 
 

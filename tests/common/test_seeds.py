@@ -7,6 +7,7 @@ import inspect
 import numpy as np
 import pytest
 from benchmarks._public_names import public
+from scipy.special import expit
 
 from rankwise import (
     LinearRegressionRanker,
@@ -24,6 +25,7 @@ from rankwise.datasets import (
     ratings_task,
     summarize_rows,
 )
+from rankwise.decisions import AnswerRule, CutRule, compare_weights, label_budget
 from rankwise.explain import (
     explain_pair,
     explain_ranking,
@@ -34,11 +36,12 @@ from rankwise.explain import (
 from rankwise.export import to_python, verify
 from rankwise.fusion import LearnedFusion, learning_curve
 from rankwise.labels import random_costs
-from rankwise.metrics import parse
+from rankwise.metrics import parse, relevance_calibration
 from rankwise.metrics import significance as tests
 from rankwise.preferences import Comparisons, PairwisePreferences, rank_simultaneously
 from rankwise.runtime.constraints import check_random_state, draw_seed, make_generator
 from rankwise.selection import (
+    DocumentKFold,
     QueryKFold,
     Settings,
     evaluate_systems,
@@ -76,7 +79,9 @@ def seeded():
 
 
 SEEDED = seeded()
-ESTIMATORS = {name for name, call in SEEDED.items() if hasattr(call, "fit")}
+# The report of a rule must be repeatable, as the result of a function: the default is 0.
+RULES = {"AnswerRule", "CutRule"}
+ESTIMATORS = {name for name, call in SEEDED.items() if hasattr(call, "fit")} - RULES
 
 
 @pytest.mark.parametrize("name", SEEDED)
@@ -111,12 +116,38 @@ def cross_rank(seed):
     return ranker.cross_rank(queries, QRELS, cv=2, random_state=0).scores
 
 
+def fit_rule(kind):
+    y = (np.arange(600) % 5 == 0) & (np.arange(600) % 50 < 40)
+    scores, qid = y + np.random.default_rng(0).normal(size=600), np.arange(600) // 5
+    return lambda seed: kind(random_state=seed).fit(scores, y, qid).to_json()
+
+
 def check(seed, folder):
     to_python(RANKER, folder / "model.py")
     return verify(RANKER, folder / "model.py", X, random_state=seed)
 
 
+LARGE = np.random.default_rng(1).normal(size=(200, 2))
+SIGNALS = RankingData(
+    LARGE, (LARGE[:, 0] > 0) + 0.0, qid=np.arange(200) // 5, feature_names=["a", "b"]
+)
 CALLS = {
+    "AnswerRule": fit_rule(AnswerRule),
+    "CutRule": fit_rule(CutRule),
+    "compare_weights": lambda s: compare_weights(
+        SIGNALS, "1*a + 1*b", n_resamples=9, random_state=s
+    ).to_json(),
+    "DocumentKFold": lambda s: [
+        *DocumentKFold([f"d{i}" for i in range(24)], 2, shuffle=True, random_state=s).split(
+            X, Y, qid=QID
+        )
+    ],
+    "relevance_calibration": lambda s: relevance_calibration(
+        LARGE[:, 0] > 0, expit(LARGE[:, 1]), qid=np.arange(200) // 5, random_state=s
+    ).to_json(),
+    "label_budget": lambda s: label_budget(
+        LARGE[:, 1], LARGE[:, 0] + LARGE[:, 1], SIGNALS, sizes=[5], random_state=s
+    ).to_json(),
     "StrengthModel.leaderboard": lambda s: GAMES.leaderboard(random_state=s),
     "StrengthModel.rank_intervals": lambda s: GAMES.rank_intervals(random_state=s),
     "rank_simultaneously": lambda s: rank_simultaneously(np.arange(3.0), np.eye(3), random_state=s),

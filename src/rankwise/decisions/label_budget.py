@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.utils import check_random_state
 
 from rankwise.datasets.data import RankingData
 from rankwise.decisions.rerank_budget import read_given, read_measure, read_steps, score_rows
 from rankwise.metrics.measure import MeasureLike
 from rankwise.metrics.statistics.intervals import mean_intervals
 from rankwise.rankers.regression import RidgeRanker
+from rankwise.runtime.constraints import check_random_state
 from rankwise.runtime.finite import names_its_class
 from rankwise.runtime.messages import ArgumentError, check_share, check_whole
 from rankwise.runtime.result import Result

@@ -33,6 +33,7 @@ from rankwise.losses.squared_loss import SquaredLoss
 from rankwise.metrics.measure import MeasureLike
 from rankwise.metrics.significance import compare_to_baseline, holm, paired_test
 from rankwise.metrics.spec import parse
+from rankwise.runtime.constraints import draw_seed
 from rankwise.runtime.finite import names_its_class
 from rankwise.runtime.messages import ArgumentError, check_share, check_whole, did_you_mean, setting
 from rankwise.runtime.result import Result
@@ -40,7 +41,7 @@ from rankwise.solvers.least_squares.design import LinearDesign, ShiftedColumns, 
 from rankwise.solvers.least_squares.gram import Gram, total
 from rankwise.solvers.least_squares.path_selection import non_negative_coef
 from rankwise.tuning import deal_queries
-from rankwise.typing import ArrayLike, Float64Array, Int64Array, is_sparse
+from rankwise.typing import ArrayLike, Float64Array, Int64Array, Seed, is_sparse
 
 # Strengths of the pull towards the current weights; at infinity they stay as they are.
 STRENGTHS = np.array([math.inf, 30.0, 10.0, 3.0, 1.0, 0.3, 0.1, 0.03, 0.01])
@@ -158,7 +159,7 @@ def compare_weights(
     measure: MeasureLike | None = None,
     confidence_level: float = 0.95,
     n_resamples: int = 1000,
-    random_state: int = 0,
+    random_state: Seed = 0,
 ) -> WeightComparison:
     """Compare hand-made weights of signals with weights that are learnt from labels or feedback.
 
@@ -188,7 +189,7 @@ def compare_weights(
     confidence_level : float in (0, 1)
     n_resamples : int >= 0, default=1000
         Draws of the bootstrap over queries for the intervals of weights.
-    random_state : int
+    random_state : int, RandomState, Generator or None, default=0
         Seed of the folds and of the bootstrap.
 
     Returns
@@ -255,7 +256,9 @@ def compare_weights(
             f"column of ranks with {setting('position')}"
         )
     rows = _drop_uniform(rows, notes)
-    fits = _Fits(rows, np.array(list(weights.values())), nonnegative, parsed, random_state)
+    fits = _Fits(
+        rows, np.array(list(weights.values())), nonnegative, parsed, draw_seed(random_state)
+    )
     now, held_out, without, strength = fits.cross_validate()
     sign = 1.0 if parsed.greater_is_better else -1.0
     table = compare_to_baseline(

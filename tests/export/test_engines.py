@@ -26,7 +26,8 @@ NAMES = [f"f{number}" for number in range(1, 6)]
 SCORING = [key for key in (*RANKERS, *ORDINAL) if is_exportable(REGISTRY[key].path)]
 LINEAR = ["linear_regression", "ridge", "rankrls", "svr", "mprank", "pair_ranker", "rank_svm",
           "rank_lr", "pruned_rank_svm", "ada_rank", "coordinate_ascent", "prank", "widrow_hoff",
-          "aggregate_prank", "proportional_odds"]  # fmt: skip
+          "aggregate_prank", "proportional_odds",
+          "calibrated_ranker"]  # fmt: skip  # of a linear model here
 TREES = ["ranking_tree", "ranking_forest", "orboost", "rank_boost", "frank", "lambdamart",
          "lightgbm", "xgboost", "catboost"]  # fmt: skip
 NETWORKS = ["pointwise_elm", "pairwise_elm", "elmrank"]
@@ -44,6 +45,7 @@ def constant_of(estimator):
     """What linear models of engines lack."""
     if hasattr(estimator, "steps"):
         estimator = estimator.steps[-1][1]
+    estimator = getattr(estimator, "estimator_", estimator)
     if isinstance(estimator, rw.WidrowHoff):
         return estimator.coef_[-1]
     return getattr(estimator, "intercept_", 0.0)

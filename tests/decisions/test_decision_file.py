@@ -54,7 +54,7 @@ def test_plain_python_decides_alike(rule):
 def test_code_that_decides_otherwise_is_an_error(monkeypatch):
     source = RULES["model"].to_python().replace(">=", "<")
     monkeypatch.setattr(AnswerRule, "_source", lambda self: source)
-    with pytest.raises(RuntimeError, match="the code decides"):
+    with pytest.raises(RuntimeError, match="the code gives"):
         RULES["model"].to_python()
 
 

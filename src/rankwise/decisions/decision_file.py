@@ -124,8 +124,8 @@ class DecisionRule:
         exec(source, {}, names)  # written here, from numbers
         (function,) = names.values()
         for arguments, decision in self._examples(np.random.default_rng(0)):
-            if function(*arguments) != decision:
-                raise RuntimeError(f"the code decides {arguments} as {not decision}.")
+            if (found := function(*arguments)) != decision:
+                raise RuntimeError(f"the code gives {found}, not {decision}, for {arguments}.")
         return source
 
 

@@ -443,7 +443,8 @@ def _libraries(module: str) -> frozenset[str]:
 # The layers above this one only display, export or transport numbers. No module that computes
 # numbers can import them (see the layers in pyproject.toml), so they cannot change a result.
 _LAYERS_ABOVE = frozenset({
-    "cli", "distributed", "exceptions", "experiments", "export", "integrations", "report",
+    "cli", "decisions", "distributed", "exceptions", "experiments", "export", "integrations",
+    "report",
 })  # fmt: skip
 
 

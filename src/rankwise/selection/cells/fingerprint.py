@@ -440,7 +440,7 @@ def _libraries(module: str) -> frozenset[str]:
     return frozenset(name.partition(".")[0] for name in others)
 
 
-# The layers above this one only display, export or transport numbers. No module that computes
+# The layers above this one display, export, transport or decide by numbers. No module that computes
 # numbers can import them (see the layers in pyproject.toml), so they cannot change a result.
 _LAYERS_ABOVE = frozenset({
     "cli", "decisions", "distributed", "exceptions", "experiments", "export", "integrations",

@@ -144,7 +144,7 @@ def test_signals_against_scipy():
     half[chosen] = per_query[1][counts][chosen]
     assert signal.half == pytest.approx(half.mean())
     assert signal.loss == pytest.approx(found.mean[-1] - half.mean())
-    assert signal.low > 0 and "Doubt by top" in found.advice[3]
+    assert signal.low > 0 and "Signals that go with the gain: top" in found.advice[3]
     assert "by top, lose" in found.advice[4] and "other queries" in found.advice[5]
     assert all(len(line) <= 80 for line in found.advice)
 

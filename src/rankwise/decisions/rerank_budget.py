@@ -217,7 +217,7 @@ class RerankBudget(Result):
             return [f"No signal of the first list predicts which queries gain (rho {ends})."]
         best = max(known, key=lambda signal: signal.low)
         return [
-            f"Doubt by {', '.join(signal.name for signal in known)} goes with the gain.",
+            f"Signals that go with the gain: {', '.join(signal.name for signal in known)}.",
             f"Half of the queries, by {best.name}, lose {best.loss:.4f} "
             f"({best.loss_low:+.4f} to {best.loss_high:+.4f}) against all.",
             "These queries chose signal and depth: test both on other queries.",

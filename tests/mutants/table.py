@@ -331,4 +331,52 @@ TABLE = [
         "each.diagonal()[:, None] + each.diagonal() - each",
         "preferences/test_simultaneous_ranks.py",
     ),
+    Mutation(
+        "decisions/risk_bounds.py",
+        "right = np.maximum(n - wrong, 1.0)",
+        "right = np.maximum(n - wrong + 1.0, 1.0)",
+        "decisions/test_risk_bounds.py",
+    ),
+    Mutation(
+        "decisions/risk_bounds.py",
+        "weights[-1] += 1.0 - repeat",
+        "weights[-1] += 0.0 - repeat",
+        "decisions/test_risk_bounds.py decisions/test_cut_rule.py",
+    ),
+    Mutation(
+        "decisions/answer_rule.py",
+        "failed = np.flatnonzero(p[first:] > level / len(starts))",
+        "failed = np.flatnonzero(p[first:] > level)",
+        "decisions/test_answer_rule.py",
+    ),
+    Mutation(
+        "decisions/list_cuts.py",
+        "gains = (np.bincount(tied, gains) / np.bincount(tied))[tied] * discount[rank - 1]",
+        "gains = gains * discount[rank - 1]",
+        "decisions/test_cut_rule.py",
+    ),
+    Mutation(
+        "decisions/rerank_budget.py",
+        "losses[second, first], losses[first, second] = ends[:, 1], -ends[:, 0]",
+        "losses[second, first], losses[first, second] = -ends[:, 0], ends[:, 1]",
+        "decisions/test_rerank_budget.py",
+    ),
+    Mutation(
+        "decisions/weight_comparison.py",
+        "chosen = self._choose(inner[k])",
+        "chosen = self._choose(outer)",
+        "decisions/test_weight_comparison.py",
+    ),
+    Mutation(
+        "selection/memory.py",
+        'is_larger and row["unseen_high"] < row["seen"]',
+        "is_larger",
+        "selection/test_memory.py",
+    ),
+    Mutation(
+        "rankers/calibration.py",
+        "bounds = [(0.0 if up else None, None) for up in ascending]",
+        "bounds = [(None, None) for up in ascending]",
+        "rankers/test_calibrated_ranker.py",
+    ),
 ]

@@ -10,6 +10,7 @@ import io
 import pkgutil
 import re
 import shlex
+import sys
 import textwrap
 from collections import Counter
 from pathlib import Path
@@ -97,6 +98,8 @@ def test_pages(path, tmp_path, monkeypatch):
     run(page)
     for name in re.findall(r"^\.\. figure-of:: (\w+)$", text, re.M):
         assert isinstance(page.globs[name], Figure), name
+    if "matplotlib.pyplot" in sys.modules:  # which warns of more than 20 open figures
+        sys.modules["matplotlib.pyplot"].close("all")
 
 
 def test_pages_show_results():

@@ -130,6 +130,22 @@ def test_folds_are_held_out():
     assert strength in STRENGTHS
 
 
+def test_the_strength_of_a_fold_is_chosen_on_other_queries(monkeypatch):
+    fits = fits_of(draw(60, [0.1, 0.7, 0.2], noise=0.5), [0.6, 0.2, 0.2])
+    choose, known = _Fits._choose, []
+
+    def record(self, values):
+        known.append(~np.isnan(values).any(axis=1))
+        return choose(self, values)
+
+    monkeypatch.setattr(_Fits, "_choose", record)
+    fits.cross_validate()
+    for fold, counted in zip(fits.folds, known[:-1], strict=True):
+        expected = ~np.isin(np.arange(60), fold)
+        np.testing.assert_array_equal(counted, expected)
+    assert known[-1].all()
+
+
 def test_better_weights_are_taken():
     found = compare_weights(
         draw(80, (0.1, 0.8, 0.0)), "0.8*similarity + 0.1*recency + 0.1*importance"
